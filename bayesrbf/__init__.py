@@ -1,0 +1,1 @@
+"""Calibrated classifiers for small, messy, high-stakes tables."""

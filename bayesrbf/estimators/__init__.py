@@ -1,0 +1,1 @@
+"""The scikit-learn contract around the families; no mathematics in here."""

@@ -1,0 +1,1 @@
+"""A log posterior in, draws out: approximations, samplers and what to think of them."""

@@ -1,0 +1,132 @@
+"""The one spelling of every dimension, variable and group name.
+
+Numerics, declared graph and DataTree use these names and no others, so that a
+number can be followed from a kernel to a plot by its name alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+OBS: Final = "obs"
+FEATURE: Final = "feature"
+COMPONENT: Final = "component"
+LABEL: Final = "label"
+CHAIN: Final = "chain"
+DRAW: Final = "draw"
+PRECISION_ENTRY: Final = "precision_entry"
+"""Strictly lower entries (row, column) of a precision factor, row by row."""
+
+COMPONENT_CLASS: Final = "component_class"
+"""Coordinate along ``component``: the class that a component belongs to."""
+
+CLASS_PROBABILITIES: Final = "class_probabilities"
+WEIGHTS: Final = "weights"
+MEANS: Final = "means"
+COVARIANCES: Final = "covariances"
+PRECISION_DIAGONAL: Final = "precision_diagonal"
+PRECISION_LOWER: Final = "precision_lower"
+
+OBSERVED: Final = "x"
+"""The observed node of a declared graph."""
+PROBABILITY: Final = "probability"
+
+POSTERIOR: Final = "posterior"
+SAMPLE_STATS: Final = "sample_stats"
+LOG_LIKELIHOOD: Final = "log_likelihood"
+OBSERVED_DATA: Final = "observed_data"
+CONSTANT_DATA: Final = "constant_data"
+PREDICTIONS: Final = "predictions"
+PREDICTIONS_CONSTANT_DATA: Final = "predictions_constant_data"
+OPTIMISER: Final = "optimiser_path"
+
+
+def class_weights(index: int, n_classes: int) -> str:
+    """Name of the free mixture weights of one class.
+
+    Parameters
+    ----------
+    index : int
+        Position of the class in ``classes_``.
+    n_classes : int
+        Number of classes of the model; 1 for a plain density.
+
+    Returns
+    -------
+    str
+        ``"weights"`` for a plain density, else ``"weights_<index>"``: classes
+        may have different numbers of components, so each has a simplex of its
+        own, and ``"weights"`` is their concatenation.
+
+    Examples
+    --------
+    >>> class_weights(0, 1), class_weights(2, 3)
+    ('weights', 'weights_2')
+    """
+    return WEIGHTS if n_classes == 1 else f"{WEIGHTS}_{index}"
+
+
+def class_components(index: int, n_classes: int) -> str:
+    """Name of the dim of one class's mixture weights.
+
+    Parameters
+    ----------
+    index : int
+        Position of the class in ``classes_``.
+    n_classes : int
+        Number of classes of the model; 1 for a plain density.
+
+    Returns
+    -------
+    str
+        ``"component"`` for a plain density, else ``"component_<index>"``.
+
+    Examples
+    --------
+    >>> class_components(0, 1), class_components(2, 3)
+    ('component', 'component_2')
+    """
+    return COMPONENT if n_classes == 1 else f"{COMPONENT}_{index}"
+
+
+def category_probability(index: int) -> str:
+    """Name of the level probabilities of one categorical column.
+
+    Parameters
+    ----------
+    index : int
+        Position among the categorical columns.
+
+    Returns
+    -------
+    str
+        ``"probability_<index>"``; the column's own name is an attribute,
+        because a ``/`` in a name would split a DataTree path.
+
+    Examples
+    --------
+    >>> category_probability(3)
+    'probability_3'
+    """
+    return f"{PROBABILITY}_{index}"
+
+
+def category_level(index: int) -> str:
+    """Name of the dim of the levels of one categorical column.
+
+    Parameters
+    ----------
+    index : int
+        Position among the categorical columns.
+
+    Returns
+    -------
+    str
+        ``"level_<index>"``.
+
+    Examples
+    --------
+    >>> category_level(3)
+    'level_3'
+    """
+    return f"level_{index}"

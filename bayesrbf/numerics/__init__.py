@@ -1,0 +1,1 @@
+"""Array mathematics of the families: NumPy, SciPy and Numba only."""

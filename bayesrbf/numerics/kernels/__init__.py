@@ -1,0 +1,1 @@
+"""Compiled kernels: one file a case, each held equal to its NumPy reference by a test."""

@@ -1,0 +1,1 @@
+"""What posterior draws say about rows: predictions, uncertainty, calibration."""

@@ -1,0 +1,127 @@
+"""Declared priors: what a user may set, and what it resolves to on a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.parameters import Standardisation
+from bayesrbf.specification import MixtureSpecification
+
+
+@dataclass(frozen=True)
+class MixturePrior:
+    """Hyper-parameters of a mixture; they are its only regularisation.
+
+    Attributes
+    ----------
+    degrees_of_freedom : float or None
+        Strength nu0 of the covariance prior in rows. None: D for full, 0.3 D
+        for shared full, 2 for diagonal and spherical covariances.
+    mean_precision : float
+        Strength kappa0 of the prior on the means in rows.
+    weight_concentration : float
+        Dirichlet parameter of the component weights.
+    class_concentration : float
+        Dirichlet parameter of the class probabilities.
+    category_strength : float
+        Rows of the column's own marginal added to each component's levels.
+    """
+
+    degrees_of_freedom: float | None = None
+    mean_precision: float = 0.1
+    weight_concentration: float = 1.5
+    class_concentration: float = 2.0
+    category_strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        bounds = {
+            "degrees_of_freedom": 0.0,
+            "mean_precision": 0.0,
+            "weight_concentration": 1.0,
+            "class_concentration": 1.0,
+            "category_strength": 0.0,
+        }
+        for name, bound in bounds.items():
+            value = getattr(self, name)
+            optional = name == "degrees_of_freedom" and value is None
+            if not optional and not (np.isfinite(value) and value > bound):
+                raise ValueError(
+                    f"MixturePrior.{name} must be finite and greater than {bound:g}; "
+                    f"received {value!r}."
+                )
+
+    def resolve(
+        self,
+        specification: MixtureSpecification,
+        units: Standardisation,
+        marginals: tuple[Float[np.ndarray, " _"], ...],
+    ) -> MixtureHyperparameters:
+        """Fix every number of the prior for one table.
+
+        Parameters
+        ----------
+        specification : MixtureSpecification
+            Structure of the mixture.
+        units : Standardisation
+            Location and scale of the real columns: the prior's centre.
+        marginals : tuple of ndarray of shape (n_levels,)
+            Marginal level probabilities of each categorical column, positive.
+
+        Returns
+        -------
+        MixtureHyperparameters
+            The resolved numbers, in the user's units.
+        """
+        d = specification.n_features
+        shared = specification.tied or specification.covariance_type == "tied"
+        by_shape = (0.3 * d if shared else float(d)) if specification.shape == "full" else 2.0
+        freedom = by_shape if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
+        return MixtureHyperparameters(
+            degrees_of_freedom=freedom,
+            mean_precision=float(self.mean_precision),
+            location=units.location,
+            scale=units.scale,
+            weight_concentration=float(self.weight_concentration),
+            class_concentration=float(self.class_concentration),
+            category_concentrations=tuple(1 + self.category_strength * m for m in marginals),
+        )
+
+
+@dataclass(frozen=True)
+class MixtureHyperparameters:
+    """The resolved prior of a mixture on one table, in the user's units.
+
+    Attributes
+    ----------
+    degrees_of_freedom : float
+        nu0.
+    mean_precision : float
+        kappa0.
+    location : ndarray of shape (n_features,)
+        Prior mean m0 of the component means.
+    scale : ndarray of shape (n_features,)
+        Square roots of the diagonal of the prior covariance S0.
+    weight_concentration : float
+        Dirichlet parameter of the component weights.
+    class_concentration : float
+        Dirichlet parameter of the class probabilities.
+    category_concentrations : tuple of ndarray of shape (n_levels,)
+        Dirichlet parameters of the level probabilities, one array per
+        categorical column.
+    """
+
+    degrees_of_freedom: float
+    mean_precision: float
+    location: Float[np.ndarray, " feature"]
+    scale: Float[np.ndarray, " feature"]
+    weight_concentration: float
+    class_concentration: float
+    category_concentrations: tuple[Float[np.ndarray, " _"], ...]
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale as a change of units."""
+        return Standardisation(self.location, self.scale)

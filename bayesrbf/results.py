@@ -1,0 +1,92 @@
+"""What a fit returns: a point, how it was reached, and a sentence about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.parameters import MixtureParameters
+
+
+class Status(Enum):
+    """Outcome of a fit. ``value`` is the name that is stored, ``sentence`` is for people."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    DECREASED = "decreased"
+    DEGENERATE = "degenerate"
+
+    @property
+    def sentence(self) -> str:
+        """What happened and what to do about it."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.CONVERGED: "The log posterior stopped rising within tol.",
+    Status.MAX_ITER: (
+        "max_iter was reached before the log posterior stopped rising: "
+        "raise max_iter or tol, or use fewer components."
+    ),
+    Status.DECREASED: (
+        "The log posterior fell by more than rounding allows; the best point is kept. "
+        "Look for columns that are nearly linear functions of others."
+    ),
+    Status.DEGENERATE: (
+        "The log posterior is not finite at the start: "
+        "look for extreme values, or strengthen the prior."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The way of an optimiser.
+
+    Attributes
+    ----------
+    log_posterior : ndarray of shape (n_iter,)
+        Log posterior density (without Jacobian) at each accepted point.
+    """
+
+    log_posterior: Float[np.ndarray, " iteration"]
+
+    @property
+    def n_iter(self) -> int:
+        """Number of accepted points."""
+        return int(self.log_posterior.size)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The winning restart of a fit.
+
+    Attributes
+    ----------
+    parameters : MixtureParameters
+        The point, in standard units.
+    trace : Trace
+        The way of the winner.
+    status : Status
+        The winner's outcome.
+    restarts : ndarray of shape (n_init,)
+        Final log posterior of every restart, -inf for those stopped early.
+    """
+
+    parameters: MixtureParameters
+    trace: Trace
+    status: Status
+    restarts: Float[np.ndarray, " restart"]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the winner converged."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def log_posterior(self) -> float:
+        """Log posterior density at the point, without Jacobian."""
+        return float(self.trace.log_posterior[-1])
