@@ -1,0 +1,64 @@
+# Every target creates or brings up to date what it needs in .venv/, then does its work.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint docs bench env clean
+
+ifneq ($(wildcard ../shared/data/.),)
+export BAYESRBF_DATA ?= $(abspath ../shared/data)
+endif
+
+bin := .venv/bin
+modules = $$(git ls-files 'bayesrbf/*.py' 'models/*.py')
+
+help:
+	@echo "make demo    fit, check and report on a real table with hidden cells and labels: report/"
+	@echo "make test    the tests (ARGS='-k name' chooses)"
+	@echo "make lint    style, types, import directions, docstrings"
+	@echo "make docs    the documentation: docs/_build/html/index.html"
+	@echo "make bench   the figures of docs/reproduction.md"
+	@echo "make env     the environment of test and lint: .venv/"
+
+demo: .venv/.with-report
+	$(bin)/python -m bayesrbf demo --out report
+
+# One thread per worker: two workers with two threads each are slower than two with one.
+test: export OPENBLAS_NUM_THREADS ?= 1
+test: .venv/.with-test
+	$(bin)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+lint: .venv/.with-test
+	$(bin)/ruff check
+	$(bin)/ruff format --check
+	$(bin)/mypy
+	$(bin)/lint-imports
+	$(bin)/python -m numpydoc lint $(modules)
+
+docs: .venv/.with-docs
+	$(bin)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+bench: .venv/.with-bench
+	$(bin)/python -m pytest tests/benchmarks --benchmark -s $(ARGS)
+
+env: .venv/.with-test
+
+clean:
+	rm -rf .venv docs/_build docs/generated docs/gallery report
+
+# A new pyproject.toml brings the environment up to date.
+.venv/.with-%: pyproject.toml | .venv/bin/python
+	@echo "Installing bayesrbf[$*] into .venv"
+	@if $(bin)/python -m pip --version >/dev/null 2>&1; \
+	then $(bin)/python -m pip install --quiet --editable ".[$*]"; \
+	else uv pip install --quiet --python $(bin)/python --editable ".[$*]"; fi
+	@touch $@
+
+# A uv that is found need not run here: pyenv's stand-in fails in a folder with .python-version.
+# For the same reason every interpreter is tried, and not only looked for.
+.venv/bin/python:
+	@if uv --version >/dev/null 2>&1; then exec uv venv --quiet --allow-existing --python '>=3.12' .venv; fi; \
+	for python in $$(type -ap python3.14 python3.13 python3.12 python3 python); do \
+	    if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; \
+	    then echo "Creating .venv with $$python"; exec "$$python" -m venv .venv; fi; \
+	done; \
+	echo "bayesrbf needs Python 3.12 or newer with its venv module (on Debian: python3-venv), and none of python3.14, python3.13, python3.12, python3 and python is one: install it, or uv, and run make again." >&2; exit 1

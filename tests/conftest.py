@@ -1,0 +1,54 @@
+"""What every test stands on: checked shapes, the data folder, benchmarks behind a flag."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def checked_modules() -> Iterator[str]:
+    """Every module of the package but the compiled kernels, which cannot be wrapped.
+
+    The files are walked and not imported: the hook must be there first. It matches by
+    prefix, so packages are left out; they define nothing.
+    """
+    for path in sorted((ROOT / "bayesrbf").rglob("*.py", recurse_symlinks=True)):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if parts[-1] not in ("__init__", "__main__") and "kernels" not in parts:
+            yield ".".join(parts)
+
+
+install_import_hook(list(checked_modules()), "beartype.beartype")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--benchmark", action="store_true", help="collect tests/benchmarks, which print figures"
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    benchmark = (ROOT / "tests" / "benchmarks") in (collection_path, *collection_path.parents)
+    return True if benchmark and not config.getoption("--benchmark") else None
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of benchmark tables that BAYESRBF_DATA names; the test is skipped without it.
+
+    A name that leads nowhere fails: where the data are promised, as by make and in CI,
+    no test may pass by not running.
+    """
+    name = os.environ.get("BAYESRBF_DATA")
+    if not name:
+        pytest.skip("needs the benchmark tables: set BAYESRBF_DATA to their folder")
+    folder = Path(name)
+    if not folder.is_dir():
+        pytest.fail(f"BAYESRBF_DATA names {name}, which is not a folder")
+    return folder
