@@ -18,10 +18,11 @@ def checked_modules() -> Iterator[str]:
     The files are walked and not imported: the hook must be there first. It matches by
     prefix, so packages are left out; they define nothing.
     """
-    for path in sorted((ROOT / "bayesrbf").rglob("*.py", recurse_symlinks=True)):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        if parts[-1] not in ("__init__", "__main__") and "kernels" not in parts:
-            yield ".".join(parts)
+    for folder, _, files in (ROOT / "bayesrbf").walk(follow_symlinks=True):
+        package = folder.relative_to(ROOT).parts
+        for file in files:
+            if file.endswith(".py") and not file.startswith("__") and "kernels" not in package:
+                yield ".".join((*package, file.removesuffix(".py")))
 
 
 install_import_hook(list(checked_modules()), "beartype.beartype")

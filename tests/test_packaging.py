@@ -1,0 +1,96 @@
+"""The wheel holds what the repository holds, and importing the package costs nothing."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import bayesrbf
+
+ROOT = Path(__file__).resolve().parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def tracked_files() -> set[str]:
+    """Names that the package's files should have in a wheel; the link itself is no file of it."""
+    listing = subprocess.run(
+        ["git", "ls-files", "bayesrbf", "models"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    mapped = (f"bayesrbf/{name}" if name.startswith("models/") else name for name in listing)
+    return {name for name in mapped if name != "bayesrbf/models"}
+
+
+@pytest.fixture(scope="module")
+def wheel_files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Names in a wheel built from the tracked files alone, as a clean clone would build it."""
+    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    subprocess.run(["git", "checkout-index", "--all", f"--prefix={source}/"], cwd=ROOT, check=True)
+    build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", build, str(built)], cwd=source, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = built.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_wheel_holds_the_tracked_package_files_and_no_others(wheel_files: set[str]) -> None:
+    shipped = {name for name in wheel_files if ".dist-info/" not in name}
+    assert shipped == tracked_files()
+
+
+def test_wheel_installs_one_import_package(wheel_files: set[str]) -> None:
+    tops = {name.split("/")[0] for name in wheel_files}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"bayesrbf"}
+
+
+def test_wheel_declares_its_types_and_its_licence(wheel_files: set[str]) -> None:
+    assert "bayesrbf/py.typed" in wheel_files
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in wheel_files)
+
+
+def test_models_are_one_folder_under_two_roads() -> None:
+    assert (ROOT / "bayesrbf" / "models").readlink() == Path("../models")
+
+
+def test_importing_the_package_imports_no_library() -> None:
+    heavy = ["numpy", "scipy", "sklearn", "pymc", "numba", "pandas", "xarray", "matplotlib"]
+    program = (
+        f"import sys, bayesrbf; print([name for name in {heavy!r} if name in sys.modules], "
+        "sorted(bayesrbf.__all__) == [n for n in dir(bayesrbf) if n in bayesrbf.__all__])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split("\n")[0] == "[] True"
+
+
+@pytest.mark.parametrize("name", bayesrbf.__all__)
+def test_public_names_are_where_the_package_says(name: str) -> None:
+    value = getattr(bayesrbf, name)
+    assert value.__name__ == name
+    assert getattr(importlib.import_module(value.__module__), name) is value
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'RBFNetwork'"):
+        bayesrbf.RBFNetwork  # type: ignore[attr-defined]
+
+
+def test_wheel_version_is_the_packages(wheel_files: set[str]) -> None:
+    assert f"bayesrbf-{bayesrbf.__version__}.dist-info/METADATA" in wheel_files
+
+
+def test_command_line_is_installed_under_the_packages_name() -> None:
+    assert PYPROJECT["project"]["scripts"] == {"bayesrbf": "bayesrbf.cli:main"}
