@@ -11,6 +11,9 @@ from typing import Final
 OBS: Final = "obs"
 FEATURE: Final = "feature"
 COMPONENT: Final = "component"
+FEATURE_BIS: Final = "feature_bis"
+"""The second axis of a matrix over features."""
+
 LABEL: Final = "label"
 CHAIN: Final = "chain"
 DRAW: Final = "draw"

@@ -67,7 +67,9 @@ class Standardisation:
     location: Float[np.ndarray, " feature"]
     scale: Float[np.ndarray, " feature"]
 
-    def forward(self, real: Float[np.ndarray, "*rows feature"]) -> Float[np.ndarray, "*rows feature"]:
+    def forward(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
         """Map from the user's units to standard units.
 
         Parameters
@@ -82,7 +84,9 @@ class Standardisation:
         """
         return (real - self.location) / self.scale
 
-    def backward(self, real: Float[np.ndarray, "*rows feature"]) -> Float[np.ndarray, "*rows feature"]:
+    def backward(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
         """Map from standard units to the user's units.
 
         Parameters
@@ -113,7 +117,7 @@ class MixtureParameters:
         p(component | class), summing to one within each class.
     means : ndarray of shape (n_components, n_features)
         Component means.
-    precisions_cholesky : ndarray of shape (n_groups, n_features, n_features) or (n_groups, n_features)
+    precisions_cholesky : ndarray of shape (n_groups, n_features[, n_features])
         Lower-triangular L with precision = L L' for full covariances; square
         roots of the precisions for diagonal and spherical ones.
     category_probabilities : tuple of ndarray of shape (n_components, n_levels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -125,3 +125,14 @@ class MixtureHyperparameters:
     def units(self) -> Standardisation:
         """Location and scale as a change of units."""
         return Standardisation(self.location, self.scale)
+
+    def standardised(self) -> MixtureHyperparameters:
+        """The same prior in standard units.
+
+        Returns
+        -------
+        MixtureHyperparameters
+            Location 0 and scale 1; everything else is free of units.
+        """
+        zeros = np.zeros_like(self.location)
+        return replace(self, location=zeros, scale=zeros + 1)

@@ -1,0 +1,66 @@
+"""The E-step: rows prepared once, then expected statistics at any parameters."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.array_expectation import ArrayExpectation
+from bayesrbf.numerics.statistics import Statistics
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.specification import MixtureSpecification
+
+COMPILED_FROM = 200_000
+"""Multiply-adds of an iteration above which loading the compiled kernels pays."""
+
+
+class Expectation(Protocol):
+    """Rows of one table under one specification, ready for any parameters."""
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected sufficient statistics; honours labels and row weights."""
+        ...
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` of all components, labels ignored."""
+        ...
+
+
+def prepare(observations: Observations, specification: MixtureSpecification) -> Expectation:
+    """Prepare rows for repeated E-steps.
+
+    Small complete tables stay in NumPy, which needs no compiled code to be
+    loaded; large ones, and full covariances with missing cells, use the
+    compiled kernels. Both give the same numbers.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    Expectation
+        The prepared rows.
+    """
+    if _is_small(observations, specification):
+        return ArrayExpectation(observations, specification)
+    from bayesrbf.numerics.compiled_expectation import CompiledExpectation
+
+    return CompiledExpectation(observations, specification)
+
+
+def _is_small(observations: Observations, specification: MixtureSpecification) -> bool:
+    """Whether NumPy is quick enough for an iteration over these rows."""
+    rows, d = observations.real.shape
+    full = specification.shape == "full"
+    if full and np.isnan(observations.real).any():
+        return False
+    width = (d * d if full else d) + len(specification.levels)
+    return rows * specification.n_components * width < COMPILED_FROM

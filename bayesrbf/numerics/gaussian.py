@@ -1,0 +1,287 @@
+r"""Gaussian components over rows with missing cells: log densities and moments.
+
+Three cases share one small interface, ``log_density`` and ``add_to``. All work
+from the precision factor L with :math:`P = L L'`:
+
+- complete rows: :math:`y = L'(x - \mu)`,
+  :math:`\log N = \sum_i \log L_{ii} - |y|^2/2 - (D/2)\log 2\pi`, and
+  :math:`\sum r (x-\mu)(x-\mu)' = L^{-T} (\sum r\, y\, (x-\mu)')`, centred, so that
+  nothing cancels where a component is narrow;
+- rows with missing cells m: with :math:`d = x - \mu` (zero where missing), the
+  conditional mean is :math:`d_m = -P_{mm}^{-1}(P d)_m`, the conditional covariance
+  :math:`P_{mm}^{-1}`; :math:`\log N(x_o)` is that of the completed row less
+  :math:`\tfrac12 \log|P_{mm}|`, over the observed dimensions only;
+- diagonal covariances: missing cells drop out of the sums and add their variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.linalg import solve_triangular
+
+LOG_2PI = float(np.log(2 * np.pi))
+
+
+class Moments(Protocol):
+    """What a block of rows says about some Gaussian components."""
+
+    @property
+    def log_density(self) -> Float[np.ndarray, "obs component"]:
+        """``log N(x_o; mu_k, Sigma_k)`` in nats."""
+        ...
+
+    def add_to(
+        self,
+        first: Float[np.ndarray, "component feature"],
+        second: Float[np.ndarray, "component *feature"],
+        shares: Float[np.ndarray, "obs component"],
+    ) -> None:
+        """Add the centred first and second moments, weighted by ``shares``, in place."""
+        ...
+
+
+@dataclass(frozen=True)
+class CompleteMoments:
+    """Rows without missing cells under full covariances.
+
+    Attributes
+    ----------
+    log_density : ndarray of shape (n_obs, n_components)
+        Log densities in nats.
+    real : ndarray of shape (n_obs, n_features)
+        The rows.
+    whitened : ndarray of shape (n_components, n_features, n_obs)
+        ``L_k' (x - mu_k)``.
+    means : ndarray of shape (n_components, n_features)
+        Component means.
+    factors : ndarray of shape (n_components, n_features, n_features)
+        Lower precision factors L.
+    """
+
+    log_density: Float[np.ndarray, "obs component"]
+    real: Float[np.ndarray, "obs feature"]
+    whitened: Float[np.ndarray, "component feature obs"]
+    means: Float[np.ndarray, "component feature"]
+    factors: Float[np.ndarray, "component feature feature"]
+
+    @classmethod
+    def of(cls, real: np.ndarray, means: np.ndarray, factors: np.ndarray) -> CompleteMoments:
+        """Evaluate the rows.
+
+        Parameters
+        ----------
+        real : ndarray of shape (n_obs, n_features)
+            Complete rows.
+        means : ndarray of shape (n_components, n_features)
+            Component means.
+        factors : ndarray of shape (n_components, n_features, n_features)
+            Lower precision factors L.
+
+        Returns
+        -------
+        CompleteMoments
+            Log densities, and what the statistics need.
+        """
+        k, d = means.shape
+        stacked = factors.swapaxes(1, 2).reshape(k * d, d)
+        whitened = (stacked @ real.T).reshape(k, d, len(real))
+        whitened -= np.einsum("kji,kj->ki", factors, means)[:, :, None]
+        log_density = -0.5 * np.einsum("kdn,kdn->nk", whitened, whitened)
+        log_density += log_factor_determinants(factors) - 0.5 * d * LOG_2PI
+        return cls(log_density, real, whitened, means, factors)
+
+    def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
+        """Add the centred moments in place.
+
+        Parameters
+        ----------
+        first : ndarray of shape (n_components, n_features)
+            Sums of ``r (x - mu)``.
+        second : ndarray of shape (n_components, n_features, n_features)
+            Sums of ``r (x - mu)(x - mu)'``.
+        shares : ndarray of shape (n_obs, n_components)
+            Weights r of the rows.
+        """
+        k, d = self.means.shape
+        weighted = self.whitened * shares.T[:, None, :]
+        sums = weighted.sum(axis=2)
+        cross = (weighted.reshape(k * d, len(self.real)) @ self.real).reshape(k, d, d)
+        cross -= sums[:, :, None] * self.means[:, None, :]
+        for j in range(k if d else 0):
+            both = np.column_stack([cross[j], sums[j]])
+            solved = solve_triangular(self.factors[j], both, lower=True, trans="T")
+            second[j] += 0.5 * (solved[:, :d] + solved[:, :d].T)
+            first[j] += solved[:, d]
+
+
+@dataclass(frozen=True)
+class MissingMoments:
+    """Rows that all miss the same number m of cells, under full covariances.
+
+    Attributes
+    ----------
+    log_density : ndarray of shape (n_obs, n_components)
+        Log densities of the observed cells in nats.
+    deviations : ndarray of shape (n_obs, n_components, n_features)
+        ``E[x - mu_k | x_o, k]``.
+    covariances : ndarray of shape (n_obs, n_components, m, m)
+        Conditional covariances of the missing cells.
+    missing : ndarray of shape (n_obs, m)
+        Positions of the missing cells.
+    """
+
+    log_density: Float[np.ndarray, "obs component"]
+    deviations: Float[np.ndarray, "obs component feature"]
+    covariances: Float[np.ndarray, "obs component m m"]
+    missing: np.ndarray
+
+    @classmethod
+    def of(
+        cls, real: np.ndarray, missing: np.ndarray, means: np.ndarray, factors: np.ndarray
+    ) -> MissingMoments:
+        """Evaluate the rows.
+
+        Parameters
+        ----------
+        real : ndarray of shape (n_obs, n_features)
+            Rows; the values of missing cells are not used.
+        missing : ndarray of shape (n_obs, m)
+            Positions of the missing cells of each row.
+        means : ndarray of shape (n_components, n_features)
+            Component means.
+        factors : ndarray of shape (n_components, n_features, n_features)
+            Lower precision factors L.
+
+        Returns
+        -------
+        MissingMoments
+            Log densities and conditional moments.
+        """
+        n, m = missing.shape
+        d = real.shape[1]
+        precisions = factors @ factors.swapaxes(1, 2)
+        deviations = real[:, None, :] - means
+        lane = np.arange(n)[:, None]
+        deviations[lane, :, missing] = 0.0
+        pulls = np.einsum("kij,nkj->nki", precisions, deviations)
+        blocks = precisions[:, missing[:, :, None], missing[:, None, :]].swapaxes(0, 1)
+        roots = np.linalg.cholesky(blocks)
+        inverse_roots = np.linalg.inv(roots)
+        covariances = inverse_roots.swapaxes(-1, -2) @ inverse_roots
+        pull = np.moveaxis(pulls[lane, :, missing], 1, 2)
+        deviations[lane, :, missing] = -np.einsum("nkij,nkj->nik", covariances, pull)
+        whitened = np.einsum("kji,nkj->nki", factors, deviations)
+        log_density = -0.5 * np.einsum("nki,nki->nk", whitened, whitened)
+        log_density += log_factor_determinants(factors) - 0.5 * (d - m) * LOG_2PI
+        log_density -= np.log(np.einsum("nkii->nki", roots)).sum(axis=2)
+        return cls(log_density, deviations, covariances, missing)
+
+    def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
+        """Add the centred moments in place.
+
+        Parameters
+        ----------
+        first : ndarray of shape (n_components, n_features)
+            Sums of ``r E[x - mu]``.
+        second : ndarray of shape (n_components, n_features, n_features)
+            Sums of ``r E[(x - mu)(x - mu)']``.
+        shares : ndarray of shape (n_obs, n_components)
+            Weights r of the rows.
+        """
+        weighted = self.deviations * shares[:, :, None]
+        first += weighted.sum(axis=0)
+        second += np.einsum("nki,nkj->kij", weighted, self.deviations, optimize=True)
+        spread = shares[:, :, None, None] * self.covariances
+        rows, columns = self.missing[:, :, None], self.missing[:, None, :]
+        for j in range(len(second)):
+            np.add.at(second[j], (rows, columns), spread[:, j])
+
+
+@dataclass(frozen=True)
+class DiagonalMoments:
+    """Rows with any missing cells under diagonal covariances.
+
+    Attributes
+    ----------
+    log_density : ndarray of shape (n_obs, n_components)
+        Log densities of the observed cells in nats.
+    whitened : ndarray of shape (n_components, n_features, n_obs)
+        ``(x - mu) s``, zero where missing.
+    observed : ndarray of shape (n_obs, n_features)
+        Which cells are observed.
+    factors : ndarray of shape (n_components, n_features)
+        Square roots s of the precisions.
+    """
+
+    log_density: Float[np.ndarray, "obs component"]
+    whitened: Float[np.ndarray, "component feature obs"]
+    observed: Bool[np.ndarray, "obs feature"]
+    factors: Float[np.ndarray, "component feature"]
+
+    @classmethod
+    def of(
+        cls, real: np.ndarray, observed: np.ndarray, means: np.ndarray, factors: np.ndarray
+    ) -> DiagonalMoments:
+        """Evaluate the rows.
+
+        Parameters
+        ----------
+        real : ndarray of shape (n_obs, n_features)
+            Rows; the values of missing cells are not used.
+        observed : ndarray of shape (n_obs, n_features)
+            Which cells are observed.
+        means : ndarray of shape (n_components, n_features)
+            Component means.
+        factors : ndarray of shape (n_components, n_features)
+            Square roots of the precisions.
+
+        Returns
+        -------
+        DiagonalMoments
+            Log densities, and what the statistics need.
+        """
+        whitened = (real.T - means[:, :, None]) * factors[:, :, None]
+        whitened *= observed.T
+        log_density = -0.5 * np.einsum("kdn,kdn->nk", whitened, whitened)
+        log_density += observed @ (np.log(factors) - 0.5 * LOG_2PI).T
+        return cls(log_density, whitened, observed, factors)
+
+    def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
+        """Add the centred moments in place.
+
+        Parameters
+        ----------
+        first : ndarray of shape (n_components, n_features)
+            Sums of ``r E[x - mu]``.
+        second : ndarray of shape (n_components, n_features)
+            Sums of ``r E[(x - mu)^2]``.
+        shares : ndarray of shape (n_obs, n_components)
+            Weights r of the rows.
+        """
+        first += np.einsum("kdn,nk->kd", self.whitened, shares) / self.factors
+        second += np.einsum("kdn,kdn,nk->kd", self.whitened, self.whitened, shares) / (
+            self.factors**2
+        )
+        second += (shares.T @ ~self.observed) / self.factors**2
+
+
+def log_factor_determinants(
+    factors: Float[np.ndarray, "component feature feature"],
+) -> Float[np.ndarray, " component"]:
+    """Half the log determinants of the precisions, ``sum_i log L_ii``.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n_components, n_features, n_features)
+        Lower precision factors L.
+
+    Returns
+    -------
+    ndarray of shape (n_components,)
+        Log determinants of the factors.
+    """
+    return np.log(np.einsum("kii->ki", factors)).sum(axis=1)

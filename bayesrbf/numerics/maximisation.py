@@ -1,0 +1,157 @@
+r"""The M-step: statistics and a prior in, the mode out.
+
+With :math:`n_k` the counts, :math:`G_g` the number of means under covariance g
+and the scatter :math:`S_g` taken about the new means,
+
+.. math::
+   \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
+   \Sigma_g &= \frac{S_g + (\nu_0 + G_g) S_0
+       + \kappa_0 \sum_k (\mu_k - m_0)(\mu_k - m_0)'}{n_g + \nu_0 + G_g}
+
+A component without rows keeps :math:`m_0` and :math:`S_0`: the prior preserves
+the mean covariance instead of shrinking it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.statistics import Statistics, sum_by_class, sum_by_group
+from bayesrbf.parameters import MixtureParameters
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+SMALLEST_EIGENVALUE = 1e-10
+"""Floor of a covariance's eigenvalues relative to its largest: below, rounding rules."""
+
+
+def maximise(
+    statistics: Statistics,
+    parameters: MixtureParameters,
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> MixtureParameters:
+    """Compute the mode of the expected complete-data log posterior.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Statistics of the E-step, centred at ``parameters.means``.
+    parameters : MixtureParameters
+        The point at which the E-step was taken.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the same units as ``parameters``.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    MixtureParameters
+        The mode.
+    """
+    means, scatter = _means_and_scatter(statistics, parameters, hyperparameters)
+    class_counts = sum_by_class(statistics.counts, specification)
+    return MixtureParameters(
+        class_probabilities=_normalised(class_counts + hyperparameters.class_concentration - 1),
+        weights=_class_weights(statistics, hyperparameters, specification),
+        means=means,
+        precisions_cholesky=_factors(scatter, statistics, hyperparameters, specification),
+        category_probabilities=tuple(
+            _normalised(counts + concentration - 1)
+            for counts, concentration in zip(
+                statistics.category_counts, hyperparameters.category_concentrations, strict=True
+            )
+        ),
+    )
+
+
+def precision_factor(
+    covariances: Float[np.ndarray, "group feature feature"],
+) -> Float[np.ndarray, "group feature feature"]:
+    """Lower L with ``(L L')^-1`` equal to each covariance.
+
+    Eigenvalues below ``SMALLEST_EIGENVALUE`` of the largest are raised to it:
+    a factor that exists is not yet a factor that can be trusted.
+
+    Parameters
+    ----------
+    covariances : ndarray of shape (n_groups, n_features, n_features)
+        Symmetric matrices.
+
+    Returns
+    -------
+    ndarray of shape (n_groups, n_features, n_features)
+        Lower-triangular precision factors.
+    """
+    factors = np.empty_like(covariances)
+    for group, covariance in enumerate(covariances):
+        if covariance.size and np.linalg.cond(covariance) > 1 / SMALLEST_EIGENVALUE:
+            values, vectors = np.linalg.eigh(covariance)
+            values = np.maximum(values, SMALLEST_EIGENVALUE * values[-1])
+            covariance = (vectors * values) @ vectors.T
+        # Sigma = U U' with U upper comes from the Cholesky factor of the reversed
+        # matrix, and then L = U'^-1 is lower, without inverting Sigma itself.
+        upper = np.linalg.cholesky(covariance[::-1, ::-1])[::-1, ::-1]
+        factors[group] = np.tril(np.linalg.inv(upper).T)
+    return factors
+
+
+def _means_and_scatter(
+    statistics: Statistics,
+    parameters: MixtureParameters,
+    hyperparameters: MixtureHyperparameters,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means, and per component the scatter about them plus the prior mean's pull."""
+    kappa, centre = hyperparameters.mean_precision, hyperparameters.location
+    counts, first = statistics.counts[:, None], statistics.first
+    shift = (first + kappa * (centre - parameters.means)) / (counts + kappa)
+    means = parameters.means + shift
+    pull = means - centre
+    if statistics.second.ndim == 2:
+        scatter = statistics.second - 2 * first * shift + counts * shift**2 + kappa * pull**2
+        return means, scatter
+    cross = first[:, :, None] * shift[:, None, :]
+    scatter = statistics.second - cross - cross.swapaxes(1, 2)
+    scatter += counts[:, :, None] * shift[:, :, None] * shift[:, None, :]
+    scatter += kappa * pull[:, :, None] * pull[:, None, :]
+    return means, scatter
+
+
+def _factors(
+    scatter: np.ndarray,
+    statistics: Statistics,
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> np.ndarray:
+    """Precision factors at the mode of the covariances."""
+    strength = hyperparameters.degrees_of_freedom + specification.group_sizes
+    total = sum_by_group(statistics.counts, specification) + strength
+    prior = strength[:, None] * hyperparameters.scale**2
+    sums = sum_by_group(scatter, specification)
+    if specification.shape == "full":
+        d = specification.n_features
+        sums[:, range(d), range(d)] += prior
+        return precision_factor(sums / total[:, None, None])
+    variances = (sums + prior) / total[:, None]
+    if specification.shape == "spherical" and specification.n_features:
+        relative = (variances / hyperparameters.scale**2).mean(axis=1, keepdims=True)
+        variances = relative * hyperparameters.scale**2
+    return variances**-0.5
+
+
+def _class_weights(
+    statistics: Statistics,
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> np.ndarray:
+    """Component weights, summing to one within each class."""
+    counts = statistics.counts + hyperparameters.weight_concentration - 1
+    parts = [_normalised(counts[part]) for part in specification.class_slices]
+    return np.concatenate(parts)
+
+
+def _normalised(counts: np.ndarray) -> np.ndarray:
+    """Shares of the last axis."""
+    shares: np.ndarray = counts / counts.sum(axis=-1, keepdims=True)
+    return shares

@@ -1,0 +1,318 @@
+r"""Between a mixture's parameters and the variables of its declared graph.
+
+The precision of covariance group g is :math:`P = L L'`, :math:`L = L_0 A`, with
+:math:`L_0 = \mathrm{diag}(1 / (s \sqrt{\nu_0 + G_g}))` for column scales s, and A
+lower triangular with diagonal :math:`\sqrt d` (``precision_diagonal``) and strict
+lower part ``precision_lower``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf import names
+from bayesrbf.parameters import MixtureParameters
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification, Variable
+
+
+def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
+    """Free variables of the declared graph, in its order.
+
+    Parameters
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    tuple of Variable
+        Names, dims, shapes and transforms.
+
+    Examples
+    --------
+    >>> [v.name for v in free_variables(MixtureSpecification(2, (), (0, 0, 1)))]
+    ['class_probabilities', 'weights_0', 'means', 'precision_diagonal', 'precision_lower']
+    """
+    n_classes, k = specification.n_classes, specification.n_components
+    variables = []
+    if n_classes > 1:
+        variables.append(
+            Variable(names.CLASS_PROBABILITIES, (names.LABEL,), (n_classes,), "simplex")
+        )
+    for index, part in enumerate(specification.class_slices):
+        size = part.stop - part.start
+        if size > 1:
+            dims = (names.class_components(index, n_classes),)
+            name = names.class_weights(index, n_classes)
+            variables.append(Variable(name, dims, (size,), "simplex"))
+    if specification.n_features:
+        shape = (k, specification.n_features)
+        variables.append(Variable(names.MEANS, (names.COMPONENT, names.FEATURE), shape, "identity"))
+        variables.extend(_precision_variables(specification))
+    for index, n_levels in enumerate(specification.levels):
+        dims = (names.COMPONENT, names.category_level(index))
+        name = names.category_probability(index)
+        variables.append(Variable(name, dims, (k, n_levels), "simplex"))
+    return tuple(variables)
+
+
+def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
+    """What is reported beside the free variables.
+
+    Parameters
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    tuple of Variable
+        ``weights`` where the classes have simplices of their own, and
+        ``covariances`` where there are real columns.
+    """
+    variables = []
+    k, d = specification.n_components, specification.n_features
+    if names.WEIGHTS not in {v.name for v in free_variables(specification)}:
+        variables.append(Variable(names.WEIGHTS, (names.COMPONENT,), (k,), "identity"))
+    if d:
+        dims, shape = group_axes(specification)
+        variables.append(
+            Variable(
+                names.COVARIANCES,
+                (*dims, names.FEATURE, names.FEATURE_BIS),
+                (*shape, d, d),
+                "identity",
+            )
+        )
+    return tuple(variables)
+
+
+def group_axes(specification: MixtureSpecification) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Dims and shape of the axis of covariance groups, empty for a single one.
+
+    Parameters
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    dims : tuple of str
+        ``("component",)``, ``("label",)`` or ``()``.
+    shape : tuple of int
+        Length of that axis.
+    """
+    if specification.tied:
+        return (), ()
+    if specification.covariance_type == "tied":
+        n_classes = specification.n_classes
+        return ((names.LABEL,), (n_classes,)) if n_classes > 1 else ((), ())
+    return (names.COMPONENT,), (specification.n_components,)
+
+
+def _precision_variables(specification: MixtureSpecification) -> list[Variable]:
+    """The variables behind the precision factors."""
+    d = specification.n_features
+    dims, shape = group_axes(specification)
+    if specification.shape == "spherical":
+        return [Variable(names.PRECISION_DIAGONAL, dims, shape, "log")]
+    variables = [
+        Variable(names.PRECISION_DIAGONAL, (*dims, names.FEATURE), (*shape, d), "log"),
+    ]
+    if specification.shape == "full" and d > 1:
+        entries = d * (d - 1) // 2
+        variables.append(
+            Variable(
+                names.PRECISION_LOWER,
+                (*dims, names.PRECISION_ENTRY),
+                (*shape, entries),
+                "identity",
+            )
+        )
+    return variables
+
+
+def base_scales(
+    hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
+) -> Float[np.ndarray, "group feature"]:
+    """Inverse diagonal of L0: ``s sqrt(nu0 + G)`` of every covariance group.
+
+    Parameters
+    ----------
+    hyperparameters : MixtureHyperparameters
+        Resolved prior.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    ndarray of shape (n_groups, n_features)
+        In the units of ``hyperparameters``.
+    """
+    strength = hyperparameters.degrees_of_freedom + specification.group_sizes
+    return np.sqrt(strength)[:, None] * hyperparameters.scale
+
+
+def variables_of(
+    parameters: MixtureParameters,
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> dict[str, np.ndarray]:
+    """Values of the free variables at one point.
+
+    Parameters
+    ----------
+    parameters : MixtureParameters
+        Point, in the units of ``hyperparameters``.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    dict of str to ndarray
+        One value per free variable (and ``weights`` of every class).
+    """
+    n_classes = specification.n_classes
+    values = {
+        names.CLASS_PROBABILITIES: parameters.class_probabilities,
+        names.MEANS: parameters.means,
+    }
+    for index, part in enumerate(specification.class_slices):
+        values[names.class_weights(index, n_classes)] = parameters.weights[part]
+    for index, probabilities in enumerate(parameters.category_probabilities):
+        values[names.category_probability(index)] = probabilities
+    if specification.n_features:
+        _, shape = group_axes(specification)
+        scales = base_scales(hyperparameters, specification)
+        values |= _precision_values(parameters, scales, specification.shape, shape)
+    return values
+
+
+def _precision_values(
+    parameters: MixtureParameters, scales: np.ndarray, kind: str, shape: tuple[int, ...]
+) -> dict[str, np.ndarray]:
+    """Values of the variables behind the precision factors."""
+    d = scales.shape[1]
+    if kind == "full":
+        unit = parameters.precisions_cholesky * scales[:, :, None]
+        rows, columns = np.tril_indices(d, -1)
+        lower = unit[:, rows, columns]
+        return {
+            names.PRECISION_DIAGONAL: np.einsum("gii->gi", unit).reshape((*shape, d)) ** 2,
+            names.PRECISION_LOWER: lower.reshape((*shape, rows.size)),
+        }
+    squares = (parameters.precisions_cholesky * scales) ** 2
+    squares = squares[:, 0].reshape(shape) if kind == "spherical" else squares.reshape((*shape, d))
+    return {names.PRECISION_DIAGONAL: squares}
+
+
+def parameters_of(
+    values: Mapping[str, np.ndarray],
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> MixtureParameters:
+    """The point at given values of the free variables.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray
+        One value per free variable.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    MixtureParameters
+        Point, in the units of ``hyperparameters``.
+    """
+    k, d = specification.n_components, specification.n_features
+    categories = range(len(specification.levels))
+    return MixtureParameters(
+        class_probabilities=values.get(names.CLASS_PROBABILITIES, np.ones(1)),
+        weights=joint_weights(values, specification),
+        means=values[names.MEANS] if d else np.zeros((k, 0)),
+        precisions_cholesky=precision_factors(values, hyperparameters, specification),
+        category_probabilities=tuple(values[names.category_probability(i)] for i in categories),
+    )
+
+
+def joint_weights(
+    values: Mapping[str, np.ndarray], specification: MixtureSpecification
+) -> Float[np.ndarray, "*batch component"]:
+    """Component weights of all classes in the flat order.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray of shape (..., *variable.shape)
+        Values of the free variables at one point or many.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    ndarray of shape (..., n_components)
+        Weights, summing to one within each class.
+    """
+    n_classes = specification.n_classes
+    batch = next(iter(values.values())).shape[: _batch_ndim(values, specification)]
+    parts = [
+        values.get(names.class_weights(index, n_classes), np.ones((*batch, 1)))
+        for index in range(n_classes)
+    ]
+    return np.concatenate(parts, axis=-1)
+
+
+def _batch_ndim(values: Mapping[str, np.ndarray], specification: MixtureSpecification) -> int:
+    """Number of leading batch axes of the values."""
+    first = free_variables(specification)[0]
+    return values[first.name].ndim - len(first.shape)
+
+
+def precision_factors(
+    values: Mapping[str, np.ndarray],
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> Float[np.ndarray, "*shape"]:
+    """Precision factors at one point or many.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray of shape (..., *variable.shape)
+        Values of the free variables.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    ndarray of shape (..., n_groups, n_features, n_features) or (..., n_groups, n_features)
+        Factors as in :class:`~bayesrbf.parameters.MixtureParameters`.
+    """
+    d, n_groups = specification.n_features, specification.group_sizes.size
+    full = specification.shape == "full"
+    if d == 0:
+        return np.zeros((n_groups, 0, 0) if full else (n_groups, 0))
+    batch = values[names.MEANS].shape[:-2]
+    scales = base_scales(hyperparameters, specification)
+    roots = np.sqrt(values[names.PRECISION_DIAGONAL])
+    if specification.shape == "spherical":
+        return np.broadcast_to(roots.reshape((*batch, n_groups, 1)), (*batch, n_groups, d)) / scales
+    roots = roots.reshape((*batch, n_groups, d))
+    if not full:
+        return roots / scales
+    unit = np.zeros((*batch, n_groups, d, d))
+    unit[..., range(d), range(d)] = roots
+    if d > 1:
+        rows, columns = np.tril_indices(d, -1)
+        unit[..., rows, columns] = values[names.PRECISION_LOWER].reshape((*batch, n_groups, -1))
+    factors: np.ndarray = unit / scales[:, :, None]
+    return factors
