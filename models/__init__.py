@@ -1,0 +1,8 @@
+"""Declared PyMC graphs, one a family: what a person reads, draws and samples from."""
+
+from __future__ import annotations
+
+from bayesrbf.models.hybrid_mixture import declare_hybrid_mixture
+from bayesrbf.models.mixture import declare_mixture
+
+__all__ = ["declare_hybrid_mixture", "declare_mixture"]

@@ -1,0 +1,94 @@
+"""The declared graph of class-conditional mixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pymc as pm
+
+from bayesrbf.models.rows import Axes, Latent, declare_rows
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+
+def declare_hybrid_mixture(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+    *,
+    feature_names: Sequence[object] | None = None,
+    categorical_names: Sequence[object] | None = None,
+    level_names: Sequence[Sequence[object]] | None = None,
+    class_names: Sequence[object] | None = None,
+    latent: Latent = "marginal",
+    obs_names: Sequence[object] | None = None,
+) -> pm.Model:
+    r"""Declare class-conditional mixtures over labelled and unlabelled rows with holes.
+
+    .. math:: p(x_o, c) = \pi_c \sum_{k \in c} w_k \, N(x_o; \mu_k, \Sigma_{g(k)})
+        \prod_{j \in o} \theta_{kj}[x_j]
+
+    A row without a label contributes :math:`\log \sum_c p(x_o, c)`. One class
+    makes this :func:`bayesrbf.models.declare_mixture`.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows, in the user's units; label -1 where it is hidden.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the user's units.
+    feature_names : sequence of length n_features, optional
+        Names of the real columns.
+    categorical_names : sequence of length n_categorical, optional
+        Names of the categorical columns.
+    level_names : sequence of sequences, optional
+        Levels of every categorical column.
+    class_names : sequence of length n_classes, optional
+        The classes.
+    latent : {"marginal", "explicit"}
+        ``"marginal"``: one observed node ``x`` (obs, column) whose log density
+        sums hidden labels, components and missing cells out. ``"explicit"``:
+        the component ``z`` of every row is a node; its label and cells are
+        observed given it.
+    obs_names : sequence of length n_obs, optional
+        Names of the rows.
+
+    Returns
+    -------
+    pm.Model
+        The declared graph.
+
+    Raises
+    ------
+    ValueError
+        If rows, prior and names do not fit the specification, or if
+        ``latent="explicit"`` meets a row weight other than 1.
+
+    Notes
+    -----
+    The masks ``label_observed`` and ``cell_observed`` and the ``row_weight`` are
+    data. A weight has no generative story: set it to one with ``pm.set_data``
+    for an unweighted ``log_likelihood``; draws never depend on it.
+
+    References
+    ----------
+    Priors and mode: :func:`bayesrbf.models.priors.declare_priors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = Observations(
+    ...     real=np.array([[0.0], [2.0], [np.nan]]), codes=np.array([[0], [1], [1]]),
+    ...     labels=np.array([0, 1, -1]), weights=np.ones(3))
+    >>> specification = MixtureSpecification(1, (2,), (0, 0, 1), "diag")
+    >>> prior = MixtureHyperparameters(
+    ...     2.0, 0.1, np.ones(1), np.ones(1), 1.5, 2.0, (np.array([1.5, 1.5]),))
+    >>> model = declare_hybrid_mixture(rows, specification, prior, class_names=["no", "yes"])
+    >>> [variable.name for variable in model.free_RVs]
+    ['class_probabilities', 'weights_0', 'means', 'precision_diagonal', 'probability_0']
+    """
+    axes = Axes(feature_names, categorical_names, level_names, class_names, obs_names)
+    return declare_rows(observations, specification, hyperparameters, axes, latent)

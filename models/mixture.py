@@ -1,0 +1,92 @@
+"""The declared graph of a mixture density."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pymc as pm
+
+from bayesrbf.models.rows import Axes, Latent, declare_rows
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+
+def declare_mixture(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+    *,
+    feature_names: Sequence[object] | None = None,
+    categorical_names: Sequence[object] | None = None,
+    level_names: Sequence[Sequence[object]] | None = None,
+    latent: Latent = "marginal",
+    obs_names: Sequence[object] | None = None,
+) -> pm.Model:
+    r"""Declare a mixture density over the rows of a table with holes.
+
+    .. math:: p(x_o) = \sum_k w_k \, N(x_o; \mu_k, \Sigma_{g(k)})
+        \prod_{j \in o} \theta_{kj}[x_j]
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows, in the user's units; all labels 0.
+    specification : MixtureSpecification
+        Structure of the mixture, of one class.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the user's units.
+    feature_names : sequence of length n_features, optional
+        Names of the real columns.
+    categorical_names : sequence of length n_categorical, optional
+        Names of the categorical columns.
+    level_names : sequence of sequences, optional
+        Levels of every categorical column.
+    latent : {"marginal", "explicit"}
+        ``"marginal"``: one observed node ``x`` (obs, column) whose log density
+        sums the components and the missing cells out. ``"explicit"``: the
+        component ``z`` of every row is a node and the cells are observed given
+        it, to be read, drawn, or marginalised by other tools.
+    obs_names : sequence of length n_obs, optional
+        Names of the rows.
+
+    Returns
+    -------
+    pm.Model
+        The declared graph.
+
+    Raises
+    ------
+    ValueError
+        If the specification has more than one class, if rows, prior and names
+        do not fit it, or if ``latent="explicit"`` meets a row weight other than 1.
+
+    Notes
+    -----
+    The masks ``label_observed`` and ``cell_observed`` and the ``row_weight`` are
+    data. A weight has no generative story: set it to one with ``pm.set_data``
+    for an unweighted ``log_likelihood``; draws never depend on it.
+
+    References
+    ----------
+    Priors and mode: :func:`bayesrbf.models.priors.declare_priors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = Observations(
+    ...     real=np.array([[0.0, 1.0], [2.0, np.nan]]), codes=np.empty((2, 0), int),
+    ...     labels=np.zeros(2, int), weights=np.ones(2))
+    >>> specification = MixtureSpecification(2, (), (0, 0))
+    >>> prior = MixtureHyperparameters(2.0, 0.1, np.ones(2), np.ones(2), 1.5, 2.0, ())
+    >>> model = declare_mixture(rows, specification, prior)
+    >>> [variable.name for variable in model.free_RVs]
+    ['weights', 'means', 'precision_diagonal', 'precision_lower']
+    """
+    if specification.n_classes != 1:
+        raise ValueError(
+            f"declare_mixture needs a specification of one class; received "
+            f"{specification.n_classes}: use declare_hybrid_mixture."
+        )
+    axes = Axes(feature_names, categorical_names, level_names, None, obs_names)
+    return declare_rows(observations, specification, hyperparameters, axes, latent)
