@@ -73,7 +73,7 @@ class Fit:
     status : Status
         The winner's outcome.
     restarts : ndarray of shape (n_init,)
-        Final log posterior of every restart, -inf for those stopped early.
+        Log posterior that every restart reached; only the best were run to the end.
     """
 
     parameters: MixtureParameters

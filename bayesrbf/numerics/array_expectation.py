@@ -151,7 +151,7 @@ class ArrayExpectation:
             counts=sums.counts,
             first=sums.first,
             second=sums.second,
-            category_counts=_split_levels(sums.categories, self._specification.levels),
+            category_counts=split_levels(sums.categories, self._specification.levels),
             log_likelihood=float(self._weights @ pointwise),
             pointwise=pointwise,
         )
@@ -234,8 +234,21 @@ def _log_levels(parameters: MixtureParameters) -> Float[np.ndarray, "component l
     return np.log(np.concatenate([empty, *parameters.category_probabilities], axis=1))
 
 
-def _split_levels(
+def split_levels(
     counts: np.ndarray, levels: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "component _"], ...]:
-    """One array per categorical column, from columns side by side."""
+    """Undo the side-by-side layout of :func:`one_hot`.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_components, sum of levels)
+        One column per level of every categorical column.
+    levels : tuple of int
+        Number of levels of every column.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_components, n_levels)
+        One array per categorical column.
+    """
     return tuple(np.split(counts, np.cumsum(levels)[:-1], axis=1)) if levels else ()
