@@ -85,7 +85,7 @@ def test_public_names_are_where_the_package_says(name: str) -> None:
 
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'RBFNetwork'"):
-        bayesrbf.RBFNetwork  # type: ignore[attr-defined]
+        _ = bayesrbf.RBFNetwork  # type: ignore[attr-defined]
 
 
 def test_wheel_version_is_the_packages(wheel_files: set[str]) -> None:

@@ -1,0 +1,43 @@
+"""How the documentation is built: `make docs`."""
+
+from __future__ import annotations
+
+import os
+
+import bayesrbf
+
+project = "bayesrbf"
+author = "the bayesrbf developers"
+copyright = f"2026, {author}"
+version = release = bayesrbf.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"bayesrbf {version}"
+html_show_sourcelink = False
+
+myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings state types, with shapes and units
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": os.sep + "plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+}
+suppress_warnings = ["config.cache"]  # the gallery's settings hold what cannot be pickled
