@@ -142,8 +142,7 @@ class MixtureParameters:
             variances = self.precisions_cholesky**-2.0
             return variances[:, :, None] * np.eye(variances.shape[1])
         inverse = np.linalg.inv(self.precisions_cholesky)
-        covariances: np.ndarray = inverse.swapaxes(-1, -2) @ inverse
-        return covariances
+        return inverse.swapaxes(-1, -2) @ inverse
 
     def in_units(self, units: Standardisation) -> MixtureParameters:
         """The same mixture for x = location + scale * z, when this one is for z.

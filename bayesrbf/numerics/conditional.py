@@ -240,9 +240,7 @@ def conditional_draws(
             steps[hole] = np.einsum(
                 "nij,nj->ni", block.roots[lane, mine], noise[block.rows, :m]
             ).reshape(-1)
-        real[block.rows] = np.where(
-            np.isnan(real[block.rows]), means + steps, real[block.rows]
-        )
+        real[block.rows] = np.where(np.isnan(real[block.rows]), means + steps, real[block.rows])
     codes = observations.codes.copy()
     for column, theta in enumerate(parameters.category_probabilities):
         hole = codes[:, column] < 0
@@ -313,9 +311,7 @@ def sample(
     """
     classes = np.asarray(specification.component_class)
     if labels is None:
-        shares = np.broadcast_to(
-            parameters.class_probabilities, (n_rows, specification.n_classes)
-        )
+        shares = np.broadcast_to(parameters.class_probabilities, (n_rows, specification.n_classes))
         labels = draw_categories(shares, rng)
     within = np.where(classes == labels[:, None], parameters.weights, 0.0)
     components = draw_categories(within, rng)

@@ -171,6 +171,5 @@ def _backward(variable: Variable, value: np.ndarray) -> np.ndarray:
     if variable.transform == "simplex":
         logs = np.concatenate([value, -value.sum(axis=-1, keepdims=True)], axis=-1)
         powers = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        shares: np.ndarray = powers / powers.sum(axis=-1, keepdims=True)
-        return shares
+        return powers / powers.sum(axis=-1, keepdims=True)
     return value

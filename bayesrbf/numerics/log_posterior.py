@@ -199,9 +199,7 @@ class MixtureLogPosterior:
 
         return class_log_joint
 
-    def constrained(
-        self, thetas: Float[np.ndarray, "*batch coordinate"]
-    ) -> dict[str, np.ndarray]:
+    def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
         """Values of the free variables at one point or many.
 
         Parameters

@@ -153,5 +153,4 @@ def _class_weights(
 
 def _normalised(counts: np.ndarray) -> np.ndarray:
     """Shares of the last axis."""
-    shares: np.ndarray = counts / counts.sum(axis=-1, keepdims=True)
-    return shares
+    return counts / counts.sum(axis=-1, keepdims=True)

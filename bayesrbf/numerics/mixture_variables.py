@@ -38,7 +38,7 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
     ['class_probabilities', 'weights_0', 'means', 'precision_diagonal', 'precision_lower']
     """
     n_classes, k = specification.n_classes, specification.n_components
-    variables = []
+    variables: list[Variable] = []
     if n_classes > 1:
         variables.append(
             Variable(names.CLASS_PROBABILITIES, (names.LABEL,), (n_classes,), "simplex")
@@ -46,9 +46,9 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
     for index, part in enumerate(specification.class_slices):
         size = part.stop - part.start
         if size > 1:
-            dims = (names.class_components(index, n_classes),)
+            dim = names.class_components(index, n_classes)
             name = names.class_weights(index, n_classes)
-            variables.append(Variable(name, dims, (size,), "simplex"))
+            variables.append(Variable(name, (dim,), (size,), "simplex"))
     if specification.n_features:
         shape = (k, specification.n_features)
         variables.append(Variable(names.MEANS, (names.COMPONENT, names.FEATURE), shape, "identity"))
@@ -74,7 +74,7 @@ def deterministic_variables(specification: MixtureSpecification) -> tuple[Variab
         ``weights`` where the classes have simplices of their own, and
         ``covariances`` where there are real columns.
     """
-    variables = []
+    variables: list[Variable] = []
     k, d = specification.n_components, specification.n_features
     if names.WEIGHTS not in {v.name for v in free_variables(specification)}:
         variables.append(Variable(names.WEIGHTS, (names.COMPONENT,), (k,), "identity"))
@@ -314,5 +314,4 @@ def precision_factors(
     if d > 1:
         rows, columns = np.tril_indices(d, -1)
         unit[..., rows, columns] = values[names.PRECISION_LOWER].reshape((*batch, n_groups, -1))
-    factors: np.ndarray = unit / scales[:, :, None]
-    return factors
+    return unit / scales[:, :, None]
