@@ -1,0 +1,101 @@
+"""Draws of a posterior, whatever the method that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.specification import Variable
+
+_GRID: Final = 2.0**40
+"""Transformed coordinates are multiples of 1 / _GRID (1e-12)."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of the unconstrained coordinates, and what is known about each.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_chains, n_draws, dimension)
+        Unconstrained coordinates.
+    stats : mapping of str to ndarray of shape (n_chains, n_draws)
+        Always ``lp``, the log density with Jacobian; ``log_q`` of
+        approximations; ``diverging``, ``tree_depth``, ``energy``, ``n_steps``
+        and more of samplers.
+    method : str
+        ``"map"``, ``"laplace"``, ``"nuts"``.
+    complete : bool
+        False when the run was interrupted before its last draw.
+    attributes : mapping of str to float, int or str
+        Figures of the whole run, such as ``pareto_k``.
+    """
+
+    theta: Float[np.ndarray, "chain draw coordinate"]
+    stats: Mapping[str, Shaped[np.ndarray, "chain draw"]]
+    method: str
+    complete: bool = True
+    attributes: Mapping[str, float | int | str] = field(default_factory=dict)
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws of all chains together."""
+        return self.theta.shape[0] * self.theta.shape[1]
+
+    @property
+    def point_estimate(self) -> bool:
+        """Whether this is one point and not a posterior."""
+        return self.n_draws == 1
+
+
+def point(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> Draws:
+    """A point estimate as one chain of one draw.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        Gives the point its log density.
+    theta : ndarray of shape (dimension,)
+        Unconstrained coordinates of the point.
+
+    Returns
+    -------
+    Draws
+        One chain, one draw, method ``"map"``.
+    """
+    value, _ = log_posterior.value_and_gradient(theta)
+    return Draws(theta[None, None], {"lp": np.array([[value]])}, "map")
+
+
+def on_grid(
+    theta: Float[np.ndarray, "*draws coordinate"], variables: tuple[Variable, ...]
+) -> Float[np.ndarray, "*draws coordinate"]:
+    r"""Round transformed coordinates to multiples of :math:`2^{-40}`.
+
+    A simplex leaves out its last entry, minus the sum of the others, and a
+    change of labels may go through constrained values: in floating point, there
+    and back would not return the same bits. On the grid it does, because such
+    sums are exact and the error of a round trip is far below one step.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (..., dimension)
+        Unconstrained coordinates.
+    variables : tuple of Variable
+        Free variables, in the order of the coordinates.
+
+    Returns
+    -------
+    ndarray of shape (..., dimension)
+        A copy that differs by at most 5e-13 in log and simplex coordinates.
+    """
+    transformed = np.repeat(
+        [variable.transform != "identity" for variable in variables],
+        [variable.size for variable in variables],
+    )
+    return np.where(transformed, np.round(theta * _GRID) / _GRID, theta)

@@ -1,0 +1,97 @@
+"""Importance ratios of an approximation: how far to trust it, and how to mend it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from arviz_stats.base.array import array_stats
+from jaxtyping import Float, Int
+
+_SMALLEST: Final = 25
+"""Draws below which no five of them make a tail."""
+_EXACT: Final = 1e-6
+"""Log ratios this close are equal but for rounding: their tail shape would be noise."""
+
+
+def pareto_smooth(
+    log_ratios: Float[np.ndarray, " draw"],
+) -> tuple[Float[np.ndarray, " draw"], float]:
+    r"""Pareto-smoothed importance weights and the shape of their tail.
+
+    The largest ratios :math:`p(\theta_s) / q(\theta_s)` are replaced by
+    quantiles of a generalised Pareto distribution fitted to them.
+
+    Parameters
+    ----------
+    log_ratios : ndarray of shape (n_draws,)
+        ``log p - log q`` of independent draws from q, each up to a constant.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_draws,)
+        Normalised smoothed weights.
+    pareto_k : float
+        Tail shape; above 0.7 the draws do not represent p. Minus infinity when
+        all ratios are equal, NaN with fewer than 25 draws, which have no tail.
+
+    Raises
+    ------
+    ValueError
+        If no ratio is finite.
+
+    References
+    ----------
+    Vehtari, Simpson, Gelman, Yao, Gabry (2024), Pareto smoothed importance
+    sampling, JMLR 25, section 2.
+
+    Examples
+    --------
+    >>> weights, pareto_k = pareto_smooth(np.zeros(100))
+    >>> float(weights.sum().round(12))
+    1.0
+    """
+    finite = np.isfinite(log_ratios)
+    if not finite.any():
+        raise ValueError(
+            "Importance ratios must have a finite one among them; all "
+            f"{log_ratios.size} were infinite or NaN: the approximation misses the posterior."
+        )
+    # exp(-700) is still a number: a draw of density zero gets no weight, and no warning
+    ratios = np.where(finite, log_ratios, log_ratios[finite].min() - 700)
+    pareto_k = np.nan
+    if np.ptp(ratios) < _EXACT:
+        pareto_k = -np.inf
+    elif ratios.size >= _SMALLEST:
+        # arviz_stats takes log likelihoods, the negatives of leave-one-out ratios
+        ratios, pareto_k = array_stats.psislw(-ratios)
+    weights = np.exp(ratios - ratios.max())
+    return weights / weights.sum(), float(pareto_k)
+
+
+def resample(
+    weights: Float[np.ndarray, " draw"], rng: np.random.Generator
+) -> Int[np.ndarray, " draw"]:
+    """Indices of a systematic resample, in random order.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_draws,)
+        Normalised importance weights.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (n_draws,)
+        Index ``s`` appears ``n_draws * weights[s]`` times, rounded up or down.
+
+    Examples
+    --------
+    >>> sorted(resample(np.array([0.5, 0.5, 0.0, 0.0]), np.random.default_rng(0)).tolist())
+    [0, 0, 1, 1]
+    """
+    n = weights.size
+    positions = (np.arange(n) + rng.random()) / n
+    indices = np.searchsorted(np.cumsum(weights), positions)
+    return rng.permutation(np.minimum(indices, n - 1))

@@ -1,0 +1,286 @@
+"""The Gaussian at the mode of a log posterior, with its trust measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.optimize import minimize
+
+from bayesrbf.inference import importance
+from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.protocol import LogPosterior
+
+_STEP: Final = np.finfo(float).eps ** (1 / 3)
+"""Step of a central difference, in units of a coordinate's scale."""
+_FLAT: Final = 1e-9
+"""Curvatures below this share of the largest are lost in rounding."""
+_NEWTON_STEPS: Final = 20
+_SMALL_GAIN: Final = 1e-8
+"""Twice the rise that a Newton step still promises: 1e-4 posterior sd from the mode."""
+
+
+@dataclass(frozen=True)
+class GaussianApproximation:
+    """A Gaussian at the mode, in the unconstrained coordinates.
+
+    Attributes
+    ----------
+    mode : ndarray of shape (dimension,)
+        Maximum of the log density with Jacobian.
+    factor : ndarray of shape (dimension, dimension)
+        C with covariance = C C'.
+    log_density : float
+        Log density with Jacobian at the mode.
+    n_indefinite : int
+        Directions without positive curvature, whose spread is a convention.
+    gradient_norm : float
+        Largest gradient entry at the mode, per scale of its coordinate.
+    """
+
+    mode: Float[np.ndarray, " coordinate"]
+    factor: Float[np.ndarray, "coordinate coordinate"]
+    log_density: float
+    n_indefinite: int
+    gradient_norm: float
+
+    @property
+    def sentence(self) -> str:
+        """What the curvature looks like and what was done about it."""
+        if self.n_indefinite == 0:
+            return "The log posterior curves downwards in every direction at its mode."
+        return (
+            f"The log posterior is flat or curves upwards in {self.n_indefinite} of "
+            f"{self.mode.size} directions at its mode; their spread was set from the size of "
+            "the curvature, at most one unit: use refine('nuts') before trusting intervals."
+        )
+
+
+def laplace(
+    log_posterior: LogPosterior,
+    start: Float[np.ndarray, " coordinate"],
+    *,
+    draws: int = 1000,
+    chains: int = 4,
+    random_state: int | np.random.Generator | None = None,
+    resample: bool = False,
+) -> Draws:
+    r"""Draw from the Gaussian approximation at the mode.
+
+    .. math:: q(\theta) = N(\hat\theta, H^{-1}), \quad
+        \hat\theta = \arg\max \log p(\theta), \quad
+        H = -\nabla^2 \log p(\hat\theta),
+
+    with the Jacobian in p: the approximation lives where theta is unbounded.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density.
+    start : ndarray of shape (dimension,)
+        Where the mode search begins, such as the MAP estimate.
+    draws : int
+        Draws of each chain.
+    chains : int
+        Number of chains; all are independent draws.
+    random_state : int, numpy.random.Generator or None
+        Source of randomness.
+    resample : bool
+        Replace the draws by a Pareto-smoothed importance resample of them.
+
+    Returns
+    -------
+    Draws
+        Stats ``lp`` and ``log_q``; attributes ``pareto_k``, ``n_indefinite``,
+        ``gradient_norm``, ``curvature`` (a sentence) and ``resampled``.
+
+    References
+    ----------
+    MacKay (2003), Information Theory, Inference, and Learning Algorithms,
+    chapter 27.
+    """
+    rng = np.random.default_rng(random_state)
+    gaussian = approximate(log_posterior, start)
+    z = rng.standard_normal((chains * draws, gaussian.mode.size))
+    theta = on_grid(gaussian.mode + z @ gaussian.factor.T, log_posterior.variables)
+    log_q = _log_normal(z, gaussian.factor)
+    lp = np.array([_log_density(log_posterior, point) for point in theta])
+    weights, pareto_k = importance.pareto_smooth(lp - log_q)
+    if resample:
+        chosen = importance.resample(weights, rng)
+        theta, lp, log_q = theta[chosen], lp[chosen], log_q[chosen]
+    return Draws(
+        theta.reshape(chains, draws, -1),
+        {"lp": lp.reshape(chains, draws), "log_q": log_q.reshape(chains, draws)},
+        "laplace",
+        attributes={
+            "pareto_k": pareto_k,
+            "n_indefinite": gaussian.n_indefinite,
+            "gradient_norm": gaussian.gradient_norm,
+            "curvature": gaussian.sentence,
+            "resampled": int(resample),
+        },
+    )
+
+
+def approximate(
+    log_posterior: LogPosterior, start: Float[np.ndarray, " coordinate"]
+) -> GaussianApproximation:
+    """Find the mode with Jacobian and the curvature there.
+
+    L-BFGS from the start, then Newton steps on a Hessian that is renewed until
+    the steps are small. A direction of curvature that is not positive gets the
+    absolute value of its curvature, at least that of one unit.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density.
+    start : ndarray of shape (dimension,)
+        Where the search begins; the density must be finite there.
+
+    Returns
+    -------
+    GaussianApproximation
+        Mode, spread and what was found on the way.
+
+    Raises
+    ------
+    ValueError
+        If the density or its gradient is not finite at the start.
+    """
+    scales = np.asarray(log_posterior.scales, dtype=np.float64)
+    value, gradient = log_posterior.value_and_gradient(start)
+    if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+        raise ValueError(
+            "The log posterior and its gradient must be finite where the mode search starts; "
+            f"received log density {value:g} with {np.sum(~np.isfinite(gradient))} gradient "
+            "entries that are not finite: start from the MAP estimate."
+        )
+    u = _climb(log_posterior, start / scales, scales)
+    for _ in range(_NEWTON_STEPS):
+        curvatures, axes, indefinite = _curvature(log_posterior, u, scales)
+        value, gradient = _scaled(log_posterior, u, scales)
+        step = axes @ ((axes.T @ gradient) / curvatures)
+        gain = float(gradient @ step)
+        if gain < _SMALL_GAIN:
+            break
+        u, moved = _line_search(log_posterior, u, step, value, gain, scales)
+        if not moved:
+            break
+    return GaussianApproximation(
+        mode=u * scales,
+        factor=scales[:, None] * axes / np.sqrt(curvatures),
+        log_density=value,
+        n_indefinite=int(indefinite.sum()),
+        gradient_norm=float(np.max(np.abs(gradient), initial=0.0)),
+    )
+
+
+def hessian(
+    log_posterior: LogPosterior,
+    theta: Float[np.ndarray, " coordinate"],
+) -> Float[np.ndarray, "coordinate coordinate"]:
+    """Second derivatives of the log density with Jacobian, by central differences.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density; its gradient is differenced along each coordinate.
+    theta : ndarray of shape (dimension,)
+        Where.
+
+    Returns
+    -------
+    ndarray of shape (dimension, dimension)
+        The symmetric part of the differenced gradient.
+    """
+    result = np.empty((theta.size, theta.size))
+    for i, scale in enumerate(log_posterior.scales):
+        step = np.zeros(theta.size)
+        step[i] = _STEP * scale
+        above, below = theta + step, theta - step
+        rise = log_posterior.value_and_gradient(above)[1]
+        fall = log_posterior.value_and_gradient(below)[1]
+        result[i] = (rise - fall) / (above[i] - below[i])
+    return (result + result.T) / 2
+
+
+def _scaled(
+    log_posterior: LogPosterior,
+    u: Float[np.ndarray, " coordinate"],
+    scales: Float[np.ndarray, " coordinate"],
+) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+    """Value and gradient in coordinates u = theta / scales."""
+    value, gradient = log_posterior.value_and_gradient(u * scales)
+    return value, gradient * scales
+
+
+def _log_density(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> float:
+    """Log density, minus infinity where it is not a number."""
+    value, _ = log_posterior.value_and_gradient(theta)
+    return value if np.isfinite(value) else -np.inf
+
+
+def _climb(
+    log_posterior: LogPosterior,
+    u: Float[np.ndarray, " coordinate"],
+    scales: Float[np.ndarray, " coordinate"],
+) -> Float[np.ndarray, " coordinate"]:
+    """L-BFGS in scaled coordinates; a point of no density is a wall."""
+
+    def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = _scaled(log_posterior, v, scales)
+        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+            return np.inf, np.zeros_like(v)
+        return -value, -gradient
+
+    options = {"maxiter": 500, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-6}
+    result = minimize(objective, u, jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(result.x, dtype=np.float64)
+
+
+def _curvature(
+    log_posterior: LogPosterior,
+    u: Float[np.ndarray, " coordinate"],
+    scales: Float[np.ndarray, " coordinate"],
+) -> tuple[
+    Float[np.ndarray, " coordinate"],
+    Float[np.ndarray, "coordinate coordinate"],
+    Bool[np.ndarray, " coordinate"],
+]:
+    """Positive curvatures, their axes, and which were not positive before."""
+    scaled = -hessian(log_posterior, u * scales) * np.outer(scales, scales)
+    eigenvalues, axes = np.linalg.eigh(scaled)
+    indefinite = eigenvalues <= _FLAT * np.max(np.abs(eigenvalues), initial=0.0)
+    curvatures = np.where(indefinite, np.maximum(np.abs(eigenvalues), 1.0), eigenvalues)
+    return curvatures, axes, indefinite
+
+
+def _line_search(
+    log_posterior: LogPosterior,
+    u: Float[np.ndarray, " coordinate"],
+    step: Float[np.ndarray, " coordinate"],
+    value: float,
+    gain: float,
+    scales: Float[np.ndarray, " coordinate"],
+) -> tuple[Float[np.ndarray, " coordinate"], bool]:
+    """Halve an ascent step until the log density rises enough."""
+    for halving in range(30):
+        size = 0.5**halving
+        trial = u + size * step
+        if _log_density(log_posterior, trial * scales) >= value + 1e-4 * size * gain:
+            return trial, True
+    return u, False
+
+
+def _log_normal(
+    z: Float[np.ndarray, "draw coordinate"], factor: Float[np.ndarray, "coordinate coordinate"]
+) -> Float[np.ndarray, " draw"]:
+    """Log density of ``mode + factor z`` for standard normal z."""
+    _, log_determinant = np.linalg.slogdet(factor)
+    constant = -0.5 * z.shape[1] * np.log(2 * np.pi) - log_determinant
+    density: np.ndarray = constant - 0.5 * np.sum(z**2, axis=1)
+    return density

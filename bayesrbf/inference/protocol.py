@@ -1,0 +1,77 @@
+"""What inference asks of a model: a log density over unconstrained coordinates."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.specification import Variable
+
+
+class LogPosterior(Protocol):
+    r"""A log posterior density over the graph's own unconstrained coordinates.
+
+    A family plugs into every method by writing this and nothing else. With
+    theta the unconstrained coordinates and v(theta) the constrained values,
+
+    .. math:: \log p(\theta) = \log p(v(\theta), x, y) + \log |\det dv / d\theta|.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of unconstrained coordinates.
+    variables : tuple of Variable
+        Free variables, in the order of the coordinates.
+    deterministic_variables : tuple of Variable
+        Variables that are functions of the free ones.
+    component_class : ndarray of shape (n_components,)
+        Class of every component; components of one class are exchangeable.
+    scales : ndarray of shape (dimension,)
+        Rough size of one unit of each coordinate: steps of finite differences
+        and the metric of the mode search are multiples of it.
+    """
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def variables(self) -> tuple[Variable, ...]: ...
+
+    @property
+    def deterministic_variables(self) -> tuple[Variable, ...]: ...
+
+    @property
+    def component_class(self) -> Int[np.ndarray, " component"]: ...
+
+    @property
+    def scales(self) -> Float[np.ndarray, " coordinate"]: ...
+
+    def value_and_gradient(
+        self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
+    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+        """Log density and its gradient, with or without the log Jacobian."""
+
+    def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
+        """Unweighted log likelihood of every row."""
+
+    def component_log_joint(
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, "row component"]:
+        """Log joint of rows and components, up to a constant per row, for relabelling."""
+
+    def constrained(
+        self, thetas: Float[np.ndarray, "*draws coordinate"]
+    ) -> dict[str, Float[np.ndarray, "*_"]]:
+        """Values of the free variables, with the leading axes of ``thetas``."""
+
+    def deterministic(
+        self, thetas: Float[np.ndarray, "*draws coordinate"]
+    ) -> dict[str, Float[np.ndarray, "*_"]]:
+        """Values of the deterministic variables, with the leading axes of ``thetas``."""
+
+    def permute(
+        self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Component k of the result is component ``order[k]``, within classes only."""

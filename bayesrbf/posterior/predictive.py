@@ -1,0 +1,277 @@
+"""Class probabilities of new rows under many draws, within a fixed amount of memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp, xlogy
+
+from bayesrbf.parameters import Observations
+
+MEMORY: Final = 2 * 2**30
+"""Bytes that probabilities of draws may take at once."""
+
+Predictor = Callable[[np.ndarray], np.ndarray]
+"""Coordinates of one draw -> class log joint log p(x_o, c) of shape (n_rows, n_classes)."""
+
+
+@dataclass(frozen=True)
+class ClassPosterior:
+    r"""Posterior of the class probabilities of rows.
+
+    Of draw s, with t the temperature and b the shift,
+
+    .. math:: p_s(c | x) \propto \exp(t \log p_s(c | x_o) + b_c).
+
+    Attributes
+    ----------
+    predictor : callable
+        Prepares rows: maps observations to a :data:`Predictor`.
+    theta : ndarray of shape (n_chains, n_draws, dimension)
+        Unconstrained coordinates of the draws.
+    temperature : float
+        Factor t of every draw's log probabilities.
+    log_prior_shift : ndarray of shape (n_classes,)
+        Log of the prevalences of use over those of the training table; 0 where
+        they are the same.
+    memory : int
+        Bytes that arrays over draws may take.
+    """
+
+    predictor: Callable[[Observations], Predictor]
+    theta: Float[np.ndarray, "chain draw coordinate"]
+    log_prior_shift: Float[np.ndarray, " label"]
+    temperature: float = 1.0
+    memory: int = MEMORY
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws of all chains together."""
+        return self.theta.shape[0] * self.theta.shape[1]
+
+    def draws(
+        self, observations: Observations
+    ) -> tuple[Float[np.ndarray, "chain draw obs label"], int]:
+        """Class probabilities of every row under every draw.
+
+        Where they would not fit into the memory, every k-th draw is kept, with
+        a warning that says so.
+
+        Parameters
+        ----------
+        observations : Observations
+            Rows, in standard units.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_chains, n_kept, n_obs, n_classes)
+            Probabilities; they sum to one over the classes.
+        thinning : int
+            Distance of the kept draws; 1 when all are kept.
+
+        Raises
+        ------
+        ValueError
+            If not even one draw of each chain fits into the memory.
+        """
+        chains, n_draws, _ = self.theta.shape
+        row_bytes = 8 * chains * self.log_prior_shift.size * observations.n_obs
+        affordable = int(self.memory // row_bytes) if row_bytes else n_draws
+        if affordable == 0:
+            raise ValueError(
+                f"Probabilities of {observations.n_obs} rows under one draw of each chain need "
+                f"{row_bytes / 2**30:.3g} GiB, more than the {self.memory / 2**30:.3g} GiB "
+                "allowed: ask for fewer rows at a time, or use uncertainty()."
+            )
+        thinning = -(-n_draws // affordable)
+        kept = self.theta[:, ::thinning]
+        if thinning > 1:
+            warnings.warn(
+                f"Probabilities of {observations.n_obs} rows under {n_draws} draws of {chains} "
+                f"chains would take more than {self.memory / 2**30:.3g} GiB: one draw in "
+                f"{thinning} is kept. uncertainty() uses every draw.",
+                stacklevel=3,
+            )
+        result = np.empty((*kept.shape[:2], observations.n_obs, self.log_prior_shift.size))
+        predict = self.predictor(observations)
+        for chain, draw in np.ndindex(kept.shape[:2]):
+            result[chain, draw] = self.probabilities(predict(kept[chain, draw]))
+        return result, thinning
+
+    def probabilities(
+        self, log_joint: Float[np.ndarray, "obs label"]
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class probabilities of one draw, tempered and moved to the prevalences of use.
+
+        Parameters
+        ----------
+        log_joint : ndarray of shape (n_obs, n_classes)
+            ``log p(x_o, c)`` under the draw.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            Probabilities; they sum to one over the classes.
+        """
+        return class_probabilities(log_joint, self.temperature, self.log_prior_shift)
+
+    def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
+        """What the draws say about every row, a block of rows at a time.
+
+        Parameters
+        ----------
+        observations : Observations
+            Rows, in standard units.
+        prob : float
+            Probability inside the equal-tailed intervals, in (0, 1).
+
+        Returns
+        -------
+        PredictiveSummary
+            Means, spreads, entropies and densities of the rows.
+
+        Raises
+        ------
+        ValueError
+            If ``prob`` is not strictly between 0 and 1.
+        """
+        if not 0 < prob < 1:
+            raise ValueError(
+                f"prob must lie strictly between 0 and 1, such as 0.9; received {prob!r}."
+            )
+        n_classes = self.log_prior_shift.size
+        # one block holds its probabilities, a sorted copy of them and the densities
+        rows = max(1, self.memory // (8 * self.n_draws * (2 * n_classes + 2)))
+        starts = range(0, max(observations.n_obs, 1), rows)
+        blocks = [
+            self._block(observations.take(np.arange(a, min(a + rows, observations.n_obs))), prob)
+            for a in starts
+        ]
+        parts = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        return PredictiveSummary(prob=prob, **parts)
+
+    def _block(self, observations: Observations, prob: float) -> dict[str, np.ndarray]:
+        """Fields of the summary of a block of rows whose draws fit into the memory."""
+        predict = self.predictor(observations)
+        thetas = self.theta.reshape(self.n_draws, -1)
+        p = np.empty((self.n_draws, observations.n_obs, self.log_prior_shift.size))
+        density = np.empty((self.n_draws, observations.n_obs))
+        for s, theta in enumerate(thetas):
+            log_joint = predict(theta)
+            density[s] = logsumexp(log_joint, axis=1)
+            p[s] = self.probabilities(log_joint)
+        mean = p.mean(axis=0)
+        total = entropy(mean)
+        # row by row of draws: the entropies of all at once would double the memory
+        aleatoric = np.mean([entropy(one) for one in p], axis=0)
+        sd = p.std(axis=0, ddof=1) if self.n_draws > 1 else np.full(mean.shape, np.nan)
+        tails = ((1 - prob) / 2, (1 + prob) / 2)
+        lower, upper = np.quantile(p, tails, axis=0, overwrite_input=True)
+        return {
+            "mean": mean,
+            "sd": sd,
+            "lower": lower,
+            "upper": upper,
+            "total": total,
+            "aleatoric": np.minimum(aleatoric, total),
+            "log_density": logsumexp(density, axis=0) - np.log(self.n_draws),
+        }
+
+
+@dataclass(frozen=True)
+class PredictiveSummary:
+    r"""What the draws say about every row.
+
+    The entropy of the mean probability is what one does not know in all; its
+    mean over the draws is what more data like these would not take away:
+
+    .. math:: H[\bar p] = \overline{H[p_s]} + I(c; \theta).
+
+    Attributes
+    ----------
+    mean, sd, lower, upper : ndarray of shape (n_obs, n_classes)
+        Mean, standard deviation and equal-tailed interval of the class
+        probabilities.
+    total, aleatoric : ndarray of shape (n_obs,)
+        Entropy of the mean and mean of the entropies, in nats.
+    log_density : ndarray of shape (n_obs,)
+        Log of the posterior mean density of the observed cells.
+    prob : float
+        Probability inside the interval.
+    """
+
+    mean: Float[np.ndarray, "obs label"]
+    sd: Float[np.ndarray, "obs label"]
+    lower: Float[np.ndarray, "obs label"]
+    upper: Float[np.ndarray, "obs label"]
+    total: Float[np.ndarray, " obs"]
+    aleatoric: Float[np.ndarray, " obs"]
+    log_density: Float[np.ndarray, " obs"]
+    prob: float
+
+    @property
+    def epistemic(self) -> Float[np.ndarray, " obs"]:
+        """Mutual information of class and parameters, in nats: what more data would tell."""
+        return self.total - self.aleatoric
+
+
+def class_probabilities(
+    log_joint: Float[np.ndarray, "*rows label"],
+    temperature: float,
+    log_prior_shift: Float[np.ndarray, " label"],
+) -> Float[np.ndarray, "*rows label"]:
+    r"""Class probabilities, tempered and then moved to other prevalences.
+
+    .. math:: p(c | x) \propto \exp(t \log p(x, c) + b_c)
+
+    Parameters
+    ----------
+    log_joint : ndarray of shape (..., n_classes)
+        ``log p(x_o, c)``, up to a constant per row.
+    temperature : float
+        Factor t of the log probabilities; 1 leaves them as they are.
+    log_prior_shift : ndarray of shape (n_classes,)
+        b, the log ratio of the prevalences of use to those of training.
+
+    Returns
+    -------
+    ndarray of shape (..., n_classes)
+        Probabilities; they sum to one over the classes.
+
+    Examples
+    --------
+    >>> class_probabilities(np.log([[0.2, 0.6]]), 1.0, np.zeros(2))
+    array([[0.25, 0.75]])
+    """
+    logits = temperature * log_joint + log_prior_shift
+    logits = logits - logits.max(axis=-1, keepdims=True)
+    odds = np.exp(logits)
+    probabilities: np.ndarray = odds / odds.sum(axis=-1, keepdims=True)
+    return probabilities
+
+
+def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows"]:
+    r"""Entropy :math:`-\sum_c p_c \log p_c` in nats.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (..., n_classes)
+        Probabilities that sum to one over the last axis.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Entropies, from 0 to log n_classes.
+
+    Examples
+    --------
+    >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4)
+    array([0.6931, 0.    ])
+    """
+    values: np.ndarray = -xlogy(probabilities, probabilities).sum(axis=-1)
+    return np.abs(values)

@@ -1,0 +1,79 @@
+"""How sure a classifier is of each row, as a labelled dataset."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from bayesrbf import names
+from bayesrbf.posterior.predictive import PredictiveSummary
+
+_DESCRIPTIONS = {
+    "mean": "posterior mean of the class probability",
+    "sd": "posterior standard deviation of the class probability",
+    "lower": "lower end of the equal-tailed interval of the class probability",
+    "upper": "upper end of the equal-tailed interval of the class probability",
+    "total_entropy": "entropy of the mean class probabilities (nats)",
+    "aleatoric_entropy": "mean entropy of the draws: what more rows would not resolve (nats)",
+    "epistemic_entropy": "total less aleatoric entropy: what more rows would resolve (nats)",
+    "novelty": "log density of the observed cells under the mixture: low is novel",
+}
+
+
+def to_dataset(
+    summary: PredictiveSummary,
+    labels: Sequence[object] | np.ndarray,
+    rows: Sequence[object] | np.ndarray,
+    *,
+    point_estimate: bool,
+) -> xr.Dataset:
+    """Pack a predictive summary with its names.
+
+    Parameters
+    ----------
+    summary : PredictiveSummary
+        What the draws say about every row.
+    labels : sequence of length n_classes
+        Class names.
+    rows : sequence of length n_obs
+        Row names.
+    point_estimate : bool
+        Whether there was only one draw, which says nothing of its own
+        uncertainty: spreads are NaN then, and a warning says so.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean``, ``sd``, ``lower``, ``upper`` over obs and label;
+        ``total_entropy``, ``aleatoric_entropy``, ``epistemic_entropy`` in nats
+        and ``novelty`` over obs. Attribute ``prob``.
+    """
+    if point_estimate:
+        warnings.warn(
+            "The model was fitted to a point: sd, intervals and the split of the entropy are "
+            "NaN. Call refine('laplace') or refine('nuts') first to have them.",
+            stacklevel=3,
+        )
+    unknown = np.nan if point_estimate else 1.0
+    by_class = (names.OBS, names.LABEL)
+    variables = {
+        "mean": (by_class, summary.mean),
+        "sd": (by_class, summary.sd * unknown),
+        "lower": (by_class, summary.lower * unknown),
+        "upper": (by_class, summary.upper * unknown),
+        "total_entropy": ((names.OBS,), summary.total),
+        "aleatoric_entropy": ((names.OBS,), summary.aleatoric * unknown),
+        "epistemic_entropy": ((names.OBS,), summary.epistemic * unknown),
+        "novelty": ((names.OBS,), summary.log_density),
+    }
+    return xr.Dataset(
+        {
+            name: (dims, values, {"description": _DESCRIPTIONS[name]})
+            for name, (dims, values) in variables.items()
+        },
+        coords={names.OBS: np.asarray(rows), names.LABEL: np.asarray(labels)},
+        attrs={"prob": summary.prob, "point_estimate": int(point_estimate)},
+    )
