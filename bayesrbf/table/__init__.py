@@ -1,0 +1,25 @@
+"""Tables in, arrays out and back: kinds of columns, codes, masks, units, row order.
+
+A table (NumPy array, pandas or polars frame, list of lists) is read once by
+:func:`learn_columns`, which says what each column is; :func:`encode` turns any
+table with the same columns into two arrays, :func:`decode` turns them back.
+"""
+
+from __future__ import annotations
+
+from bayesrbf.table.columns import Columns, learn_columns
+from bayesrbf.table.encode import Table, decode, encode
+from bayesrbf.table.labels import encode_labels
+from bayesrbf.table.rows import distinct, marginals, standardisation
+
+__all__ = [
+    "Columns",
+    "Table",
+    "decode",
+    "distinct",
+    "encode",
+    "encode_labels",
+    "learn_columns",
+    "marginals",
+    "standardisation",
+]

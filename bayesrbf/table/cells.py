@@ -1,0 +1,284 @@
+"""Reading a container into one clean array per column, before any meaning is given."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+_PANDAS_MISSING = {"NAType", "NaTType"}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The columns of a container, cleaned but not yet interpreted.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Column names, or ``x0, x1, ...`` when the container has none.
+    has_names : bool
+        Whether the container itself names its columns.
+    columns : tuple of ndarray of shape (n_rows,)
+        float64 with NaN for missing cells, or object holding only ``str`` or
+        only ``bool`` with None for missing cells.
+    declared : tuple of bool
+        Whether the container's own dtype says that a column is categorical.
+    """
+
+    names: tuple[str, ...]
+    has_names: bool
+    columns: tuple[np.ndarray, ...]
+    declared: tuple[bool, ...]
+
+
+def read_cells(X: Any) -> Cells:
+    """Read a container of at least one row and one column.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_rows, n_columns)
+        NumPy array, pandas or polars frame, or whatever ``np.asarray`` takes.
+
+    Returns
+    -------
+    Cells
+        One clean array per column.
+
+    Raises
+    ------
+    ValueError
+        If X is empty, not two-dimensional, complex, holds dates, or infinity.
+    TypeError
+        If X is sparse, or a column mixes types.
+    """
+    frame = as_frame(X)
+    cells = _read_array(X) if frame is None else _read_frame(frame)
+    for name, column in zip(cells.names, cells.columns, strict=True):
+        if column.dtype.kind == "f" and np.isinf(column).any():
+            row = int(np.flatnonzero(np.isinf(column))[0])
+            raise ValueError(
+                f"Input X contains infinity: column {name!r} holds {column[row]} at row {row}; "
+                "mark the cell as missing (NaN) or correct it."
+            )
+    return cells
+
+
+def missing_cells(column: np.ndarray) -> np.ndarray:
+    """Mask of the missing cells of a clean column."""
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    return np.array([value is None for value in column.tolist()], dtype=bool)
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """A narwhals view of a pandas or polars frame, None for anything else."""
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            f"The columns of X must have distinct names; {error} Rename the repeated columns."
+        ) from error
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def unnamed(n_columns: int) -> tuple[str, ...]:
+    """Names of the columns of a container without names, as scikit-learn gives them."""
+    return tuple(f"x{position}" for position in range(n_columns))
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse what is not a table of at least one row and one column, in scikit-learn's words."""
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data: one row "
+            "per observation and one column per feature, X.reshape(-1, 1) for a single feature."
+        )
+    for count, thing in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"Found array with 0 {thing} (shape={shape}) while a minimum of 1 is required."
+            )
+
+
+def _read_array(X: Any) -> Cells:
+    """Columns of an array or list: object columns are inferred, all others are real."""
+    array = _as_array(X)
+    _check_shape(array.shape)
+    names = unnamed(array.shape[1])
+    if array.dtype.kind in "biuf":
+        columns = tuple(array.astype(np.float64).T)
+    else:
+        columns = tuple(
+            clean(column.tolist(), name) for column, name in zip(array.T, names, strict=True)
+        )
+    return Cells(names, False, columns, (False,) * len(names))
+
+
+def _as_array(X: Any) -> np.ndarray:
+    """X as an array whose dtype still tells numbers from strings."""
+    if hasattr(X, "nnz"):
+        raise TypeError(
+            "Sparse data was passed, but a table with missing cells must be dense; "
+            "use X.toarray() to convert it."
+        )
+    if np.ma.isMaskedArray(X):
+        values = np.array(np.ma.getdata(X), dtype=object)
+        values[np.ma.getmaskarray(X)] = None
+        return values
+    array = np.asarray(X)
+    if array.dtype.kind == "U":
+        # NumPy turns [["a", 1.5, None]] into text; a list still knows better.
+        array = np.asarray(X, dtype=object)
+        if hasattr(X, "dtype"):
+            _check_text_array(array)
+    elif array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: split X into real and imaginary columns.")
+    elif array.dtype.kind not in "biufO":
+        raise TypeError(
+            f"X must hold numbers or strings; received an array of dtype {array.dtype}. "
+            "Convert it to numbers (for dates: days since a fixed date)."
+        )
+    return array
+
+
+def _check_text_array(array: np.ndarray) -> None:
+    """Refuse numbers that NumPy has already turned into text, which would become categories."""
+    for position, column in enumerate(array.reshape(len(array), -1).T):
+        if all(_reads_as_number(value) for value in column):
+            raise ValueError(
+                f"Column 'x{position}' of a string array holds numbers written as text, such as "
+                f"{column[0]!r}; pass a frame or an array of dtype object to keep the types apart."
+            )
+
+
+def _reads_as_number(text: str) -> bool:
+    """Whether float() takes the text (which includes 'nan'), or it was a None."""
+    try:
+        float(text)
+    except ValueError:
+        return text == "None"
+    return True
+
+
+def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
+    """Columns of a pandas or polars frame; the dtype declares what is categorical."""
+    _check_shape(frame.shape)
+    has_names = all(isinstance(name, str) for name in frame.columns)
+    names = tuple(frame.columns) if has_names else unnamed(frame.shape[1])
+    series = [frame[:, position] for position in range(frame.shape[1])]
+    columns = tuple(_read_series(s, name) for s, name in zip(series, names, strict=True))
+    declared = tuple(isinstance(s.dtype, nw.Categorical | nw.Enum) for s in series)
+    return Cells(names, has_names, columns, declared)
+
+
+def _read_series(series: nw.Series[Any], name: str) -> np.ndarray:
+    """One clean column of a frame."""
+    dtype = series.dtype
+    if dtype.is_temporal():
+        raise ValueError(
+            f"Column {name!r} holds dates or times ({dtype}); convert it to a number, "
+            "such as days since a fixed date."
+        )
+    if dtype.is_nested() or isinstance(dtype, nw.Binary):
+        raise TypeError(f"Column {name!r} must hold numbers or strings; received {dtype}.")
+    if dtype.is_numeric():
+        return _read_numbers(series)
+    if series.to_numpy().dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: column {name!r} is complex.")
+    return clean(series.to_list(), name)
+
+
+def _read_numbers(series: nw.Series[Any]) -> np.ndarray:
+    """A numeric series as float64, nulls as NaN."""
+    values = series.to_numpy()
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    nulls = series.is_null().to_numpy()
+    cells = zip(series.to_list(), nulls, strict=True)
+    return np.array([np.nan if null else float(value) for value, null in cells])
+
+
+def clean(values: Sequence[object], name: str) -> np.ndarray:
+    """One column of Python objects as float64, or as object of one type.
+
+    Parameters
+    ----------
+    values : sequence of object
+        Cells; None, NaN, and pandas' NA and NaT are missing.
+    name : str
+        Column name for messages.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        float64 when every cell present is a number, else object of str or bool.
+
+    Raises
+    ------
+    TypeError
+        If a cell is neither text, boolean nor number, or the column mixes them.
+    """
+    if not set(map(type, values)) <= {str, bool, type(None)}:
+        values = [None if _is_missing(value) else value for value in values]
+    kinds = {kind: _kind_of(kind, name) for kind in set(map(type, values)) - {type(None)}}
+    if len(set(kinds.values())) > 1:
+        _refuse_mixture(values, kinds, name)
+    if not kinds or "number" in kinds.values():
+        return _to_float(values, name)
+    plain: type = str if "string" in kinds.values() else bool
+    column = np.empty(len(values), dtype=object)
+    column[:] = [None if value is None else plain(value) for value in values]
+    return column
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a cell is None, NaN, or pandas' NA or NaT (told by name: pandas is optional)."""
+    if value is None or type(value).__name__ in _PANDAS_MISSING:
+        return True
+    return isinstance(value, float | np.floating | Decimal) and bool(value != value)
+
+
+def _kind_of(kind: type, name: str) -> str:
+    """The one of boolean, string, number that a Python type is."""
+    if issubclass(kind, bool | np.bool_):
+        return "boolean"
+    if issubclass(kind, str):
+        return "string"
+    if issubclass(kind, numbers.Real | Decimal):
+        return "number"
+    if issubclass(kind, numbers.Complex):
+        raise ValueError(f"Complex data not supported: column {name!r} holds complex numbers.")
+    raise TypeError(
+        f"A cell of column {name!r} is a {kind.__name__}, but the argument must be a string "
+        "or a number; convert the column, or leave it out."
+    )
+
+
+def _refuse_mixture(values: Iterable[object], kinds: dict[type, str], name: str) -> None:
+    """Name two cells of different kinds."""
+    first: dict[str, tuple[int, object]] = {}
+    for row, value in enumerate(values):
+        if value is not None:
+            first.setdefault(kinds[type(value)], (row, value))
+    found = " and ".join(f"the {k} {v!r} at row {row}" for k, (row, v) in first.items())
+    raise TypeError(
+        f"Column {name!r} has mixed types: {found}; make every cell text to read the column as "
+        "categories, or every cell a number (NaN where missing)."
+    )
+
+
+def _to_float(values: Sequence[object], name: str) -> np.ndarray:
+    """Numbers as float64, None as NaN."""
+    try:
+        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError(
+            f"Column {name!r} holds a number too large for float64; rescale the column, or pass "
+            "it as text if it is an identifier."
+        ) from error

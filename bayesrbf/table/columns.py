@@ -1,0 +1,204 @@
+"""What the columns of a table are: names, kinds, levels, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from bayesrbf.table.cells import Cells, missing_cells, read_cells
+
+Kind = Literal["real", "categorical"]
+Missingness = Literal["ignorable", "informative"]
+MASK_LEVELS: tuple[object, ...] = (False, True)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the table that an estimator was fitted to.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Column names, ``x0, x1, ...`` when the table had none.
+    kinds : tuple of {"real", "categorical"}
+        Kind of each column.
+    levels : tuple of tuple
+        Sorted levels of each categorical column, in the order of the columns.
+    masked : tuple of int
+        Positions of the columns whose missingness mask joins the model as a
+        binary categorical column, after the categorical ones.
+    has_names : bool
+        Whether the table itself named its columns.
+    empty : tuple of int
+        Positions of the columns without a single observed cell; they are real,
+        and whatever they hold later is treated as missing.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    levels: tuple[tuple[object, ...], ...]
+    masked: tuple[int, ...] = ()
+    has_names: bool = False
+    empty: tuple[int, ...] = ()
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the table."""
+        return len(self.names)
+
+    @property
+    def real_positions(self) -> tuple[int, ...]:
+        """Positions of the real columns."""
+        return tuple(i for i, kind in enumerate(self.kinds) if kind == "real")
+
+    @property
+    def categorical_positions(self) -> tuple[int, ...]:
+        """Positions of the categorical columns (without masks)."""
+        return tuple(i for i, kind in enumerate(self.kinds) if kind == "categorical")
+
+    @property
+    def real_names(self) -> tuple[str, ...]:
+        """Names of the real columns."""
+        return tuple(self.names[i] for i in self.real_positions)
+
+    @property
+    def categorical_names(self) -> tuple[str, ...]:
+        """Names of the categorical columns, then of the masks."""
+        masks = tuple(f"{self.names[i]} is missing" for i in self.masked)
+        return tuple(self.names[i] for i in self.categorical_positions) + masks
+
+    @property
+    def all_levels(self) -> tuple[tuple[object, ...], ...]:
+        """Levels of the categorical columns, then of the masks."""
+        return self.levels + (MASK_LEVELS,) * len(self.masked)
+
+    @property
+    def n_levels(self) -> tuple[int, ...]:
+        """Number of levels of the categorical columns, then of the masks."""
+        return tuple(map(len, self.all_levels))
+
+
+def learn_columns(
+    X: Any,
+    *,
+    categorical_features: str | Sequence[int] | Sequence[str] | Sequence[bool] | None = None,
+    missingness: Missingness = "ignorable",
+) -> Columns:
+    """Learn what each column of a table is.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_rows, n_columns)
+        Table; NaN, None and pandas' NA are missing cells.
+    categorical_features : None, "from_dtype", or positions, names or a boolean mask
+        None and "from_dtype" infer: category, string and boolean columns of a
+        frame, and columns of strings or booleans in an object array, are
+        categorical; everything else is real. Otherwise exactly the given
+        columns are categorical.
+    missingness : {"ignorable", "informative"}, default="ignorable"
+        Under "informative" the mask of every column with holes becomes a
+        binary categorical column.
+
+    Returns
+    -------
+    Columns
+        Kinds and levels; levels are sorted, whatever the order of the rows.
+
+    Raises
+    ------
+    ValueError
+        If X is empty or holds infinity or dates, or an argument is not valid.
+    TypeError
+        If a column mixes types.
+
+    Examples
+    --------
+    >>> columns = learn_columns([[1.5, "b"], [2.5, "a"], [None, "b"]])
+    >>> columns.kinds, columns.levels
+    (('real', 'categorical'), (('a', 'b'),))
+    """
+    if missingness not in get_args(Missingness):
+        raise ValueError(
+            f"missingness must be one of {get_args(Missingness)}; received {missingness!r}."
+        )
+    cells = read_cells(X)
+    missing = [missing_cells(column) for column in cells.columns]
+    chosen = _chosen(categorical_features, cells)
+    kinds: list[Kind] = []
+    levels: list[tuple[object, ...]] = []
+    for position, (column, mask) in enumerate(zip(cells.columns, missing, strict=True)):
+        categorical = not mask.all() and _is_categorical(cells, position, chosen)
+        kinds.append("categorical" if categorical else "real")
+        if categorical:
+            levels.append(_sorted_levels(column[~mask]))
+    informative = missingness == "informative"
+    return Columns(
+        names=cells.names,
+        kinds=tuple(kinds),
+        levels=tuple(levels),
+        masked=tuple(i for i, mask in enumerate(missing) if informative and mask.any()),
+        has_names=cells.has_names,
+        empty=tuple(i for i, mask in enumerate(missing) if mask.all()),
+    )
+
+
+def _is_categorical(cells: Cells, position: int, chosen: np.ndarray | None) -> bool:
+    """Whether a column with observed cells is categorical, by its type or by choice."""
+    column = cells.columns[position]
+    if chosen is None:
+        return cells.declared[position] or column.dtype == object
+    present = column[~missing_cells(column)]
+    if not chosen[position] and isinstance(present[0], str):
+        raise ValueError(
+            f"Column {cells.names[position]!r} holds text, such as {present[0]!r}, but is not "
+            "among categorical_features; add it there, or convert it to numbers."
+        )
+    return bool(chosen[position])
+
+
+def _chosen(requested: Any, cells: Cells) -> np.ndarray | None:
+    """The requested categorical columns as a mask; None when they are to be inferred."""
+    if requested is None or (isinstance(requested, str) and requested == "from_dtype"):
+        return None
+    n_columns = len(cells.columns)
+    asked = np.asarray(requested)
+    if asked.ndim != 1 or (asked.size and asked.dtype.kind not in "biuUO"):
+        raise ValueError(
+            "categorical_features must be None, 'from_dtype', or a list of positions, names or "
+            f"booleans; received {requested!r}."
+        )
+    if asked.dtype.kind == "b":
+        if asked.size != n_columns:
+            raise ValueError(
+                f"categorical_features as a mask must have one entry per column ({n_columns}); "
+                f"received {asked.size}."
+            )
+        return asked
+    chosen = np.zeros(n_columns, dtype=bool)
+    for item in asked.tolist():
+        chosen[_position(item, cells)] = True
+    return chosen
+
+
+def _position(item: object, cells: Cells) -> int:
+    """Position of a column given by name or number."""
+    if isinstance(item, str) and item in cells.names:
+        return cells.names.index(item)
+    if isinstance(item, int) and -len(cells.names) <= item < len(cells.names):
+        return item
+    raise ValueError(
+        f"categorical_features names the column {item!r}, which X does not have; "
+        f"its columns are {', '.join(map(repr, cells.names[:20]))}."
+    )
+
+
+def _sorted_levels(present: np.ndarray) -> tuple[object, ...]:
+    """Distinct values in the order of their type; whole numbers as int."""
+    if present.dtype == object:
+        return tuple(sorted(set(present.tolist())))
+    values = np.unique(present + 0.0)
+    whole = bool(np.all(values == np.round(values)))
+    return tuple(int(v) if whole else v for v in values.tolist())

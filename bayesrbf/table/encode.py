@@ -1,0 +1,238 @@
+"""A table as two arrays, and two arrays as a table."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.table.cells import Cells, as_frame, missing_cells, read_cells
+from bayesrbf.table.columns import Columns
+
+HandleUnknown = Literal["missing", "error"]
+_MISSING, _UNKNOWN = -1, -2
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a table as arrays.
+
+    Attributes
+    ----------
+    real : ndarray of shape (n_rows, n_real)
+        Real cells in the user's units, NaN where missing.
+    codes : ndarray of shape (n_rows, n_categorical)
+        Level codes of the categorical columns and masks, -1 where missing.
+    """
+
+    real: Float[np.ndarray, "row feature"]
+    codes: Int[np.ndarray, "row categorical"]
+
+
+def encode(X: Any, columns: Columns, *, handle_unknown: HandleUnknown = "missing") -> Table:
+    """Read a table under the columns learnt from another.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_rows, n_columns)
+        Table; NaN, None and pandas' NA are missing cells.
+    columns : Columns
+        What :func:`learn_columns` found in the training table.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What to do with a category that training did not have: treat the cell
+        as missing and warn, or raise.
+
+    Returns
+    -------
+    Table
+        Real cells and level codes.
+
+    Raises
+    ------
+    ValueError
+        If X has the wrong width, names, or kind of column, holds infinity, or
+        an unseen category under ``handle_unknown="error"``.
+    TypeError
+        If a column mixes types.
+
+    Examples
+    --------
+    >>> from bayesrbf.table import learn_columns
+    >>> columns = learn_columns([[1.5, "b"], [2.5, "a"]])
+    >>> encode([[None, "a"]], columns)
+    Table(real=array([[nan]]), codes=array([[0]]))
+    """
+    if handle_unknown not in get_args(HandleUnknown):
+        raise ValueError(
+            f"handle_unknown must be one of {get_args(HandleUnknown)}; received {handle_unknown!r}."
+        )
+    cells = read_cells(X)
+    _check_columns(cells, columns)
+    n_rows = len(cells.columns[0])
+    reals = [_real_column(cells, columns, position) for position in columns.real_positions]
+    codes = [
+        _level_codes(cells.columns[position], levels)
+        for position, levels in zip(columns.categorical_positions, columns.levels, strict=True)
+    ]
+    _report_unknown(cells, columns, codes, handle_unknown)
+    known = [np.where(code == _UNKNOWN, _MISSING, code) for code in codes]
+    masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
+    return Table(
+        np.array(reals, dtype=np.float64).reshape(len(reals), n_rows).T.copy(),
+        np.array(known + masks, dtype=np.intp).reshape(len(known + masks), n_rows).T.copy(),
+    )
+
+
+def _check_columns(cells: Cells, columns: Columns) -> None:
+    """Refuse another width or other names, in scikit-learn's words."""
+    if len(cells.columns) != columns.n_columns:
+        raise ValueError(
+            f"X has {len(cells.columns)} features, but Columns is expecting "
+            f"{columns.n_columns} features as input."
+        )
+    if not (cells.has_names and columns.has_names) or cells.names == columns.names:
+        return
+    unseen = sorted(set(cells.names) - set(columns.names))
+    absent = sorted(set(columns.names) - set(cells.names))
+    detail = (
+        "" if not unseen else f"Feature names unseen at fit time: {', '.join(unseen[:5])}.\n"
+    ) + (
+        ""
+        if not absent
+        else f"Feature names seen at fit time, yet now missing: {', '.join(absent[:5])}.\n"
+    )
+    raise ValueError(
+        "The feature names should match those that were passed during fit.\n"
+        + (detail or "Feature names must be in the same order as they were in fit.\n")
+    )
+
+
+def _real_column(cells: Cells, columns: Columns, position: int) -> np.ndarray:
+    """Cells of a column that was real at fit."""
+    column, name = cells.columns[position], columns.names[position]
+    missing = missing_cells(column)
+    if position in columns.empty:
+        if not missing.all():
+            warnings.warn(
+                f"Column {name!r} had no observed cell at fit; its {int((~missing).sum())} "
+                "observed cells are treated as missing.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return np.full(len(column), np.nan)
+    present = column[~missing]
+    if column.dtype == object and isinstance(present[0], str):
+        raise ValueError(
+            f"Column {name!r} held numbers at fit, but now holds text such as {present[0]!r}; "
+            "convert it to numbers, or mark the cell as missing."
+        )
+    return column.astype(np.float64)
+
+
+def _level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
+    """Position of each cell among the levels, -1 where missing, -2 where unknown."""
+    index: dict[object, int] = {level: code for code, level in enumerate(levels)}
+    found = (index.get(value, _UNKNOWN) for value in column.tolist())
+    codes = np.fromiter(found, dtype=np.intp, count=len(column))
+    codes[missing_cells(column)] = _MISSING
+    return codes
+
+
+def _report_unknown(
+    cells: Cells, columns: Columns, codes: list[np.ndarray], handle_unknown: HandleUnknown
+) -> None:
+    """One warning, or an error, that names columns and unseen categories."""
+    found = []
+    for position, code in zip(columns.categorical_positions, codes, strict=True):
+        unknown = set(cells.columns[position][code == _UNKNOWN].tolist())
+        if unknown:
+            values = ", ".join(sorted(map(repr, unknown))[:5])
+            more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+            found.append(f"{columns.names[position]!r}: {values}{more}")
+    if not found:
+        return
+    message = f"X has categories that were not seen at fit ({'; '.join(found)})"
+    if handle_unknown == "error":
+        raise ValueError(f"{message}; correct them, or pass handle_unknown='missing'.")
+    warnings.warn(f"{message}; they are treated as missing.", UserWarning, stacklevel=3)
+
+
+def decode(
+    real: Float[np.ndarray, "row feature"],
+    codes: Int[np.ndarray, "row categorical"],
+    columns: Columns,
+    like: Any,
+) -> Any:
+    """Write arrays back as a table of the same type as another.
+
+    Parameters
+    ----------
+    real : ndarray of shape (n_rows, n_real)
+        Real cells in the user's units, NaN where missing.
+    codes : ndarray of shape (n_rows, n_categorical)
+        Level codes, -1 where missing; columns of masks are left out.
+    columns : Columns
+        What the columns are.
+    like : array-like or frame
+        Table whose type (and index and column dtypes, where they still fit) is taken.
+
+    Returns
+    -------
+    ndarray or frame of shape (n_rows, n_columns)
+        Categories are back as their levels. An array is float64 when every
+        column is a number, else object.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesrbf.table import learn_columns
+    >>> columns = learn_columns([[1.5, "b"], [2.5, "a"]])
+    >>> decode(np.array([[3.0]]), np.array([[1]]), columns, like=[[1.5, "b"]])
+    array([[3.0, 'b']], dtype=object)
+    """
+    cells: dict[int, np.ndarray] = dict(zip(columns.real_positions, real.T, strict=True))
+    categorical = zip(columns.categorical_positions, columns.levels, strict=True)
+    for j, (position, levels) in enumerate(categorical):
+        cells[position] = _level_values(codes[:, j], levels)
+    ordered = [cells[position] for position in range(columns.n_columns)]
+    frame = as_frame(like)
+    return _to_array(ordered) if frame is None else _to_frame(ordered, frame)
+
+
+def _level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
+    """Levels of codes: float64 for numeric levels, object otherwise."""
+    numeric = not isinstance(levels[0], str | bool)
+    values = np.empty(len(levels) + 1, dtype=np.float64 if numeric else object)
+    values[:-1] = levels
+    values[-1] = np.nan if numeric else None
+    return values[codes]
+
+
+def _to_array(cells: list[np.ndarray]) -> np.ndarray:
+    """Columns side by side, as float64 if all of them are."""
+    dtype = np.float64 if all(column.dtype == np.float64 for column in cells) else object
+    return np.column_stack([column.astype(dtype) for column in cells])
+
+
+def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any]) -> Any:
+    """Columns as a frame of the type of ``like``, with its index where the rows are the same."""
+    backend = like.implementation
+    names = [str(name) for name in like.columns]
+    series = {}
+    for position, (name, column) in enumerate(zip(names, cells, strict=True)):
+        dtype = like[:, position].dtype
+        values = nw.new_series(name, column.tolist(), backend=backend)
+        if isinstance(dtype, nw.Categorical | nw.Enum):
+            values = values.cast(dtype)
+        series[name] = values
+    # Without backend=: given one, from_dict forgets the dtypes of the series.
+    native = nw.from_dict(series).to_native()
+    if backend.is_pandas():
+        native.columns = like.columns
+        if len(native) == len(like):
+            native.index = like.to_native().index
+    return native

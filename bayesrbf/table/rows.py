@@ -1,0 +1,161 @@
+"""Statistics of rows that do not depend on their order: units, marginals, distinct rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.parameters import Observations, Standardisation
+
+_ROUNDING = 8 * np.finfo(np.float64).eps
+"""Spread, relative to the largest cell, that rounding alone can make."""
+_LEAST = 1e-154
+"""Smallest scale whose square, a variance, is still a normal number."""
+
+
+def standardisation(
+    real: Float[np.ndarray, "obs feature"], weights: Float[np.ndarray, " obs"]
+) -> Standardisation:
+    """Weighted mean and standard deviation of the observed cells of each column.
+
+    location = sum v x / sum v,  scale^2 = sum v (x - location)^2 / sum v
+
+    Parameters
+    ----------
+    real : ndarray of shape (n_obs, n_features)
+        Real cells, NaN where missing.
+    weights : ndarray of shape (n_obs,)
+        Row weights, at least 0.
+
+    Returns
+    -------
+    Standardisation
+        Scale 1 for a column that is constant up to rounding (or whose spread
+        is below 1e-154), location 0 and scale 1 for one without a cell.
+
+    Raises
+    ------
+    ValueError
+        If the spread of a column is above 1e154: its square is not a number.
+
+    Examples
+    --------
+    >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
+    Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
+    """
+    pairs = [_mean_and_spread(column, weights) for column in np.ascontiguousarray(real.T)]
+    location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
+    if (scale > 1 / _LEAST).any():
+        position = int(np.argmax(scale))
+        raise ValueError(
+            f"Real column {position} has a spread of {scale[position]:.3g}, beyond 1e154; "
+            "rescale it."
+        )
+    return Standardisation(location, scale)
+
+
+def _mean_and_spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Location and scale of one column, free of overflow, underflow and cancellation."""
+    used = ~np.isnan(column) & (weights > 0)
+    if not used.any():
+        return 0.0, 1.0
+    values = column[used]
+    share = weights[used] / weights[used].max()
+    share = share / share.sum()
+    # A power of two takes the largest cell into [0.5, 1) without rounding.
+    exponent = int(np.frexp(np.abs(values).max())[1])
+    unit = np.ldexp(values, -exponent)
+    centre = (unit.min() + unit.max()) / 2
+    mean = centre + share @ (unit - centre)
+    spread = float(np.sqrt(share @ (unit - mean) ** 2))
+    if spread <= _ROUNDING * np.abs(unit).max():
+        return float(np.ldexp(mean, exponent)), 1.0
+    scale = float(np.ldexp(spread, exponent))
+    return float(np.ldexp(mean, exponent)), scale if scale >= _LEAST else 1.0
+
+
+def marginals(
+    codes: Int[np.ndarray, "obs categorical"],
+    n_levels: tuple[int, ...],
+    weights: Float[np.ndarray, " obs"],
+) -> tuple[Float[np.ndarray, " _"], ...]:
+    """Smoothed level frequencies of each categorical column.
+
+    p_l = (n_l + 1/2) / sum_m (n_m + 1/2)
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_obs, n_categorical)
+        Level codes, -1 where missing.
+    n_levels : tuple of int
+        Number of levels of each column.
+    weights : ndarray of shape (n_obs,)
+        Row weights, at least 0.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_levels,)
+        Positive probabilities, one array per column.
+
+    Examples
+    --------
+    >>> marginals(np.array([[0], [0], [-1]]), (2,), np.ones(3))[0].round(3)
+    array([0.833, 0.167])
+    """
+    frequencies = []
+    for column, n in zip(codes.T, n_levels, strict=True):
+        seen = column >= 0
+        counts = np.bincount(column[seen], weights=weights[seen], minlength=n) + 0.5
+        frequencies.append(counts / counts.sum())
+    return tuple(frequencies)
+
+
+def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, " obs"]]:
+    """Distinct rows in a canonical order, with the weights of their copies added up.
+
+    The result depends on the multiset of rows alone: not on their order, and
+    not on whether a row stands twice or has weight 2. -0.0 is 0.0, NaN is NaN.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows; those of weight zero are dropped.
+
+    Returns
+    -------
+    rows : Observations
+        Distinct rows, sorted by label, codes and real cells.
+    inverse : ndarray of shape (n_obs,)
+        Position of each given row among the distinct ones, -1 if dropped.
+
+    Examples
+    --------
+    >>> cells = np.array([[2.0], [1.0], [2.0]])
+    >>> rows = Observations(cells, np.empty((3, 0), int), np.zeros(3, int), np.ones(3))
+    >>> once, inverse = distinct(rows)
+    >>> once.real.ravel(), once.weights, inverse
+    (array([1., 2.]), array([1., 2.]), array([1, 0, 1]))
+    """
+    kept = np.flatnonzero(observations.weights > 0)
+    used = observations.take(kept)
+    real = np.where(np.isnan(used.real), np.nan, used.real + 0.0)
+    keys = [used.labels, *used.codes.T, *real.T]
+    # Weights come last, so that copies are added up in one order whatever the input's.
+    order = np.lexsort([used.weights, *keys[::-1]])
+    first = np.zeros(len(order), dtype=bool)
+    first[:1] = True
+    for key in keys:
+        ordered = key[order]
+        changed = ordered[1:] != ordered[:-1]
+        if ordered.dtype.kind == "f":
+            changed &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+        first[1:] |= changed
+    starts = np.flatnonzero(first)
+    totals = np.add.reduceat(used.weights[order], starts) if len(starts) else used.weights
+    inverse = np.full(observations.n_obs, -1, dtype=np.intp)
+    inverse[kept[order]] = np.cumsum(first) - 1
+    chosen = order[starts]
+    return (
+        Observations(real[chosen], used.codes[chosen], used.labels[chosen], totals),
+        inverse,
+    )
