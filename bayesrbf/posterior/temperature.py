@@ -1,0 +1,103 @@
+"""One number that calibrates: class log probabilities times an out-of-fold temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
+"""Grid on which the objective is first bracketed: it can have two valleys."""
+
+
+def tempered(
+    log_joint: Float[np.ndarray, "*rows label"],
+    temperature: float,
+    log_shift: Float[np.ndarray, "*rows label"] | None = None,
+) -> Float[np.ndarray, "*rows label"]:
+    """Calibrated class log probabilities under a (possibly shifted) prevalence.
+
+    ``log q(c | x) = t log p(c | x) + s_c - log sum_b exp(t log p(b | x) + s_b)``
+    with ``s_c = log p_new(c) - log p_trained(c)``: Bayes' rule moves calibrated
+    probabilities from the prevalence of the training rows to a new one.
+
+    Parameters
+    ----------
+    log_joint : ndarray of shape (..., n_classes)
+        ``log p(x, c)`` in nats, up to a constant per row.
+    temperature : float
+        Factor t of the log probabilities, positive; 1 leaves them alone.
+    log_shift : ndarray of shape (..., n_classes), optional
+        Log ratio s of new to trained class probabilities; none by default.
+
+    Returns
+    -------
+    ndarray of shape (..., n_classes)
+        Log probabilities in nats; their exponentials sum to one per row.
+
+    Examples
+    --------
+    >>> log_joint = np.log([[0.2, 0.8]])
+    >>> np.exp(tempered(log_joint, 1.0)).round(3)
+    array([[0.2, 0.8]])
+    >>> np.exp(tempered(log_joint, 0.5)).round(3)
+    array([[0.333, 0.667]])
+    """
+    logits = temperature * log_softmax(log_joint, axis=-1)
+    if log_shift is not None:
+        logits = logits + log_shift
+    probabilities: Float[np.ndarray, "*rows label"] = log_softmax(logits, axis=-1)
+    return probabilities
+
+
+def fit_temperature(
+    log_probabilities: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+) -> float:
+    """Temperature that calibrates out-of-fold log probabilities.
+
+    ``argmin_t -sum_n v_n log softmax(t log p_n)[y_n] + 2 (log t)^2``: maximum a
+    posteriori under ``log t ~ Normal(0, 1/2)``.
+
+    Parameters
+    ----------
+    log_probabilities : ndarray of shape (n_obs, n_classes)
+        Out-of-fold class log probabilities in nats, up to a constant per row.
+    labels : ndarray of shape (n_obs,)
+        True class codes.
+    weights : ndarray of shape (n_obs,)
+        Row weights v, at least 0.
+
+    Returns
+    -------
+    float
+        The temperature t: below 1 where the model was too sure of itself.
+
+    References
+    ----------
+    .. [1] Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural
+       networks, ICML, section 4.2.
+
+    Examples
+    --------
+    Nine in ten right, where the model claims 99 in 100:
+
+    >>> log_p = np.log(np.tile([0.99, 0.01], (100, 1)))
+    >>> labels = np.repeat([0, 1], [90, 10])
+    >>> t = fit_temperature(log_p, labels, np.ones(100))
+    >>> round(float(np.exp(tempered(log_p, t))[0, 0]), 2)
+    0.9
+    """
+    rows = np.arange(labels.size)
+
+    def objective(log_t: float) -> float:
+        held_out = tempered(log_probabilities, np.exp(log_t))[rows, labels]
+        return float(2 * log_t**2 - weights @ held_out)
+
+    values = [objective(log_t) for log_t in LOG_TEMPERATURES]
+    best = int(np.argmin(values))
+    bracket = LOG_TEMPERATURES[[max(best - 1, 0), min(best + 1, LOG_TEMPERATURES.size - 1)]]
+    found = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
+    return float(np.exp(found.x))
