@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import beartype.typing  # noqa: F401  the checker below is evaluated from its text
 import pytest
 from jaxtyping import install_import_hook
 
@@ -25,7 +26,12 @@ def checked_modules() -> Iterator[str]:
                 yield ".".join((*package, file.removesuffix(".py")))
 
 
-install_import_hook(list(checked_modules()), "beartype.beartype")
+# beartype sees methods one by one, without the class that Self stands for.
+SELF = "beartype.FrozenDict({beartype.typing.Self: object})"
+install_import_hook(
+    list(checked_modules()),
+    f"beartype.beartype(conf=beartype.BeartypeConf(hint_overrides={SELF}))",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
