@@ -19,7 +19,8 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"bayesrbf {version}"
