@@ -1,0 +1,188 @@
+"""State to JSON and arrays and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from bayesrbf.parameters import MixtureParameters, Standardisation
+from bayesrbf.priors import MixturePrior
+from bayesrbf.records import HOMES, StateError, pack, unpack
+from bayesrbf.results import Fit, Status, Trace
+from bayesrbf.specification import MixtureSpecification
+from bayesrbf.table import Columns
+
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=5)
+)
+arrays = npst.arrays(
+    st.sampled_from(["?", "i1", "<i8", ">i8", "<f4", "<f8", ">f8", "<u2"]),
+    npst.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+)
+states = st.recursive(
+    scalars | arrays,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def same(a: object, b: object) -> bool:
+    """Equal in type and value, NaN equal to NaN, whatever the byte order."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        kinds = a.dtype.newbyteorder("=") == b.dtype.newbyteorder("=")
+        return kinds and a.shape == b.shape and a.tobytes() == b.astype(a.dtype).tobytes()
+    if type(a) is not type(b):
+        return False
+    if dataclasses.is_dataclass(a):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b or (a != a and b != b)
+
+
+@given(states)
+def test_what_is_packed_comes_back(state: object) -> None:
+    tree, beside = pack(state)
+    assert same(unpack(json.loads(json.dumps(tree, allow_nan=False)), beside), state)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Columns(("a", "b"), ("real", "categorical"), ((True, 2, "x"),), (1,), True, (0,)),
+        MixtureSpecification(2, (3,), (0, 0, 1), "tied", True),
+        MixturePrior(mean_precision=0.5),
+        Fit(
+            MixtureParameters(
+                np.ones(1), np.ones(1), np.zeros((1, 2)), np.eye(2)[None], (np.full((1, 2), 0.5),)
+            ),
+            Trace(np.array([-3.0, -1.0])),
+            Status.CONVERGED,
+            np.array([-1.0, -np.inf]),
+        ),
+    ],
+)
+def test_records_come_back(record: object) -> None:
+    tree, beside = pack({"record": record})
+    assert same(unpack(json.loads(json.dumps(tree)), beside)["record"], record)
+
+
+def test_every_home_has_its_class() -> None:
+    for name, home in HOMES.items():
+        module = __import__(home, fromlist=[name])
+        assert getattr(module, name).__name__ == name
+
+
+def test_arrays_that_are_not_contiguous_keep_their_cells() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    for view in (array.T, array[:, ::2], np.asfortranarray(array)):
+        _, beside = pack(view)
+        assert beside["0"].flags.c_contiguous
+        np.testing.assert_array_equal(beside["0"], view)
+
+
+@pytest.mark.parametrize("dtype", [object, str])
+def test_arrays_of_strings_keep_their_dtype(dtype: type) -> None:
+    array = np.array([["setosa", "virginica"], ["é", ""]], dtype=dtype)
+    back = unpack(*pack(array))
+    assert back.dtype == array.dtype
+    np.testing.assert_array_equal(back, array)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [1.5], "b": pd.Categorical(["u"]), "c": ["x"], "d": [True]}),
+        pd.DataFrame({3: [1.5], 4: [2.5]}),
+        pl.DataFrame({"a": [1.5], "b": pl.Series(["u"], dtype=pl.Categorical), "c": ["x"]}),
+    ],
+)
+def test_empty_frames_come_back(frame: pd.DataFrame | pl.DataFrame) -> None:
+    empty = frame[:0]
+    back = unpack(*pack(empty))
+    assert type(back) is type(frame)
+    assert list(back.columns) == list(frame.columns)
+    assert list(map(type, back.dtypes)) == list(map(type, frame.dtypes))
+    with pytest.raises(StateError, match="frame of 1 rows"):
+        pack(frame)
+
+
+@dataclasses.dataclass(frozen=True)
+class Impostor:
+    location: int
+
+
+Impostor.__name__ = "Standardisation"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.random.RandomState(0),
+        Impostor(3),
+        np.array([1j]),
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        b"bytes",
+        {1, 2},
+        len,
+    ],
+)
+def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
+    with pytest.raises(StateError, match=r"state\.parameters\[1\]"):
+        pack({"parameters": [0, value]})
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {},
+        {"dict": {}, "list": []},
+        {"object": "os.system"},
+        {"float": "1e5"},
+        {"float": []},
+        {"tuple": "ab"},
+        {"dict": [1]},
+        {"pairs": [[1, 2], [1, 3]]},
+        {"pairs": [[[1], 2]]},
+        {"pairs": [[1, 2, 3]]},
+        {"array": "7"},
+        {"array": ["0"]},
+        {"objects": ["O", [3], ["a"]]},
+        {"objects": ["O", [-1], ["a"]]},
+        {"objects": ["O", [2**60, 2**60], ["a"]]},
+        {"objects": ["V", [1], ["a"]]},
+        {"record": ["Popen", {}]},
+        {"record": ["Status", {}]},
+        {"record": [["Columns"], {}]},
+        {"record": ["Standardisation", {"location": 1}]},
+        {"record": ["Trace", {"log_posterior": {"array": "0"}, "also": 1}]},
+        {"record": ["MixturePrior", dict.fromkeys(vars(MixturePrior()), -1.0)]},
+        {"enum": ["Status", "unheard of"]},
+        {"enum": ["Columns", "x"]},
+        {"frame": ["dask", []]},
+        {"frame": ["pandas", [["a", "Datetime"]]]},
+        {"frame": ["pandas", [["a"]]]},
+    ],
+)
+def test_a_hostile_tree_is_refused(tree: object) -> None:
+    with pytest.raises(StateError):
+        unpack(tree, {"0": np.ones(2)})
+
+
+def test_a_record_is_read_as_its_own_class_only() -> None:
+    tree, beside = pack(Standardisation(np.zeros(1), np.ones(1)))
+    assert type(unpack(tree, beside)) is Standardisation
