@@ -1,123 +1,36 @@
-"""What both mixture estimators share: rows in, a fitted mixture, its posterior, rows out."""
+"""What both mixture estimators share, second half: the posterior, and cells it fills in."""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, _safe_indexing, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.estimators.checks import check_arguments
 from bayesrbf.estimators.completing import drawn, hide_masked, most_likely
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
-from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
+from bayesrbf.estimators.table_estimator import LARGEST_SEED, TableEstimator
+from bayesrbf.inference.draws import Draws, point
 from bayesrbf.numerics.conditional import sample
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.results import Fit
+from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from bayesrbf.inference.draws import Draws
 
-LARGEST_SEED = 2**31 - 1
-
-
-class MixtureEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MixtureEstimator(TableEstimator):
     """Base of the estimators whose density is a mixture; see the subclasses."""
 
-    _columns: table.Columns
-    _mixture: FittedMixture
-    _rows: Observations
-    _kept: Int[np.ndarray, " obs"]
-    _draws: Draws | None
-    _raw: Draws | None
     posterior_: xr.DataTree
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-    # ---- fitting
-
-    def _check(self, X: object, y: object, sample_weight: object) -> Float[np.ndarray, " obs"]:
-        """Check arguments and widths; the row weights."""
-        check_arguments(self.get_params(deep=False), type(self).__name__)
-        validate_data(self, X, y, skip_check_array=True)
-        weights: Float[np.ndarray, " obs"] = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-        return weights
-
-    def _learn(
-        self,
-        X: object,
-        labels: Int[np.ndarray, " obs"],
-        weights: Float[np.ndarray, " obs"],
-        component_class: tuple[int, ...],
-    ) -> Self:
-        """Fit to the rows of positive weight: what weighs nothing teaches nothing."""
-        previous = self.__dict__.get("_mixture") if self.warm_start else None
-        self._kept = np.flatnonzero(weights > 0)
-        X = X if self._kept.size == weights.size else _safe_indexing(X, self._kept)
-        self._columns = table.learn_columns(
-            X, categorical_features=self.categorical_features, missingness=self.missingness
-        )
-        encoded = table.encode(X, self._columns)
-        self._rows = Observations(
-            encoded.real, encoded.codes, labels[self._kept], weights[self._kept]
-        )
-        specification = MixtureSpecification(
-            n_features=encoded.real.shape[1],
-            levels=self._columns.n_levels,
-            component_class=component_class,
-            covariance_type=self.covariance_type,
-            tied=getattr(self, "tied", False),
-        )
-        self._template = table.decode(encoded.real[:0], encoded.codes[:0], self._columns, X)
-        self._seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        distinct, _ = table.distinct(self._rows)
-        start = _start(previous, specification, type(self).__name__)
-        self._mixture, fit = fit_rows(
-            distinct, specification, self._prior(), self._solver(), start
-        )
-        self._report(fit)
-        return self
-
-    def _prior(self) -> MixturePrior:
-        """The declared prior, or the default one."""
-        return MixturePrior() if self.prior is None else self.prior
-
-    def _solver(self) -> Solver:
-        """How to fit."""
-        return Solver(self.n_init, self.max_iter, self.tol, self.acceleration, self._seed)
-
-    def _report(self, fit: Fit) -> None:
-        """Fitted attributes about the way of the fit, and a warning if it did not end well."""
-        self.n_iter_ = fit.trace.n_iter
-        self.converged_ = fit.converged
-        self.lower_bound_ = fit.log_posterior
-        self.status_ = fit.status.sentence
-        self._n_features_out = self._mixture.specification.n_components
-        if not fit.converged:
-            warnings.warn(
-                f"{type(self).__name__}: {self.status_}", ConvergenceWarning, stacklevel=4
-            )
 
     # ---- posterior
 
@@ -158,19 +71,14 @@ class MixtureEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ValueError
             If the method is unknown.
         """
+        from bayesrbf.inference.relabel import relabel
+
         check_is_fitted(self)
         log_posterior = self._log_posterior()
         start = self._map(log_posterior)
-        options = {"random_state": self._seed} | options
-        if method == "laplace":
-            from bayesrbf.inference.laplace import laplace as draw
-        elif method == "nuts":
-            from bayesrbf.inference.nuts import nuts as draw
-        else:
-            raise ValueError(f"refine(method) must be 'laplace' or 'nuts'; received {method!r}.")
-        from bayesrbf.inference.relabel import relabel
-
-        self._raw = draw(log_posterior, start, **options)
+        self._raw = _sampler(method)(
+            log_posterior, start, **{"random_state": self._seed, **options}
+        )
         self._draws = relabel(log_posterior, self._raw, start)
         self.__dict__.pop("posterior_", None)
         return self
@@ -178,7 +86,6 @@ class MixtureEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _datatree(self) -> xr.DataTree:
         """Posterior, log likelihood and training rows; a point is one draw of one chain."""
         from bayesrbf.conversion import to_datatree
-        from bayesrbf.inference.draws import point
 
         log_posterior = self._log_posterior()
         structure = self._mixture.specification
@@ -200,7 +107,6 @@ class MixtureEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             whatever the method gives.
         """
         from bayesrbf.inference.diagnose import findings, table
-        from bayesrbf.inference.draws import point
 
         check_is_fitted(self)
         log_posterior = self._log_posterior()
@@ -227,57 +133,6 @@ class MixtureEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """The fitted point in the graph's coordinates."""
         mixture = self._mixture
         return log_posterior.pack(mixture.parameters.in_units(mixture.units))
-
-    # ---- rows
-
-    def _read(self, X: object) -> Observations:
-        """New rows in the user's units, labels hidden."""
-        check_is_fitted(self)
-        validate_data(self, X, reset=False, skip_check_array=True)
-        encoded = table.encode(X, self._columns, handle_unknown=self.handle_unknown)
-        n_obs = encoded.real.shape[0]
-        return Observations(encoded.real, encoded.codes, np.full(n_obs, -1), np.ones(n_obs))
-
-    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
-        """Responsibilities: p(component | row), labels not used.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            Probabilities at the fitted point; rows sum to one. Components of
-            all classes, class by class.
-        """
-        log_joint = self._component_log_joint(self._read(X))
-        responsibilities: Float[np.ndarray, "obs component"] = softmax(log_joint, axis=1)
-        return responsibilities
-
-    def score_samples(self, X: object) -> Float[np.ndarray, " obs"]:
-        """Log density of the observed cells of each row.
-
-        ``log p(x_o) = log sum_k p(k) p(x_o | k)`` at the fitted point.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Log densities in nats, in the units of ``X``; low values are novel.
-        """
-        rows = self._read(X)
-        log_density = np.logaddexp.reduce(self._component_log_joint(rows), axis=1)
-        return log_density + self._mixture.log_unit(rows)
-
-    def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
-        """Log joint of rows and components where the model is used, in standard units."""
-        return self._mixture.component_log_joint(rows)
 
     def impute(self, X: object, draws: int | None = None) -> Any:
         """Fill the missing cells; observed cells are returned as they came.
@@ -358,15 +213,14 @@ class MixtureEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         }
 
 
-def _start(
-    previous: FittedMixture | None, specification: MixtureSpecification, owner: str
-) -> MixtureParameters | None:
-    """The previous fit, in the user's units, if it is a start for this one."""
-    if previous is None:
-        return None
-    if previous.specification != specification:
-        raise ValueError(
-            f"{owner}(warm_start=True) needs the columns, classes and components of the previous "
-            f"fit, {previous.specification}; received {specification}. Use a new estimator."
-        )
-    return previous.parameters.in_units(previous.units)
+def _sampler(method: str) -> Callable[..., Draws]:
+    """The function that draws by a method; imported here so that a MAP fit never does."""
+    if method == "laplace":
+        from bayesrbf.inference.laplace import laplace
+
+        return laplace
+    if method == "nuts":
+        from bayesrbf.inference.nuts import nuts
+
+        return nuts
+    raise ValueError(f"refine(method) must be 'laplace' or 'nuts'; received {method!r}.")

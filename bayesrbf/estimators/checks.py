@@ -21,12 +21,8 @@ CHOICES: Mapping[str, tuple[object, ...]] = {
     "tied": (True, False),
     "calibrate": (True, False),
 }
-LEAST: Mapping[str, tuple[type, float]] = {
-    "n_init": (Integral, 1),
-    "max_iter": (Integral, 1),
-    "tol": (Real, 0),
-    "unlabelled_weight": (Real, 0),
-}
+LEAST_INTEGER: Mapping[str, int] = {"n_init": 1, "max_iter": 1}
+LEAST_NUMBER: Mapping[str, float] = {"tol": 0.0, "unlabelled_weight": 0.0}
 
 
 def check_arguments(arguments: Mapping[str, object], owner: str) -> None:
@@ -56,17 +52,22 @@ def check_arguments(arguments: Mapping[str, object], owner: str) -> None:
         if name in CHOICES and not any(value is c or value == c for c in CHOICES[name]):
             allowed = " or ".join(repr(choice) for choice in CHOICES[name])
             raise ValueError(f"{owner}({name}=...) must be {allowed}; received {value!r}.")
-        if name in LEAST:
-            kind, least = LEAST[name]
-            if not (isinstance(value, kind) and np.isfinite(value) and value >= least):
-                noun = "an integer" if kind is Integral else "a finite number"
-                raise ValueError(
-                    f"{owner}({name}=...) must be {noun} of at least {least:g}; "
-                    f"received {value!r}."
-                )
-    prior = arguments["prior"] if "prior" in arguments else None
+        if name in LEAST_INTEGER:
+            least: float = LEAST_INTEGER[name]
+            if not (isinstance(value, Integral) and int(value) >= least):
+                raise ValueError(_too_small(owner, name, "an integer", least, value))
+        if name in LEAST_NUMBER:
+            least = LEAST_NUMBER[name]
+            if not (isinstance(value, Real) and least <= float(value) < np.inf):
+                raise ValueError(_too_small(owner, name, "a finite number", least, value))
+    prior = arguments.get("prior")
     if not (prior is None or isinstance(prior, MixturePrior)):
         raise TypeError(f"{owner}(prior=...) must be a MixturePrior or None; received {prior!r}.")
+
+
+def _too_small(owner: str, name: str, noun: str, least: float, value: object) -> str:
+    """The sentence about a number that is none, or below its least value."""
+    return f"{owner}({name}=...) must be {noun} of at least {least:g}; received {value!r}."
 
 
 def components_per_class(n_components: object, classes: np.ndarray, owner: str) -> tuple[int, ...]:

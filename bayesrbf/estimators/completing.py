@@ -65,14 +65,10 @@ def drawn(
         Level codes; observed ones as they came.
     """
     standard = mixture.standardise(rows)
-    return _fill(
-        mixture, rows, *conditional_draws(standard, point, mixture.specification, rng)
-    )
+    return _fill(mixture, rows, *conditional_draws(standard, point, mixture.specification, rng))
 
 
-def _fill(
-    mixture: FittedMixture, rows: Observations, real: np.ndarray, codes: np.ndarray
-) -> Cells:
+def _fill(mixture: FittedMixture, rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
     """Observed cells as they came, the others from standard units to the user's."""
     return (
         np.where(np.isnan(rows.real), mixture.units.backward(real), rows.real),

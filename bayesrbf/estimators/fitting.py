@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
+from bayesrbf.numerics.ascent import Acceleration
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
@@ -40,7 +41,7 @@ class Solver:
     n_init: int
     max_iter: int
     tol: float
-    acceleration: str | None
+    acceleration: Acceleration
     seed: int
 
 

@@ -22,6 +22,7 @@ from bayesrbf.specification import CovarianceType
 if TYPE_CHECKING:
     import pymc as pm
 
+
 class HybridMixtureClassifier(MixtureClassifier):
     r"""Classifier with a mixture density in every class.
 
@@ -285,5 +286,5 @@ class HybridMixtureClassifier(MixtureClassifier):
         from bayesrbf.models import declare_hybrid_mixture
 
         return declare_hybrid_mixture(
-            *self._declaration(), **self._axes(), class_names=self.classes_, latent=latent
+            *self._declaration(), **self._axes(), class_names=self.classes_.tolist(), latent=latent
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -31,6 +32,12 @@ class MixtureClassifier(ClassifierMixin, MixtureEstimator):
     classes_: Labels
     temperature_: float
     _prevalence: Float[np.ndarray, " label"] | None
+
+    _STATE: ClassVar[dict[str, type | UnionType]] = MixtureEstimator._STATE | {
+        "_prevalence": np.ndarray | NoneType,
+        "classes_": np.ndarray,
+        "temperature_": float,
+    }
 
     def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Log joint of rows and components at the prevalences of use, in standard units."""
@@ -94,7 +101,8 @@ class MixtureClassifier(ClassifierMixin, MixtureEstimator):
         ndarray of shape (n_obs,)
             Class labels.
         """
-        best: Labels = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        codes = self.predict_log_proba(X).argmax(axis=1)
+        best: Labels = self.classes_[codes]
         return best
 
     def _class_names(self) -> Labels:
