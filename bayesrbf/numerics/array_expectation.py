@@ -182,7 +182,7 @@ class ArrayExpectation:
         full = self._specification.shape == "full"
         counts = (~self._observed[rows]).sum(axis=1) if full else np.zeros(rows.size, int)
         k, d = components.stop - components.start, self._specification.n_features
-        blocks = []
+        blocks: list[_Block] = []
         for m in np.unique(counts):
             size = max(1, BLOCK_CELLS // (k * max(d, int(m) ** 2, 1)))
             same = rows[counts == m]

@@ -156,7 +156,7 @@ def _safe_log(probabilities: np.ndarray) -> np.ndarray:
 def _forward(variable: Variable, value: np.ndarray) -> np.ndarray:
     """Constrained to unconstrained."""
     if variable.transform == "log":
-        return np.log(value)
+        return np.asarray(np.log(value))
     if variable.transform == "simplex":
         logs = _safe_log(value)
         centred: np.ndarray = logs - logs.mean(axis=-1, keepdims=True)
@@ -167,7 +167,7 @@ def _forward(variable: Variable, value: np.ndarray) -> np.ndarray:
 def _backward(variable: Variable, value: np.ndarray) -> np.ndarray:
     """Unconstrained to constrained."""
     if variable.transform == "log":
-        return np.exp(value)
+        return np.asarray(np.exp(value))  # a scalar stays an array
     if variable.transform == "simplex":
         logs = np.concatenate([value, -value.sum(axis=-1, keepdims=True)], axis=-1)
         powers = np.exp(logs - logs.max(axis=-1, keepdims=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,7 @@ COMPILED_FROM = 200_000
 """Multiply-adds of an iteration above which loading the compiled kernels pays."""
 
 
+@runtime_checkable
 class Expectation(Protocol):
     """Rows of one table under one specification, ready for any parameters."""
 
@@ -63,4 +64,4 @@ def _is_small(observations: Observations, specification: MixtureSpecification) -
     if full and np.isnan(observations.real).any():
         return False
     width = (d * d if full else d) + len(specification.levels)
-    return rows * specification.n_components * width < COMPILED_FROM
+    return bool(rows * specification.n_components * width < COMPILED_FROM)

@@ -17,31 +17,13 @@ from the precision factor L with :math:`P = L L'`:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Self
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.linalg import solve_triangular
 
 LOG_2PI = float(np.log(2 * np.pi))
-
-
-class Moments(Protocol):
-    """What a block of rows says about some Gaussian components."""
-
-    @property
-    def log_density(self) -> Float[np.ndarray, "obs component"]:
-        """``log N(x_o; mu_k, Sigma_k)`` in nats."""
-        ...
-
-    def add_to(
-        self,
-        first: Float[np.ndarray, "component feature"],
-        second: Float[np.ndarray, "component *feature"],
-        shares: Float[np.ndarray, "obs component"],
-    ) -> None:
-        """Add the centred first and second moments, weighted by ``shares``, in place."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +51,7 @@ class CompleteMoments:
     factors: Float[np.ndarray, "component feature feature"]
 
     @classmethod
-    def of(cls, real: np.ndarray, means: np.ndarray, factors: np.ndarray) -> CompleteMoments:
+    def of(cls, real: np.ndarray, means: np.ndarray, factors: np.ndarray) -> Self:
         """Evaluate the rows.
 
         Parameters
@@ -137,12 +119,12 @@ class MissingMoments:
     log_density: Float[np.ndarray, "obs component"]
     deviations: Float[np.ndarray, "obs component feature"]
     covariances: Float[np.ndarray, "obs component m m"]
-    missing: np.ndarray
+    missing: Int[np.ndarray, "obs m"]
 
     @classmethod
     def of(
         cls, real: np.ndarray, missing: np.ndarray, means: np.ndarray, factors: np.ndarray
-    ) -> MissingMoments:
+    ) -> Self:
         """Evaluate the rows.
 
         Parameters
@@ -225,7 +207,7 @@ class DiagonalMoments:
     @classmethod
     def of(
         cls, real: np.ndarray, observed: np.ndarray, means: np.ndarray, factors: np.ndarray
-    ) -> DiagonalMoments:
+    ) -> Self:
         """Evaluate the rows.
 
         Parameters
@@ -267,6 +249,10 @@ class DiagonalMoments:
             self.factors**2
         )
         second += (shares.T @ ~self.observed) / self.factors**2
+
+
+Moments = CompleteMoments | MissingMoments | DiagonalMoments
+"""``log_density``, and ``add_to(first, second, shares)`` for the statistics."""
 
 
 def log_factor_determinants(

@@ -210,23 +210,22 @@ def _precision_gradients(
 ) -> dict[str, np.ndarray]:
     """Gradients in log ``precision_diagonal`` and in ``precision_lower``."""
     shape, rate = _gamma(hyperparameters, specification)
-    diagonal = values[names.PRECISION_DIAGONAL]
-    prior = (shape - 1) - rate * diagonal
+    prior = (shape - 1) - rate * values[names.PRECISION_DIAGONAL].reshape(-1)
     by_factor = _factor_gradient(parameters, statistics, hyperparameters, specification)
     factors = parameters.precisions_cholesky
+    # A log diagonal entry scales its factor entry by half: dL_ii / d log d_i = L_ii / 2.
+    if specification.shape == "full":
+        by_log = 0.5 * np.einsum("gii,gii->gi", by_factor, factors)
+    else:
+        by_log = 0.5 * by_factor * factors
     if specification.shape == "spherical":
-        log_gradient = 0.5 * (by_factor * factors).sum(axis=1)
-        return {names.PRECISION_DIAGONAL: log_gradient.reshape(diagonal.shape) + prior}
-    if specification.shape == "diag":
-        log_gradient = 0.5 * by_factor * factors
-        return {names.PRECISION_DIAGONAL: log_gradient.reshape(diagonal.shape) + prior}
-    log_gradient = 0.5 * np.einsum("gii,gii->gi", by_factor, factors)
-    parts = {names.PRECISION_DIAGONAL: log_gradient.reshape(diagonal.shape) + prior}
+        by_log = by_log.sum(axis=1)
+    parts = {names.PRECISION_DIAGONAL: by_log.reshape(-1) + prior}
     if _has_lower(specification):
         rows, columns = np.tril_indices(specification.n_features, -1)
         unit = by_factor / base_scales(hyperparameters, specification)[:, :, None]
-        lower = values[names.PRECISION_LOWER]
-        parts[names.PRECISION_LOWER] = unit[:, rows, columns].reshape(lower.shape) - lower
+        lower = values[names.PRECISION_LOWER].reshape(-1)
+        parts[names.PRECISION_LOWER] = unit[:, rows, columns].reshape(-1) - lower
     return parts
 
 

@@ -1,0 +1,158 @@
+"""EM: monotone, at a mode, blind to order, honest about its outcome."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bayesrbf.numerics.array_expectation import ArrayExpectation
+from bayesrbf.numerics.fitting import fit_mixture, problem_of
+from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.maximisation import SMALLEST_EIGENVALUE, maximise, precision_factor
+from bayesrbf.parameters import Observations
+from bayesrbf.results import Fit, Status
+from bayesrbf.specification import MixtureSpecification
+from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
+
+
+def fit(specification: MixtureSpecification, rows: Observations, seed: int = 0, **options) -> Fit:
+    prior = hyperparameters(specification)
+    return fit_mixture(rows, specification, prior, rng=np.random.default_rng(seed), **options)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2, 0.8])
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+def test_em_never_falls(covariance_type, tied, missing):
+    """From random points, not only from good starts."""
+    specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
+    prior = hyperparameters(specification)
+    for seed in range(7):
+        rows = table(specification, n_obs=25, missing=missing, seed=seed)
+        step = problem_of(ArrayExpectation(rows, specification), specification, prior).step
+        point, last = random_point(specification, seed), -np.inf
+        for _ in range(12):
+            now = step(point)
+            assert now.log_posterior >= last - 1e-10 * abs(now.log_posterior)
+            point, last = now.following, now.log_posterior
+
+
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+def test_fixed_point_is_a_mode(covariance_type, tied, classes):
+    specification = structure(covariance_type, tied, classes, levels=(2,))
+    rows = table(specification, n_obs=60)
+    result = fit(specification, rows, tol=1e-15, max_iter=5000)
+    target = MixtureLogPosterior(rows, specification, hyperparameters(specification))
+    theta = target.pack(result.parameters)
+    value, gradient = target.value_and_gradient(theta, jacobian=False)
+    np.testing.assert_allclose(gradient, 0, atol=2e-4)
+    assert value == pytest.approx(result.log_posterior, rel=1e-12)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        nearby = theta + 1e-2 * rng.normal(size=theta.size)
+        assert target.value_and_gradient(nearby, jacobian=False)[0] < value
+
+
+def test_m_step_is_the_stated_formula():
+    """Complete data, one component: the closed form, not only a fixed point."""
+    specification = structure(classes=(0,), n_features=2)
+    rows = table(specification, missing=0)
+    prior = hyperparameters(specification)
+    statistics = ArrayExpectation(rows, specification).statistics(random_point(specification))
+    mode = maximise(statistics, random_point(specification), prior, specification)
+    v, x = rows.weights, rows.real
+    mean = v @ x / (v.sum() + prior.mean_precision)
+    scatter = (x - mean).T @ ((x - mean) * v[:, None])
+    scatter += prior.mean_precision * np.outer(mean, mean)
+    strength = prior.degrees_of_freedom + 1
+    covariance = (scatter + strength * np.eye(2)) / (v.sum() + strength)
+    np.testing.assert_allclose(mode.means[0], mean)
+    np.testing.assert_allclose(mode.covariances()[0], covariance)
+
+
+def test_a_component_without_rows_keeps_the_prior_covariance():
+    specification = structure(classes=(0, 0), n_features=2)
+    rows = table(specification, n_obs=1)
+    rows = replace(rows, weights=np.zeros(1))
+    point = random_point(specification)
+    statistics = ArrayExpectation(rows, specification).statistics(point)
+    mode = maximise(statistics, point, hyperparameters(specification), specification)
+    np.testing.assert_allclose(mode.covariances(), [np.eye(2)] * 2, atol=1e-12)
+    np.testing.assert_allclose(mode.means, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("acceleration", [None, "squarem"])
+def test_acceleration_reaches_the_same_mode(acceleration):
+    specification = structure("tied", classes=(0, 0, 0), n_features=3)
+    rows = table(specification, n_obs=120, missing=0.1, seed=3)
+    start = random_point(specification, 4)
+    plain = fit(specification, rows, start=start, acceleration=None, tol=1e-14, max_iter=20000)
+    other = fit(
+        specification, rows, start=start, acceleration=acceleration, tol=1e-14, max_iter=20000
+    )
+    assert other.status is Status.CONVERGED
+    assert np.diff(other.trace.log_posterior).min() >= -1e-10 * abs(other.log_posterior)
+    assert other.log_posterior >= plain.log_posterior - 1e-6
+
+
+def test_squarem_takes_fewer_steps_where_em_is_slow():
+    specification = structure("tied", classes=(0, 0, 0, 0), n_features=2)
+    rows = table(specification, n_obs=200, missing=0.2, seed=5)
+    start = random_point(specification, 1)
+    steps = [
+        fit(specification, rows, start=start, acceleration=a, tol=1e-9, max_iter=5000).trace.n_iter
+        for a in (None, "squarem")
+    ]
+    assert steps[1] < 0.6 * steps[0]
+
+
+def test_row_order_does_not_matter_beyond_rounding():
+    specification = structure(classes=(0, 1), levels=(2,))
+    rows = table(specification)
+    shuffled = rows.take(np.random.default_rng(1).permutation(rows.n_obs))
+    a, b = fit(specification, rows), fit(specification, shuffled)
+    np.testing.assert_allclose(a.parameters.means, b.parameters.means, atol=1e-9)
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    specification = structure(classes=(0, 1), levels=(2,))
+    rows = table(specification)
+    rows = replace(rows, weights=np.where(np.arange(rows.n_obs) < 20, 2.0, 1.0))
+    twice = rows.take(np.r_[np.arange(20), np.arange(rows.n_obs)])
+    twice = replace(twice, weights=np.ones(twice.n_obs))
+    a, b = fit(specification, rows), fit(specification, twice)
+    np.testing.assert_allclose(a.parameters.covariances(), b.parameters.covariances(), atol=1e-9)
+
+
+def test_the_winner_owns_the_status():
+    specification = structure(classes=(0, 0, 0), n_features=2)
+    rows = table(specification, n_obs=90, seed=2)
+    result = fit(specification, rows, n_init=6)
+    assert result.restarts.shape == (6,)
+    assert result.log_posterior == result.restarts.max()
+    assert result.status is Status.CONVERGED
+    assert result.log_posterior == result.trace.log_posterior[-1]
+
+
+def test_outcomes_are_told():
+    specification = structure(classes=(0, 0), n_features=2)
+    rows = table(specification, n_obs=60, seed=2)
+    assert fit(specification, rows, max_iter=2).status is Status.MAX_ITER
+    assert all(status.sentence.endswith(".") for status in Status)
+
+
+def test_precision_factor_inverts_and_floors():
+    rng = np.random.default_rng(0)
+    matrices = rng.normal(size=(3, 4, 4))
+    covariances = matrices @ matrices.swapaxes(1, 2) + 0.1 * np.eye(4)
+    factors = precision_factor(covariances)
+    np.testing.assert_allclose(np.triu(factors, 1), 0)
+    np.testing.assert_allclose(
+        factors @ factors.swapaxes(1, 2) @ covariances, [np.eye(4)] * 3, atol=1e-8
+    )
+    singular = np.ones((1, 3, 3))
+    factor = precision_factor(singular)[0]
+    values = np.linalg.eigvalsh(np.linalg.inv(factor @ factor.T))
+    assert values.min() == pytest.approx(3 * SMALLEST_EIGENVALUE, rel=1e-3)
