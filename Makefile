@@ -20,7 +20,7 @@ help:
 	@echo "make env     the environment of test and lint: .venv/"
 
 demo: .venv/.with-report
-	$(bin)/python -m bayesrbf demo --out report
+	$(bin)/bayesrbf demo --out report
 
 # One thread per worker: two workers with two threads each are slower than two with one.
 test: export OPENBLAS_NUM_THREADS ?= 1
