@@ -20,6 +20,8 @@ RHAT_PARAMETERS: Final = 1.02
 PARETO_K: Final = 0.7
 ESS_PER_CHAIN: Final = 100
 """Bounds past which a figure is bad; R-hat and ESS: Vehtari et al. (2021)."""
+_ROWS: Final = 100
+"""Rows whose class probabilities are judged: more would say the same, slowly."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def findings(
     raw : Draws, optional
         The same draws as they came.
     probabilities : ndarray of shape (n_chains, n_draws, n_obs, n_classes), optional
-        Class probabilities of some rows under every draw.
+        Class probabilities of some rows under every draw; the R-hat of a
+        hundred of them is reported.
     map_probabilities : ndarray of shape (n_obs, n_classes), optional
         Class probabilities of the same rows at the MAP.
 
@@ -216,7 +219,8 @@ def _convergence(
     lp = draws.stats["lp"]
     yield _agreement("rhat_log_posterior", "the log posterior", rhat(lp), RHAT_DENSITY)
     if probabilities is not None:
-        value = rhat(probabilities)
+        stride = -(-probabilities.shape[2] // _ROWS)
+        value = rhat(probabilities[:, :, ::stride])
         yield _agreement("rhat_class_probabilities", "class probabilities", value, RHAT_DENSITY)
     value = rhat(draws.theta)
     yield _agreement("rhat_parameters", "parameters, relabelled", value, RHAT_PARAMETERS)

@@ -185,7 +185,7 @@ def _wait(sampler: Any) -> tuple[Any, bool]:
 
 
 def _import_nutpie() -> ModuleType:
-    """nutpie is an extra: without it the error says how to get it."""
+    """The sampler is an extra: without it the error says how to get it."""
     try:
         import nutpie
     except ImportError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from bayesrbf.specification import Variable
 
 
+@runtime_checkable
 class LogPosterior(Protocol):
     r"""A log posterior density over the graph's own unconstrained coordinates.
 
@@ -17,36 +18,27 @@ class LogPosterior(Protocol):
     theta the unconstrained coordinates and v(theta) the constrained values,
 
     .. math:: \log p(\theta) = \log p(v(\theta), x, y) + \log |\det dv / d\theta|.
-
-    Attributes
-    ----------
-    dimension : int
-        Number of unconstrained coordinates.
-    variables : tuple of Variable
-        Free variables, in the order of the coordinates.
-    deterministic_variables : tuple of Variable
-        Variables that are functions of the free ones.
-    component_class : ndarray of shape (n_components,)
-        Class of every component; components of one class are exchangeable.
-    scales : ndarray of shape (dimension,)
-        Rough size of one unit of each coordinate: steps of finite differences
-        and the metric of the mode search are multiples of it.
     """
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Number of unconstrained coordinates."""
 
     @property
-    def variables(self) -> tuple[Variable, ...]: ...
+    def variables(self) -> tuple[Variable, ...]:
+        """Free variables, in the order of the coordinates."""
 
     @property
-    def deterministic_variables(self) -> tuple[Variable, ...]: ...
+    def deterministic_variables(self) -> tuple[Variable, ...]:
+        """Variables that are functions of the free ones."""
 
     @property
-    def component_class(self) -> Int[np.ndarray, " component"]: ...
+    def component_class(self) -> Int[np.ndarray, " component"]:
+        """Class of every component; those of one class are exchangeable."""
 
     @property
-    def scales(self) -> Float[np.ndarray, " coordinate"]: ...
+    def scales(self) -> Float[np.ndarray, " coordinate"]:
+        """Rough size of one unit of each coordinate."""
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True

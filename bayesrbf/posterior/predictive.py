@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp, xlogy
 
 from bayesrbf.parameters import Observations
+from bayesrbf.posterior.temperature import tempered
 
 MEMORY: Final = 2 * 2**30
 """Bytes that probabilities of draws may take at once."""
@@ -118,7 +119,7 @@ class ClassPosterior:
         ndarray of shape (n_obs, n_classes)
             Probabilities; they sum to one over the classes.
         """
-        return class_probabilities(log_joint, self.temperature, self.log_prior_shift)
+        return np.exp(tempered(log_joint, self.temperature, self.log_prior_shift))
 
     def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
         """What the draws say about every row, a block of rows at a time.
@@ -218,41 +219,6 @@ class PredictiveSummary:
     def epistemic(self) -> Float[np.ndarray, " obs"]:
         """Mutual information of class and parameters, in nats: what more data would tell."""
         return self.total - self.aleatoric
-
-
-def class_probabilities(
-    log_joint: Float[np.ndarray, "*rows label"],
-    temperature: float,
-    log_prior_shift: Float[np.ndarray, " label"],
-) -> Float[np.ndarray, "*rows label"]:
-    r"""Class probabilities, tempered and then moved to other prevalences.
-
-    .. math:: p(c | x) \propto \exp(t \log p(x, c) + b_c)
-
-    Parameters
-    ----------
-    log_joint : ndarray of shape (..., n_classes)
-        ``log p(x_o, c)``, up to a constant per row.
-    temperature : float
-        Factor t of the log probabilities; 1 leaves them as they are.
-    log_prior_shift : ndarray of shape (n_classes,)
-        b, the log ratio of the prevalences of use to those of training.
-
-    Returns
-    -------
-    ndarray of shape (..., n_classes)
-        Probabilities; they sum to one over the classes.
-
-    Examples
-    --------
-    >>> class_probabilities(np.log([[0.2, 0.6]]), 1.0, np.zeros(2))
-    array([[0.25, 0.75]])
-    """
-    logits = temperature * log_joint + log_prior_shift
-    logits = logits - logits.max(axis=-1, keepdims=True)
-    odds = np.exp(logits)
-    probabilities: np.ndarray = odds / odds.sum(axis=-1, keepdims=True)
-    return probabilities
 
 
 def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows"]:
