@@ -1,0 +1,178 @@
+r"""What the rest of its row says about each observed cell: tail probabilities, one cell left out.
+
+For a real cell, with o the observed cells, :math:`Q = \Sigma_{oo}^{-1}` and
+:math:`d = x_o - \mu_o`, every leave-one-out conditional of a component comes from one
+inverse: :math:`x_j | x_{o \setminus j}, k \sim N(x_j - (Q d)_j / Q_{jj}, 1 / Q_{jj})`.
+Components are weighted by :math:`p(k | x_{o \setminus j}) \propto p(k, x_o) / p(x_j |
+x_{o \setminus j}, k)`, so a cell has no say in how it is judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import log_softmax, ndtr, softmax
+
+from bayesrbf.numerics.expectation import prepare
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.specification import MixtureSpecification
+
+BLOCK_NUMBERS = 2_000_000
+"""Numbers held at once in the largest array of a block of rows."""
+
+ROUNDING = 1 + 1e-9
+"""Levels within this factor of the observed one count as just as probable."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Every observed cell beside what the rest of its row suggests.
+
+    Attributes
+    ----------
+    tail : ndarray of shape (n_obs, n_features)
+        ``2 min(F, 1 - F)`` at the cell, F the distribution given the rest of the row;
+        NaN where missing.
+    expected : ndarray of shape (n_obs, n_features)
+        Mean of that distribution; NaN where missing.
+    sd : ndarray of shape (n_obs, n_features)
+        Its standard deviation; NaN where missing.
+    level_tail : ndarray of shape (n_obs, n_categorical)
+        Probability of all levels at most as probable as the observed one; NaN where missing.
+    level_expected : ndarray of shape (n_obs, n_categorical)
+        Most probable level given the rest of the row; -1 where missing.
+    """
+
+    tail: Float[np.ndarray, "obs feature"]
+    expected: Float[np.ndarray, "obs feature"]
+    sd: Float[np.ndarray, "obs feature"]
+    level_tail: Float[np.ndarray, "obs categorical"]
+    level_expected: Int[np.ndarray, "obs categorical"]
+
+
+def leave_one_cell_out(
+    observations: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+) -> LeftOut:
+    """Judge every observed cell by the rest of its row; its label too, where there is one.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows, in the units of ``parameters``.
+    parameters : MixtureParameters
+        Point of the mixture.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    LeftOut
+        Tail probabilities and what was expected instead, in the same units.
+
+    Examples
+    --------
+    Two columns that are nearly equal; the second row breaks the pattern:
+
+    >>> real = np.array([[1.0, 1.1], [1.0, -1.0], [np.nan, 1.0]])
+    >>> rows = Observations(real, np.zeros((3, 0), int), np.zeros(3, int), np.ones(3))
+    >>> factor = np.linalg.cholesky(np.linalg.inv([[1.0, 0.95], [0.95, 1.0]]))
+    >>> point = MixtureParameters(np.ones(1), np.ones(1), np.zeros((1, 2)), factor[None], ())
+    >>> left_out = leave_one_cell_out(rows, point, MixtureSpecification(2, (), (0,)))
+    >>> left_out.tail.round(3)
+    array([[0.886, 0.631],
+           [0.   , 0.   ],
+           [  nan, 0.317]])
+    """
+    log_joint = prepare(observations, specification).component_log_joint(parameters)
+    known = observations.labels >= 0
+    classes = np.asarray(specification.component_class)
+    other = known[:, None] & (classes != observations.labels[:, None])
+    log_joint = np.where(other, -np.inf, log_joint)
+    tail, expected, sd = _reals(observations.real, log_joint, parameters, specification)
+    level_tail, level_expected = _levels(observations.codes, log_joint, parameters)
+    return LeftOut(tail, expected, sd, level_tail, level_expected)
+
+
+def _reals(
+    real: Float[np.ndarray, "obs feature"],
+    log_joint: Float[np.ndarray, "obs component"],
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tail, mean and standard deviation of every real cell given the rest, block by block."""
+    n_features = specification.n_features
+    results = [np.full_like(real, np.nan) for _ in range(3)]
+    if n_features == 0:
+        return results[0], results[1], results[2]
+    precisions = _group_matrices(parameters)
+    size = max(1, BLOCK_NUMBERS // (n_features * max(n_features, specification.n_components)))
+    for start in range(0, len(real), size):
+        rows = slice(start, start + size)
+        observed = ~np.isnan(real[rows])
+        shift, precision = _conditionals(real[rows], parameters.means, precisions, specification)
+        log_own = 0.5 * (np.log(precision) - shift**2 * precision)
+        shares = softmax(log_joint[rows, :, None] - log_own, axis=1)
+        z = shift * np.sqrt(precision)
+        centre = np.einsum("nkd,nkd->nd", shares, np.nan_to_num(real[rows])[:, None] - shift)
+        spread = (np.nan_to_num(real[rows])[:, None] - shift - centre[:, None]) ** 2
+        variance = np.einsum("nkd,nkd->nd", shares, spread + 1 / precision)
+        below = np.einsum("nkd,nkd->nd", shares, ndtr(z))
+        above = np.einsum("nkd,nkd->nd", shares, ndtr(-z))
+        tail = np.minimum(2 * np.minimum(below, above), 1.0)
+        for result, values in zip(results, (tail, centre, np.sqrt(variance)), strict=True):
+            result[rows] = np.where(observed, values, np.nan)
+    return results[0], results[1], results[2]
+
+
+def _group_matrices(parameters: MixtureParameters) -> Float[np.ndarray, "group *feature"]:
+    """Precisions of diagonal covariances, covariance matrices of full ones."""
+    if parameters.precisions_cholesky.ndim == 2:
+        return parameters.precisions_cholesky**2
+    return parameters.covariances()
+
+
+def _conditionals(
+    real: Float[np.ndarray, "row feature"],
+    means: Float[np.ndarray, "component feature"],
+    matrices: Float[np.ndarray, "group *feature"],
+    specification: MixtureSpecification,
+) -> tuple[Float[np.ndarray, "row component feature"], Float[np.ndarray, "row component feature"]]:
+    """``x_j - E[x_j | rest, k]`` and ``1 / Var[x_j | rest, k]``; 0 and 1 where missing."""
+    observed = ~np.isnan(real)
+    deviations = np.where(observed[:, None], np.nan_to_num(real)[:, None] - means, 0.0)
+    group = specification.covariance_group
+    if matrices.ndim == 2:
+        return deviations, np.where(observed[:, None], matrices[group], 1.0)
+    shift, precision = np.zeros_like(deviations), np.ones_like(deviations)
+    pairs = observed[:, :, None] & observed[:, None, :]
+    hole = np.where(observed, 0.0, 1.0)[:, :, None] * np.eye(real.shape[1])
+    for g, covariance in enumerate(matrices):
+        inverse = np.linalg.inv(np.where(pairs, covariance, hole))
+        own = np.diagonal(inverse, axis1=1, axis2=2)
+        for k in np.flatnonzero(group == g):
+            precision[:, k] = own
+            shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / own
+    return shift, precision
+
+
+def _levels(
+    codes: Int[np.ndarray, "obs categorical"],
+    log_joint: Float[np.ndarray, "obs component"],
+    parameters: MixtureParameters,
+) -> tuple[Float[np.ndarray, "obs categorical"], Int[np.ndarray, "obs categorical"]]:
+    """Tail probability and most probable level of every category given the rest."""
+    tail, expected = np.full(codes.shape, np.nan), np.full(codes.shape, -1)
+    for column, theta in enumerate(parameters.category_probabilities):
+        known = np.flatnonzero(codes[:, column] >= 0)
+        cell = codes[known, column]
+        shares = np.exp(log_softmax(log_joint[known] - np.log(theta[:, cell].T), axis=1))
+        levels = shares @ theta
+        own = levels[np.arange(known.size), cell]
+        at_most = levels <= own[:, None] * ROUNDING
+        tail[known, column] = np.minimum(np.where(at_most, levels, 0.0).sum(1), 1.0)
+        expected[known, column] = levels.argmax(1)
+    return tail, expected

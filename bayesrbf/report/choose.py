@@ -1,0 +1,187 @@
+"""One fixed rule for components, covariance, hidden labels and holes: the best held-out log score.
+
+The rule looks at training rows only. It first chooses a shape, then how much rows without
+a label count, then whether holes tell something; each by the log loss of out-of-fold
+probabilities at their own best temperature, on the same folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.posterior.scores import log_loss
+from bayesrbf.posterior.temperature import fit_temperature, tempered
+from bayesrbf.table import encode_labels
+
+Settings = Mapping[str, Any]
+
+SHAPES: Final[tuple[tuple[str, Settings], ...]] = (
+    ("one component a class, shared covariance", {"n_components": 1, "tied": True}),
+    ("one component a class, own full covariance", {"n_components": 1}),
+    ("3 components a class, full covariances", {"n_components": 3}),
+    (
+        "3 components a class, diagonal covariances",
+        {"n_components": 3, "covariance_type": "diag"},
+    ),
+)
+CATEGORICAL_SHAPES: Final[tuple[tuple[str, Settings], ...]] = (
+    ("one component a class", {"n_components": 1}),
+    ("3 components a class", {"n_components": 3}),
+)
+"""Without real columns there is no covariance to choose."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate and how it did.
+
+    Attributes
+    ----------
+    name : str
+        What was tried, in words.
+    settings : mapping of str to object
+        Constructor arguments.
+    log_loss : float
+        Mean out-of-fold log loss at the candidate's best temperature, in nats.
+    """
+
+    name: str
+    settings: Settings
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The winner, and everything it was compared with.
+
+    Attributes
+    ----------
+    settings : mapping of str to object
+        Constructor arguments of the winner.
+    name : str
+        The winner in words.
+    trials : tuple of Trial
+        In the order in which they were tried.
+    """
+
+    settings: Settings
+    name: str
+    trials: tuple[Trial, ...]
+
+
+def fold_count(labels: Int[np.ndarray, " obs"], most: int) -> int:
+    """As many folds as the second most frequent class has rows, within limits.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_obs,)
+        Class codes, -1 where hidden.
+    most : int
+        Most folds.
+
+    Returns
+    -------
+    int
+        Between 2 and ``most``.
+
+    Examples
+    --------
+    >>> fold_count(np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, -1]), most=5)
+    3
+    """
+    frequencies = np.sort(np.bincount(labels[labels >= 0]))
+    return int(np.clip(frequencies[-2] if frequencies.size > 1 else 0, 2, most))
+
+
+def choose_mixture(
+    X: pd.DataFrame,
+    y: pd.Series,
+    common: Settings,
+    *,
+    n_folds: int = 3,
+    seed: int = 0,
+) -> Choice:
+    """Choose the settings of a :class:`HybridMixtureClassifier` on training rows.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_obs, n_columns)
+        Training rows.
+    y : Series of shape (n_obs,)
+        Labels, missing where hidden.
+    common : mapping of str to object
+        Constructor arguments that every candidate shares.
+    n_folds : int
+        Most folds.
+    seed : int
+        Seed of folds and restarts.
+
+    Returns
+    -------
+    Choice
+        Settings without ``common``, and the trials.
+    """
+    race = _Race(X, y, common, n_folds, seed)
+    real = set(X.columns) - set(common.get("categorical_features") or ())
+    start: Settings = {"unlabelled_weight": 0.0} if race.hidden.any() else {}
+    shapes = SHAPES if real else CATEGORICAL_SHAPES
+    best = race.best([(name, {**shape, **start}) for name, shape in shapes])
+    if race.hidden.any():
+        counting = {"fully": 1.0, "little": 1.0 / max(X.shape[1], 2)}
+        best = race.best(
+            [
+                (
+                    f"{best.name}; rows without a label count {word}",
+                    {**best.settings, "unlabelled_weight": weight},
+                )
+                for word, weight in counting.items()
+            ],
+            best,
+        )
+    if X.isna().to_numpy().any():
+        told = {**best.settings, "missingness": "informative"}
+        best = race.best([(f"{best.name}; holes tell something", told)], best)
+    return Choice(best.settings, best.name, tuple(race.trials))
+
+
+class _Race:
+    """Candidates on the same folds, and what they scored."""
+
+    def __init__(
+        self, X: pd.DataFrame, y: pd.Series, common: Settings, n_folds: int, seed: int
+    ) -> None:
+        self.X, self.y, self.common = X, y, common
+        _, self.labels = encode_labels(y)
+        self.hidden = self.labels < 0
+        self.folds = stratified_folds(self.labels, fold_count(self.labels, n_folds), seed)
+        self.trials: list[Trial] = []
+
+    def best(
+        self, candidates: list[tuple[str, dict[str, Any]]], champion: Trial | None = None
+    ) -> Trial:
+        """The better of the champion and the candidates; the earlier where they tie."""
+        tried = [Trial(name, settings, self.score(settings)) for name, settings in candidates]
+        self.trials += tried
+        rivals = tried if champion is None else [champion, *tried]
+        return min(rivals, key=lambda trial: trial.log_loss)
+
+    def score(self, settings: Settings) -> float:
+        """Mean out-of-fold log loss at the best temperature."""
+        model = HybridMixtureClassifier(**{**self.common, **settings})
+        log_p: Float[np.ndarray, "obs label"] = np.zeros((self.labels.size, self.labels.max() + 1))
+        for fold in np.unique(self.folds[self.folds >= 0]):
+            test = self.folds == fold
+            model.fit(self.X[~test], self.y[~test])
+            log_p[test] = model.predict_log_proba(self.X[test])
+        held = self.folds >= 0
+        temperature = fit_temperature(log_p[held], self.labels[held], np.ones(held.sum()))
+        p = np.exp(tempered(log_p[held], temperature))
+        return float(log_loss(p, self.labels[held]).mean())

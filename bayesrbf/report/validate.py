@@ -1,0 +1,241 @@
+"""Held-out probabilities: the whole procedure, choice of the mixture included, fold by fold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.report.choose import choose_mixture, fold_count
+from bayesrbf.table import encode_labels
+
+Fitter = Callable[[pd.DataFrame, pd.Series], Any]
+"""Training rows and labels to something with ``classes_`` and ``predict_proba``."""
+
+
+class Track(Protocol):
+    """Walks through a step and may show how far it is."""
+
+    def __call__[T](self, steps: Iterable[T], what: str, total: int) -> Iterable[T]:
+        """Pass the steps on; ``what`` names the work, ``total`` is their number."""
+
+
+def silently[T](steps: Iterable[T], what: str, total: int) -> Iterable[T]:
+    """The tracker that shows nothing.
+
+    Parameters
+    ----------
+    steps : iterable
+        Parts of a step.
+    what : str
+        Name of the work.
+    total : int
+        Number of parts.
+
+    Returns
+    -------
+    iterable
+        The parts.
+    """
+    return steps
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Probabilities of rows that the classifier did not see.
+
+    Attributes
+    ----------
+    classes : tuple
+        Classes, in the order of the columns.
+    labels : ndarray of shape (n_obs,)
+        True class codes, -1 where unknown.
+    folds : ndarray of shape (n_obs,)
+        Fold that held a row out; -1 for rows that are never scored.
+    probabilities : mapping of str to ndarray of shape (n_obs, n_classes)
+        By name of the classifier; NaN where a row is never scored.
+    """
+
+    classes: tuple[object, ...]
+    labels: Int[np.ndarray, " obs"]
+    folds: Int[np.ndarray, " obs"]
+    probabilities: Mapping[str, Float[np.ndarray, "obs label"]]
+
+    @property
+    def scored(self) -> Int[np.ndarray, " scored"]:
+        """Positions of the rows that were held out."""
+        return np.flatnonzero(self.folds >= 0)
+
+
+def hold_out(
+    X: pd.DataFrame,
+    y: pd.Series,
+    fitters: Mapping[str, Fitter],
+    *,
+    n_folds: int = 5,
+    seed: int = 0,
+    track: Track = silently,
+) -> HeldOut:
+    """Cross-validate several classifiers on the same folds.
+
+    Rows without a label and classes rarer than the folds are in every training part.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_obs, n_columns)
+        Rows.
+    y : Series of shape (n_obs,)
+        Labels, missing where hidden.
+    fitters : mapping of str to callable
+        How each classifier is fitted.
+    n_folds : int
+        Most folds.
+    seed : int
+        Seed of the folds.
+    track : callable
+        Shows progress.
+
+    Returns
+    -------
+    HeldOut
+        One array of probabilities per classifier.
+    """
+    classes, labels = encode_labels(y)
+    folds = stratified_folds(labels, fold_count(labels, n_folds), seed)
+    numbers = np.unique(folds[folds >= 0])
+    results = {name: np.full((len(X), classes.size), np.nan) for name in fitters}
+    parts = [(fold, name) for fold in numbers for name in fitters]
+    for fold, name in track(parts, "Cross-validating", len(parts)):
+        test = folds == fold
+        fitted = fitters[name](X[~test], y[~test])
+        columns = np.searchsorted(classes, fitted.classes_)
+        probabilities = np.zeros((int(test.sum()), classes.size))
+        probabilities[:, columns] = fitted.predict_proba(X[test])
+        results[name][test] = probabilities
+    return HeldOut(tuple(classes.tolist()), labels, folds, results)
+
+
+def chosen_mixture(common: Mapping[str, Any], seed: int) -> Fitter:
+    """The procedure under test: choose a mixture on the training rows, fit, calibrate.
+
+    Parameters
+    ----------
+    common : mapping of str to object
+        Constructor arguments that every candidate shares.
+    seed : int
+        Seed of folds and restarts.
+
+    Returns
+    -------
+    callable
+        A fitter.
+    """
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> HybridMixtureClassifier:
+        choice = choose_mixture(X, y, common, seed=seed)
+        model = HybridMixtureClassifier(**{**common, **choice.settings}, calibrate=True)
+        return model.fit(X, y)
+
+    return fit
+
+
+def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:
+    """The classifier that knows nothing but how frequent each class is.
+
+    Parameters
+    ----------
+    X : DataFrame
+        Rows, not looked at.
+    y : Series
+        Labels, missing where hidden.
+
+    Returns
+    -------
+    Frequencies
+        Fitted.
+    """
+    classes, labels = encode_labels(y)
+    counts = np.bincount(labels[labels >= 0], minlength=classes.size)
+    return Frequencies(classes, counts / counts.sum())
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Class frequencies as a classifier.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes.
+    shares : ndarray of shape (n_classes,)
+        Their shares among the labelled rows.
+    """
+
+    classes_: np.ndarray
+    shares: Float[np.ndarray, " label"]
+
+    def predict_proba(self, X: pd.DataFrame) -> Float[np.ndarray, "obs label"]:
+        """The same probabilities for every row.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_obs, n_columns)
+            Rows, for their number.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            Rows sum to one.
+        """
+        return np.tile(self.shares, (len(X), 1))
+
+
+def logistic_regression(categorical: Iterable[str]) -> Fitter:
+    """Logistic regression on filled columns, the usual yardstick.
+
+    Medians and a missing indicator for real columns, one-hot codes for categorical ones,
+    missing being a level; labelled rows only.
+
+    Parameters
+    ----------
+    categorical : iterable of str
+        Names of the categorical columns.
+
+    Returns
+    -------
+    callable
+        A fitter.
+    """
+    names = set(categorical)
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Pipeline:
+        known = y.notna().to_numpy()
+        reals = [name for name in X.columns if name not in names]
+        filled = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        encoder = OneHotEncoder(handle_unknown="ignore")
+        columns = ColumnTransformer(
+            [
+                ("real", make_pipeline(filled, StandardScaler()), reals),
+                ("categorical", encoder, [name for name in X.columns if name in names]),
+            ]
+        )
+        model = make_pipeline(columns, LogisticRegression(max_iter=2000))
+        with warnings.catch_warnings():
+            # The yardstick may stop early; its score says how good it was.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(X[known], y[known])
+
+    return fit

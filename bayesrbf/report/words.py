@@ -1,0 +1,179 @@
+"""Numbers and lists as people write them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+THIN = "\u202f"
+MINUS = "\u2212"
+
+
+def number(value: float) -> str:
+    r"""Three significant digits.
+
+    Parameters
+    ----------
+    value : float
+        Any number.
+
+    Returns
+    -------
+    str
+        Plain digits between 0.0001 and a million, a power of ten outside, a dash for NaN.
+
+    Examples
+    --------
+    >>> number(0.012345), number(12345.0), number(-2.0), number(3e-12), number(float("nan"))
+    ('0.0123', '12\u202f300', '−2', '3 × 10⁻¹²', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value) or value == 0:
+        return "0" if value == 0 else ("∞" if value > 0 else MINUS + "∞")
+    mantissa, exponent = f"{abs(value):.2e}".split("e")
+    power = int(exponent)
+    if -4 <= power <= 5:
+        rounded = round(abs(value), 2 - power)
+        text = _grouped(f"{rounded:.{max(0, 2 - power)}f}")
+    else:
+        text = f"{_short(mantissa)} × 10{str(power).translate(SUPERSCRIPTS)}"
+    return (MINUS if value < 0 else "") + text
+
+
+def _short(decimal: str) -> str:
+    """A decimal without the zeros that say nothing."""
+    return decimal.rstrip("0").rstrip(".") if "." in decimal else decimal
+
+
+def _grouped(decimal: str) -> str:
+    """Thousands set apart, idle zeros gone when the number is whole."""
+    whole, _, fraction = decimal.partition(".")
+    groups = f"{int(whole):,}".replace(",", THIN)
+    return groups if not fraction or set(fraction) == {"0"} else f"{groups}.{fraction}"
+
+
+def count(value: int) -> str:
+    r"""A whole number with its thousands set apart.
+
+    Parameters
+    ----------
+    value : int
+        A count.
+
+    Returns
+    -------
+    str
+        All of its digits.
+
+    Examples
+    --------
+    >>> count(1234567)
+    '1\u202f234\u202f567'
+    """
+    return f"{value:,}".replace(",", THIN)
+
+
+def percent(share: float) -> str:
+    """A share in per cent.
+
+    Parameters
+    ----------
+    share : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    str
+        Two or three significant digits.
+
+    Examples
+    --------
+    >>> percent(0.3), percent(0.0123), percent(1.0), percent(0.9999)
+    ('30 %', '1.23 %', '100 %', '> 99.9 %')
+    """
+    if math.isnan(share):
+        return "–"
+    if 0.999 < share < 1:
+        return "> 99.9 %"
+    if 0 < share < 1e-4:
+        return "< 0.01 %"
+    return f"{number(round(100 * share, 3 if share < 0.1 else 1))} %"
+
+
+def plural(quantity: int, noun: str, nouns: str | None = None) -> str:
+    """A count and its noun.
+
+    Parameters
+    ----------
+    quantity : int
+        How many.
+    noun : str
+        Singular.
+    nouns : str, optional
+        Plural, ``noun`` and an s by default.
+
+    Returns
+    -------
+    str
+        Such as "1 row", "2 rows".
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(0, "class", "classes")
+    ('1 row', '0 classes')
+    """
+    return f"{count(quantity)} {noun if quantity == 1 else nouns or noun + 's'}"
+
+
+def listing(items: Sequence[object], most: int = 4) -> str:
+    """Items in a sentence.
+
+    Parameters
+    ----------
+    items : sequence
+        What to list.
+    most : int
+        How many to spell out.
+
+    Returns
+    -------
+    str
+        Such as "a, b and 3 more".
+
+    Examples
+    --------
+    >>> listing(["a"]), listing(["a", "b"]), listing(list("abcdef"), most=2)
+    ('a', 'a and b', 'a, b and 4 more')
+    """
+    shown = [str(item) for item in items[:most]]
+    if len(items) > most:
+        return f"{', '.join(shown)} and {len(items) - most} more"
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def clipped(text: object, width: int = 40) -> str:
+    """Text that fits into a cell or a label.
+
+    Parameters
+    ----------
+    text : object
+        Anything.
+    width : int
+        Most characters.
+
+    Returns
+    -------
+    str
+        On one line, with an ellipsis where it was cut.
+
+    Examples
+    --------
+    >>> clipped("a long name", width=7)
+    'a long…'
+    """
+    line = " ".join(str(text).split())
+    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
