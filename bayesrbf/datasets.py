@@ -1,0 +1,230 @@
+"""Tables for examples, tests and benchmarks, and ways to make holes in them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Shaped
+
+from bayesrbf.table import decode, encode, encode_labels, learn_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DATA_VARIABLE: Final = "BAYESRBF_DATA"
+TARGET: Final = "target"
+NOT_A_FEATURE: Final = "extra_"
+BUNDLED: Final = ("breast_cancer", "digits", "iris", "wine")
+"""Tables that come with scikit-learn."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table of features and its labels.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table.
+    X : pandas.DataFrame
+        Features: float64 columns are real, str columns categorical.
+    y : ndarray of shape (n_obs,)
+        Class labels as strings.
+    """
+
+    name: str
+    X: pd.DataFrame
+    y: Shaped[np.ndarray, " obs"]
+
+
+def data_folder() -> Path:
+    """Folder of the benchmark tables, which the variable BAYESRBF_DATA names.
+
+    Returns
+    -------
+    Path
+        An existing folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the variable is not set, or names no folder.
+    """
+    folder = os.environ.get(DATA_VARIABLE)
+    if not folder or not Path(folder).is_dir():
+        raise FileNotFoundError(
+            f"The environment variable {DATA_VARIABLE} must name the folder of the benchmark "
+            f"tables; it is {folder!r}."
+        )
+    return Path(folder)
+
+
+def load_table(name: str) -> Dataset:
+    """Load a benchmark table by name.
+
+    Parameters
+    ----------
+    name : str
+        One that comes with scikit-learn (``"iris"``, ``"wine"``,
+        ``"breast_cancer"``, ``"digits"``), or a file ``<name>.csv`` or
+        ``<name>.csv.gz`` of :func:`data_folder`: its column ``target`` is the
+        label, and columns that start with ``extra_`` are no features.
+
+    Returns
+    -------
+    Dataset
+        Features and labels.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such table.
+
+    Examples
+    --------
+    >>> iris = load_table("iris")
+    >>> iris.X.shape, sorted(set(iris.y))
+    ((150, 4), ['setosa', 'versicolor', 'virginica'])
+    """
+    if name in BUNDLED:
+        return _bundled(name)
+    import pandas as pd
+
+    folder = data_folder()
+    files = [folder / f"{name}.csv", folder / f"{name}.csv.gz"]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        known = sorted(path.name.split(".")[0] for path in folder.glob("*.csv*"))
+        raise FileNotFoundError(f"There is no table {name!r}; there are {', '.join(known)}.")
+    frame = pd.read_csv(file, dtype={TARGET: "str"})
+    y = frame.pop(TARGET).to_numpy(dtype=object)
+    features = [column for column in frame.columns if not column.startswith(NOT_A_FEATURE)]
+    X = frame[features]
+    numbers = X.select_dtypes("number").columns
+    return Dataset(name, X.astype(dict.fromkeys(numbers, "float64")), y)
+
+
+def _bundled(name: str) -> Dataset:
+    """A table of scikit-learn with its class names as labels."""
+    from sklearn import datasets
+
+    bunch = getattr(datasets, f"load_{name}")(as_frame=True)
+    y = np.asarray(bunch.target_names).astype(str).astype(object)[bunch.target.to_numpy()]
+    return Dataset(name, bunch.data.astype("float64"), y)
+
+
+def hide_cells(X: Any, fraction: float, rng: np.random.Generator) -> Any:
+    """Hide cells completely at random.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Table; it is not changed.
+    fraction : float
+        Probability of each cell to be hidden.
+    rng : numpy.random.Generator
+        Source of chance.
+
+    Returns
+    -------
+    ndarray or frame
+        A copy with holes, of the type of X.
+
+    Raises
+    ------
+    ValueError
+        If ``fraction`` is not in [0, 1].
+
+    Examples
+    --------
+    >>> hide_cells(np.ones((2, 3)), 0.5, np.random.default_rng(3))
+    array([[nan, nan, 1.],
+           [ 1., nan, nan]])
+    """
+    _check_fraction(fraction)
+    columns = learn_columns(X)
+    table = encode(X, columns)
+    hidden = rng.random((len(table.real), columns.n_columns)) < fraction
+    real = np.where(hidden[:, list(columns.real_positions)], np.nan, table.real)
+    codes = np.where(hidden[:, list(columns.categorical_positions)], -1, table.codes)
+    return decode(real, codes, columns, X)
+
+
+def hide_labels(y: Any, fraction: float, rng: np.random.Generator) -> Shaped[np.ndarray, " obs"]:
+    """Hide labels at random, the same share of each class, and never all of one.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_obs,)
+        Labels; they are not changed.
+    fraction : float
+        Share of each class to hide.
+    rng : numpy.random.Generator
+        Source of chance.
+
+    Returns
+    -------
+    ndarray of shape (n_obs,)
+        Labels as objects, None where hidden.
+
+    Raises
+    ------
+    ValueError
+        If ``fraction`` is not in [0, 1].
+
+    Examples
+    --------
+    >>> hide_labels(["a", "a", "b", "b"], 0.5, np.random.default_rng(1)).tolist()
+    [None, 'a', 'b', None]
+    """
+    _check_fraction(fraction)
+    classes, codes = encode_labels(y)
+    names = np.array([*classes.tolist(), None], dtype=object)
+    labels = names[codes]
+    for code in range(len(classes)):
+        rows = np.flatnonzero(codes == code)
+        n_hidden = min(round(fraction * len(rows)), len(rows) - 1)
+        labels[rng.choice(rows, size=n_hidden, replace=False)] = None
+    return labels
+
+
+def _check_fraction(fraction: float) -> None:
+    """Refuse a share outside [0, 1]."""
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"fraction must be in [0, 1]; received {fraction!r}.")
+
+
+def demo_tables(
+    rng: np.random.Generator, *, cells: float = 0.3, labels: float = 0.5
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Breast cancer with hidden cells and labels, and the truth beside it.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of chance.
+    cells, labels : float
+        Shares of cells and of labels to hide.
+
+    Returns
+    -------
+    incomplete : pandas.DataFrame
+        30 features with holes; the last column ``target`` has holes, too.
+    truth : pandas.DataFrame
+        The same table complete.
+
+    Examples
+    --------
+    >>> incomplete, truth = demo_tables(np.random.default_rng(0))
+    >>> incomplete.shape, int(truth.isna().sum().sum())
+    ((569, 31), 0)
+    """
+    data = load_table("breast_cancer")
+    names = {name: name.replace(" ", "_") for name in data.X.columns}
+    truth = data.X.rename(columns=names).assign(**{TARGET: data.y})
+    incomplete = hide_cells(truth.drop(columns=TARGET), cells, rng)
+    return incomplete.assign(**{TARGET: hide_labels(data.y, labels, rng)}), truth

@@ -1,0 +1,295 @@
+"""Text files of separated cells: encoding, separator and structure, before any meaning.
+
+Whatever is unusual is either an error with its line or a sentence in the notes;
+nothing is shifted, padded or dropped in silence.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
+_SAMPLE: Final = 1000
+"""Rows that the separators are tried on."""
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_OTHER_FORMATS: Final = {
+    b"PK\x03\x04": "an Excel workbook or zip archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"%PDF": "a PDF",
+    b"SQLite format 3": "an SQLite database",
+    b"\x89HDF": "an HDF5 file",
+}
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+class TableError(ValueError):
+    """A file that cannot be read as a table, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Delimited:
+    """The cells of a text file.
+
+    Attributes
+    ----------
+    header : tuple of str
+        Distinct column names.
+    rows : list of list of str
+        Cells without surrounding blanks, as many in every row as there are names.
+    lines : list of int
+        Line of the file on which each row starts.
+    notes : tuple of str
+        What was noticed.
+    """
+
+    header: tuple[str, ...]
+    rows: list[list[str]]
+    lines: list[int]
+    notes: tuple[str, ...]
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number written with a decimal point.
+
+    Parameters
+    ----------
+    text : str
+        A cell without surrounding blanks.
+
+    Returns
+    -------
+    bool
+        True for what ``float`` reads, except words, blanks and underscores.
+
+    Examples
+    --------
+    >>> [is_number(text) for text in ("-1.5e3", ".5", "1_000", "nan", "1,5")]
+    [True, True, False, False, False]
+    """
+    return _NUMBER.fullmatch(text) is not None
+
+
+def read_delimited(content: bytes, name: str) -> Delimited:
+    r"""Read a text file of separated cells with a header.
+
+    Parameters
+    ----------
+    content : bytes
+        The file, possibly compressed by gzip.
+    name : str
+        Its name, for messages.
+
+    Returns
+    -------
+    Delimited
+        Header and rows.
+
+    Raises
+    ------
+    TableError
+        If the file is binary, empty, ragged, or has no usable header.
+
+    Examples
+    --------
+    >>> table = read_delimited(b"name;size\nfox;1,5\n", "animals.csv")
+    >>> table.header, table.rows
+    (('name', 'size'), [['fox', '1,5']])
+    """
+    notes: list[str] = []
+    text = _decode(content, name, notes)
+    separator = _separator(text, name, notes)
+    records = list(_records(text, separator, name))
+    if not records:
+        raise TableError(f"{name} is empty: a header line and rows are needed.")
+    blank = sum(not cells for _, cells in records[: 1 + _last_filled(records)])
+    if blank:
+        notes.append(f"{blank} blank lines were skipped.")
+    records = [(line, cells) for line, cells in records if cells]
+    header, rows, lines = _structure(records, separator, name)
+    header, rows = _without_unnamed(header, rows, name, notes)
+    _check_names(header, name)
+    _check_header_is_none_of_the_rows(header, rows, name)
+    notes.insert(
+        0, f"{len(rows)} rows and {len(header)} columns, separated by {SEPARATORS[separator]}."
+    )
+    return Delimited(header, rows, lines, tuple(notes))
+
+
+def _decode(content: bytes, name: str, notes: list[str]) -> str:
+    """The text of a file, whatever its encoding; binary files are refused."""
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TableError(f"{name} is a damaged gzip file ({error}).") from error
+    for signature, what in _OTHER_FORMATS.items():
+        if content.startswith(signature):
+            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
+    encoding = next((e for mark, e in _MARKS if content.startswith(mark)), None)
+    encoding = encoding or _without_mark(content)
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b"\n", 0, error.start)
+        raise TableError(
+            f"{name}, line {line}: not text in {encoding}; save the file as UTF-8."
+        ) from error
+    control = _CONTROL.search(text)
+    if control:
+        line = 1 + text.count("\n", 0, control.start())
+        raise TableError(
+            f"{name}, line {line}: the control character {control.group()!r} is no text; "
+            "is this a binary file?"
+        )
+    if encoding == "cp1252":
+        strange = next(character for character in text if ord(character) > 127)
+        line = 1 + text.count("\n", 0, text.index(strange))
+        notes.append(
+            f"The file is not UTF-8; it was read as Windows-1252 (line {line} has {strange!r})."
+        )
+    return text
+
+
+def _without_mark(content: bytes) -> str:
+    """Encoding of a file without byte order mark."""
+    head = content[:4096]
+    zeros = (head[0::2].count(0), head[1::2].count(0))
+    for which, encoding in enumerate(("utf-16-be", "utf-16-le")):
+        if zeros[which] > len(head) / 4 and zeros[1 - which] == 0:
+            return encoding
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def _separator(text: str, name: str, notes: list[str]) -> str:
+    """The separator that splits the lines most evenly, then into most cells."""
+    scores = {}
+    for separator in SEPARATORS:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        try:
+            widths = [len(cells) for cells in islice(reader, _SAMPLE) if cells]
+        except csv.Error:
+            continue
+        if widths and widths[0] > 1:
+            scores[separator] = (widths.count(widths[0]) / len(widths), widths[0])
+    if not scores:
+        return ","
+    best = max(scores, key=lambda separator: scores[separator])
+    even = [separator for separator, (share, _) in scores.items() if share == 1]
+    if len(even) > 1:
+        rivals = " and ".join(SEPARATORS[separator] for separator in even)
+        notes.append(f"{rivals} both split every line evenly; {SEPARATORS[best]} were taken.")
+    return best
+
+
+def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Records and the lines on which they start; an empty line is an empty record."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise TableError(
+                f"{name}, line {line}: {error}; look for a quote that is not closed, or that "
+                "stands inside a cell without being doubled."
+            ) from error
+        yield line, [cell.strip() for cell in cells]
+
+
+def _last_filled(records: list[tuple[int, list[str]]]) -> int:
+    """Position of the last record that is not an empty line."""
+    return max((i for i, (_, cells) in enumerate(records) if cells), default=-1)
+
+
+def _structure(
+    records: list[tuple[int, list[str]]], separator: str, name: str
+) -> tuple[tuple[str, ...], list[list[str]], list[int]]:
+    """Header and rows of one width."""
+    if not records:
+        raise TableError(f"{name} holds blank lines only: a header line and rows are needed.")
+    header = tuple(records[0][1])
+    rows = records[1:]
+    if not rows:
+        raise TableError(f"{name} has a header but no rows.")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise TableError(
+                f"{name}, line {line}: {len(cells)} cells where the header has {len(header)}; "
+                f"look for a missing or extra {separator!r}, or quote the cell that contains one."
+            )
+    return header, [cells for _, cells in rows], [line for line, _ in rows]
+
+
+def _without_unnamed(
+    header: tuple[str, ...], rows: list[list[str]], name: str, notes: list[str]
+) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Leave out an unnamed column that is empty or numbers the rows; refuse any other."""
+    kept = []
+    counts = [[str(start + i) for i in range(len(rows))] for start in (0, 1)]
+    for position, title in enumerate(header):
+        cells = [row[position] for row in rows]
+        if title:
+            kept.append(position)
+        elif not any(cells):
+            notes.append(f"Column {position + 1} has neither name nor cells and was left out.")
+        elif cells in counts:
+            notes.append(f"Column {position + 1} has no name, numbers the rows, and was left out.")
+        else:
+            raise TableError(f"{name}, line 1: column {position + 1} has no name; name it.")
+    if not kept:
+        raise TableError(f"{name}, line 1: no column has a name.")
+    if len(kept) == len(header):
+        return header, rows
+    return tuple(header[i] for i in kept), [[row[i] for i in kept] for row in rows]
+
+
+def _check_names(header: tuple[str, ...], name: str) -> None:
+    """Refuse column names that stand twice."""
+    twice = [title for title, count in Counter(header).items() if count > 1]
+    if twice:
+        where = " and ".join(str(i + 1) for i, title in enumerate(header) if title == twice[0])
+        raise TableError(
+            f"{name}, line 1: columns {where} are both named {twice[0]!r}; give them "
+            "distinct names."
+        )
+
+
+def _check_header_is_none_of_the_rows(
+    header: tuple[str, ...], rows: list[list[str]], name: str
+) -> None:
+    """Refuse a first line that is data: fractions, or numbers and cells of their own columns."""
+    numbers = [title for title in header if is_number(title)]
+    fractions = [title for title in numbers if not title.lstrip("+-").isdigit()]
+    below = [
+        is_number(title) or title in {row[position] for row in rows}
+        for position, title in enumerate(header)
+    ]
+    if fractions or all(below):
+        shown = (fractions or numbers or list(header))[0]
+        raise TableError(
+            f"{name}, line 1: the file seems to have no header, since {shown!r} looks like a "
+            "cell; put the column names on the first line."
+        )
