@@ -57,8 +57,8 @@ def pareto_smooth(
             "Importance ratios must have a finite one among them; all "
             f"{log_ratios.size} were infinite or NaN: the approximation misses the posterior."
         )
-    # exp(-700) is still a number: a draw of density zero gets no weight, and no warning
-    ratios = np.where(finite, log_ratios, log_ratios[finite].min() - 700)
+    # exp(-1000) is zero: a draw without density gets no weight, and infinity no warning
+    ratios = np.where(finite, log_ratios, log_ratios[finite].min() - 1000)
     pareto_k = np.nan
     if np.ptp(ratios) < _EXACT:
         pareto_k = -np.inf

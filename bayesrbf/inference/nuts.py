@@ -28,6 +28,9 @@ _STATS: Final = {
 }
 """nutpie's names of what it reports of each draw, and ours (PyMC's)."""
 
+_LEAST_TUNE: Final = 10
+"""Draws that the windows of the adaptation need."""
+
 Density = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
@@ -80,6 +83,8 @@ def nuts(
     ------
     ImportError
         If nutpie is not installed.
+    ValueError
+        If ``draws`` or ``chains`` is below 1, or ``tune`` below 10.
     KeyboardInterrupt
         If interrupted before the first draw.
 
@@ -90,6 +95,7 @@ def nuts(
     Carlo by minimizing Fisher divergence, arXiv 2603.18845.
     """
     nutpie = _import_nutpie()
+    _check(draws, tune, chains)
     rng = np.random.default_rng(random_state)
     gaussian = approximate(log_posterior, start)
     sampler = nutpie.sample(
@@ -101,27 +107,14 @@ def nuts(
         seed=int(rng.integers(2**63)),
         target_accept=target_accept,
         progress_bar=progress_bar,
-        save_warmup=False,
         blocking=False,
+        return_raw_trace=True,
     )
-    tree, complete = _wait(sampler)
-    z = tree["posterior"]["z"].to_numpy()
-    kept = np.isfinite(z).all(axis=2)
-    if not kept.any():
-        raise KeyboardInterrupt("NUTS was interrupted before its first draw after tuning.")
-    running = kept.any(axis=1)
-    length = int(kept.sum(axis=1)[running].min())
-    theta = gaussian.mode + z[running, :length] @ gaussian.factor.T
-    stats = {
-        name: tree["sample_stats"][key].to_numpy()[running, :length] for key, name in _STATS.items()
-    }
-    return Draws(
-        on_grid(theta, log_posterior.variables),
-        stats,
-        "nuts",
-        complete,
-        {"tune": tune, "target_accept": target_accept, "curvature": gaussian.sentence},
-    )
+    trace, complete = _wait(sampler)
+    z, stats = _read(trace)
+    theta = gaussian.mode + z @ gaussian.factor.T
+    about = {"tune": tune, "target_accept": target_accept, "curvature": gaussian.sentence}
+    return Draws(on_grid(theta, log_posterior.variables), stats, "nuts", complete, about)
 
 
 def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> Density:
@@ -155,15 +148,33 @@ def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> De
     return density
 
 
+def dispersed(density: Density, dimension: int, seed: int) -> Float[np.ndarray, " coordinate"]:
+    """Start of a chain: a draw wider than the posterior, where there is a density.
+
+    Parameters
+    ----------
+    density : callable
+        What :func:`whitened` returned.
+    dimension : int
+        Number of coordinates.
+    seed : int
+        Seed of the chain.
+
+    Returns
+    -------
+    ndarray of shape (dimension,)
+        Twice a standard normal draw, halved until its density is finite: it is
+        finite at the mode.
+    """
+    z = _DISPERSION * np.random.default_rng(seed).standard_normal(dimension)
+    while not np.isfinite(density(z)[0]):
+        z = z / 2
+    return z
+
+
 def _model(density: Density, dimension: int) -> Any:
     """The density as a model of nutpie, started from wide draws around the mode."""
     from nutpie.compiled_pyfunc import from_pyfunc
-
-    def start(seed: int) -> np.ndarray:
-        z = _DISPERSION * np.random.default_rng(seed).standard_normal(dimension)
-        while not np.isfinite(density(z)[0]):
-            z = z / 2
-        return z
 
     return from_pyfunc(
         ndim=dimension,
@@ -172,7 +183,7 @@ def _model(density: Density, dimension: int) -> Any:
         expanded_dtypes=[np.dtype(np.float64)],
         expanded_shapes=[(dimension,)],
         expanded_names=["z"],
-        make_initial_point_fn=start,
+        make_initial_point_fn=lambda seed: dispersed(density, dimension, seed),
     )
 
 
@@ -182,6 +193,40 @@ def _wait(sampler: Any) -> tuple[Any, bool]:
         return sampler.wait(), True
     except KeyboardInterrupt:
         return sampler.abort(), False
+
+
+def _read(trace: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Draws after tuning and their stats, chains cut to the shortest that drew anything."""
+    import pyarrow
+
+    chains = []
+    for values, stats in zip(*trace.get_arrow_trace(), strict=True):
+        kept = ~_column(pyarrow, stats, "tuning")
+        z = pyarrow.array(values.column("z")).flatten().to_numpy().reshape(kept.size, -1)
+        found = {name: _column(pyarrow, stats, key)[kept] for key, name in _STATS.items()}
+        chains.append({"z": z[kept], **found})
+    length = min((len(chain["z"]) for chain in chains if len(chain["z"])), default=0)
+    if length == 0:
+        raise KeyboardInterrupt("NUTS was interrupted before its first draw after tuning.")
+    running = [chain for chain in chains if len(chain["z"])]
+    arrays = {name: np.stack([chain[name][:length] for chain in running]) for name in running[0]}
+    return arrays.pop("z"), arrays
+
+
+def _column(pyarrow: Any, batch: Any, name: str) -> np.ndarray:
+    """One column of numbers."""
+    return np.asarray(pyarrow.array(batch.column(name)).to_numpy(zero_copy_only=False))
+
+
+def _check(draws: int, tune: int, chains: int) -> None:
+    """What nutpie would answer with a crash of its threads."""
+    for name, value, least in (
+        ("draws", draws, 1),
+        ("tune", tune, _LEAST_TUNE),
+        ("chains", chains, 1),
+    ):
+        if value < least:
+            raise ValueError(f"nuts({name}=...) must be at least {least}; received {value!r}.")
 
 
 def _import_nutpie() -> ModuleType:

@@ -9,9 +9,9 @@ import pytest
 
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.laplace import approximate, laplace
-from bayesrbf.inference.nuts import nuts, whitened
+from bayesrbf.inference.nuts import dispersed, nuts, whitened
 from tests.inference.moments import BOUND, errors, moment_errors
-from tests.inference.targets import Gaussian, HeavyTailed, LogGamma, Mixture
+from tests.inference.targets import Gaussian, LogGamma, Mixture
 
 pytest.importorskip("nutpie", reason="nutpie is an extra")
 
@@ -95,9 +95,20 @@ def test_units_of_the_coordinates_change_no_bit():
     np.testing.assert_array_equal(one.theta * factor, two.theta)
 
 
-def test_chains_start_apart():
-    draws = nuts(HeavyTailed(), np.zeros(5), draws=1, tune=0, random_state=0)
-    assert draws.theta[:, 0].std(axis=0).min() > 0.5
+def test_chains_start_wider_than_the_posterior():
+    target = Gaussian()
+    density = whitened(target, approximate(target, np.zeros(5)))
+    starts = np.stack([dispersed(density, 5, seed) for seed in range(2000)])
+    assert starts.std() == pytest.approx(2, abs=0.05)
+
+
+def test_chains_start_where_there_is_a_density():
+    def density(z):
+        return (0.0 if np.abs(z).max() < 0.5 else np.nan), -z
+
+    starts = np.stack([dispersed(density, 3, seed) for seed in range(100)])
+    assert np.abs(starts).max() < 0.5
+    assert starts.std() > 0.1
 
 
 def test_whitening_is_a_change_of_variables():
@@ -169,3 +180,14 @@ def test_without_nutpie_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "nutpie", None)
     with pytest.raises(ImportError, match=r'pip install "bayesrbf\[nuts\]"'):
         nuts(Gaussian(), np.zeros(5))
+
+
+@pytest.mark.parametrize("argument", ["draws", "tune", "chains"])
+def test_numbers_that_cannot_be_are_named(argument):
+    with pytest.raises(ValueError, match=f"{argument}=...\\) must be at least"):
+        nuts(Gaussian(), np.zeros(5), **{argument: 0})
+
+
+def test_one_draw_of_one_chain_is_a_result():
+    draws = nuts(Gaussian(), np.zeros(5), draws=1, chains=1, tune=10, random_state=0)
+    assert draws.theta.shape == (1, 1, 5)
