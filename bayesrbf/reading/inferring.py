@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from bayesrbf.delimited import TableError, is_number
+from bayesrbf.reading.delimited import TableError, is_number
 
 Kind = Literal["real", "categorical"]
 Values = np.ndarray | list[str | None]

@@ -1,4 +1,4 @@
-"""Tables from files: CSV and Parquet as real and categorical columns, and what was noticed."""
+"""From a file to a frame: which reader, which kinds were given, what was noticed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayesrbf.delimited import TableError, read_delimited
-from bayesrbf.inferring import Kind, TextColumn, infer
+from bayesrbf.reading.delimited import TableError, read_delimited
+from bayesrbf.reading.inferring import Kind, TextColumn, infer
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["MISSING_MARKERS", "ReadTable", "TableError", "read_table"]
 
 MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
 """Cells of a CSV file that are read as missing."""
