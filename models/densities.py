@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 from pytensor.tensor.linalg import solve_triangular
 
@@ -228,7 +229,7 @@ class RowMixture:
         label_observed: TensorVariable,
         cell_observed: TensorVariable,
         row_weight: TensorVariable,
-        *args: TensorVariable,
+        *args: Variable,
     ) -> TensorVariable:
         """One table: label, component and cells of every row, then the masks.
 
@@ -243,7 +244,7 @@ class RowMixture:
             Masks of the cells that come out as 0.
         row_weight : TensorVariable of shape (obs,)
             Without a part in the draw: a weight has no generative story.
-        *args : TensorVariable
+        *args : Variable
             Level probabilities of each categorical column, then the size that
             PyMC appends, which a whole table does not need.
 
@@ -316,7 +317,6 @@ def normal_draw(means: TensorVariable, covariances: TensorVariable) -> TensorVar
     return means + (pt.linalg.cholesky(covariances) * noise[:, None, :]).sum(-1)
 
 
-
 def masked_normal_logp(
     real: TensorVariable,
     means: TensorVariable,
@@ -348,7 +348,7 @@ def masked_normal_draw(
     means: TensorVariable,
     covariances: TensorVariable,
     observed: TensorVariable,
-    size: TensorVariable,
+    size: Variable,
 ) -> TensorVariable:
     """Draw rows given their components; missing cells come out as 0.
 
@@ -356,7 +356,7 @@ def masked_normal_draw(
     ----------
     means, covariances, observed : TensorVariable
         As in :func:`masked_normal_logp`.
-    size : TensorVariable
+    size : Variable
         Appended by PyMC; the masks fix the number of rows.
 
     Returns
@@ -368,7 +368,7 @@ def masked_normal_draw(
 
 
 def masked_category_draw(
-    probabilities: TensorVariable, observed: TensorVariable, size: TensorVariable
+    probabilities: TensorVariable, observed: TensorVariable, size: Variable
 ) -> TensorVariable:
     """Draw categories given the rows' components; missing ones come out as 0.
 
@@ -378,7 +378,7 @@ def masked_category_draw(
         Level probabilities of every row.
     observed : TensorVariable of shape (obs,)
         1 where the category is observed, else 0.
-    size : TensorVariable
+    size : Variable
         Appended by PyMC; the mask fixes the number of rows.
 
     Returns

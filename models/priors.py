@@ -148,11 +148,17 @@ def _declare_normals(
         return pt.zeros((k, 0)), pt.zeros((1, 0, 0))
     dims = group_dims(specification)
     diagonal, lower, factor = _precision_factor(specification, hyperparameters)
-    precisions, inverse = factor @ factor.mT, pt.linalg.inv(factor)
-    grouped = precisions if dims else precisions[None]
+    inverse = pt.linalg.inv(factor)
+    covariances = pm.Deterministic(
+        names.COVARIANCES,
+        inverse.mT @ inverse,
+        dims=(*dims, names.FEATURE, names.FEATURE_BIS),
+    )
+    grouped = covariances if dims else covariances[None]
+    # As cov, not as tau: PyMC's density of a precision takes no batch of matrices.
     means = pm.MvNormal.dist(
         mu=hyperparameters.location,
-        tau=np.float64(hyperparameters.mean_precision) * grouped[specification.covariance_group],
+        cov=grouped[specification.covariance_group] / np.float64(hyperparameters.mean_precision),
         shape=(k, d),
     )
     # Means lead the coordinates although their prior depends on the precisions.
@@ -162,12 +168,7 @@ def _declare_normals(
     model.register_rv(diagonal, names.PRECISION_DIAGONAL, dims=(*dims, *axes))
     if lower is not None:
         model.register_rv(lower, names.PRECISION_LOWER, dims=(*dims, names.PRECISION_ENTRY))
-    covariances = pm.Deterministic(
-        names.COVARIANCES,
-        inverse.mT @ inverse,
-        dims=(*dims, names.FEATURE, names.FEATURE_BIS),
-    )
-    return means, covariances if dims else covariances[None]
+    return means, grouped
 
 
 def _precision_factor(

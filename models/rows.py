@@ -247,7 +247,7 @@ def _coords(
         coords[names.FEATURE] = coords[names.FEATURE_BIS] = features
     if d > 1 and specification.shape == "full":
         coords[names.PRECISION_ENTRY] = tuple(
-            f"{features[i]},{features[j]}" for i, j in zip(*np.tril_indices(d, -1), strict=True)
+            f"{features[i]},{features[j]}" for i in range(d) for j in range(i)
         )
     level_names = axes.level_names or (None,) * len(levels)
     if len(level_names) != len(levels):
