@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -99,7 +101,7 @@ class MixtureSpecification:
         """Number K of components of all classes together."""
         return len(self.component_class)
 
-    @property
+    @cached_property
     def n_classes(self) -> int:
         """Number C of classes; 1 for a plain density."""
         return self.component_class[-1] + 1
@@ -109,13 +111,13 @@ class MixtureSpecification:
         """Shape of one covariance matrix."""
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
-    @property
+    @cached_property
     def class_slices(self) -> tuple[slice, ...]:
         """Components of each class, as slices of the flat component axis."""
         edges = np.searchsorted(self.component_class, range(self.n_classes + 1))
-        return tuple(slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True))
+        return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(edges))
 
-    @property
+    @cached_property
     def covariance_group(self) -> Int[np.ndarray, " component"]:
         """Index of the covariance that each component uses."""
         if self.tied:
@@ -124,7 +126,7 @@ class MixtureSpecification:
             return np.asarray(self.component_class, dtype=np.intp)
         return np.arange(self.n_components, dtype=np.intp)
 
-    @property
+    @cached_property
     def group_sizes(self) -> Int[np.ndarray, " group"]:
         """Number G of means under each covariance."""
         return np.bincount(self.covariance_group)

@@ -40,7 +40,10 @@ def table(
     labels = np.arange(n_obs) % n_classes
     real = rng.normal(size=(n_obs, d)) + rng.normal(size=(n_classes, d))[labels]
     codes = np.column_stack(
-        [np.empty((n_obs, 0), int), *(rng.integers(0, size, n_obs) for size in specification.levels)]
+        [
+            np.empty((n_obs, 0), int),
+            *(rng.integers(0, size, n_obs) for size in specification.levels),
+        ]
     ).astype(np.intp)
     real[rng.random(real.shape) < missing] = np.nan
     codes[rng.random(codes.shape) < missing] = -1

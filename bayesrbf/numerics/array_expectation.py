@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.gaussian import (
     CompleteMoments,
@@ -17,7 +17,7 @@ from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
 
-BLOCK_CELLS = 200_000
+BLOCK_CELLS = 65_536
 """Numbers held at once per array of a block of rows, so that they stay in cache."""
 
 LOWEST = -1e300
@@ -46,27 +46,29 @@ def component_log_weights(
 
 
 def log_sum_exp(
-    log_values: Float[np.ndarray, "obs component"],
-) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs component"]]:
-    """Log of the sum of each row, and the row's shares of that sum.
+    log_values: Float[np.ndarray, "*shape"], axis: int
+) -> tuple[Float[np.ndarray, "*reduced"], Float[np.ndarray, "*shape"]]:
+    """Log of sums along an axis, and the shares of those sums.
 
     Parameters
     ----------
-    log_values : ndarray of shape (n_obs, n_components)
+    log_values : ndarray
         Finite log values.
+    axis : int
+        The axis to sum over.
 
     Returns
     -------
-    log_sums : ndarray of shape (n_obs,)
-        ``log sum_k exp(log_values)``.
-    shares : ndarray of shape (n_obs, n_components)
-        ``exp(log_values - log_sums)``, rows summing to one.
+    log_sums : ndarray
+        ``log sum exp(log_values)``, without the axis.
+    shares : ndarray
+        ``exp(log_values - log_sums)``, summing to one along the axis.
     """
-    top = log_values.max(axis=1, keepdims=True)
+    top = log_values.max(axis=axis, keepdims=True)
     shares = np.exp(log_values - top)
-    sums = shares.sum(axis=1, keepdims=True)
+    sums = shares.sum(axis=axis, keepdims=True)
     shares /= sums
-    return (np.log(sums) + top)[:, 0], shares
+    return np.squeeze(np.log(sums) + top, axis=axis), shares
 
 
 @dataclass
@@ -93,6 +95,10 @@ class _Block:
     rows: Int[np.ndarray, " row"]
     components: slice
     n_missing: int
+    bordered: Float[np.ndarray, "row bordered"]
+    observed: Bool[np.ndarray, "row feature"]
+    one_hot: Float[np.ndarray, "row level"]
+    weights: Float[np.ndarray, " row"]
 
 
 class ArrayExpectation:
@@ -108,10 +114,7 @@ class ArrayExpectation:
 
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
         self._specification = specification
-        self._weights = observations.weights
-        self._observed = ~np.isnan(observations.real)
-        self._real = np.where(self._observed, observations.real, 0.0)
-        self._one_hot = one_hot(observations.codes, specification.levels)
+        self._observations = observations
         every = slice(0, specification.n_components)
         self._all_rows = self._blocks(np.arange(observations.n_obs), every)
         self._by_label: list[_Block] = []
@@ -133,26 +136,27 @@ class ArrayExpectation:
             Expected statistics, centred at the means of ``parameters``.
         """
         sums = _Sums.zeros(self._specification)
-        pointwise = np.empty(self._weights.size)
+        pointwise = np.empty(self._observations.n_obs)
         log_weights = component_log_weights(parameters, self._specification)
         log_levels = _log_levels(parameters)
         for block in self._by_label:
-            rows, part = block.rows, block.components
+            part = block.components
             moments = self._moments(block, parameters)
-            log_joint = moments.log_density + log_weights[part]
+            log_joint = moments.log_density + log_weights[part, None]
             if log_levels.size:
-                log_joint += self._one_hot[rows] @ log_levels[part].T
-            pointwise[rows], shares = log_sum_exp(np.maximum(log_joint, LOWEST))
-            shares *= self._weights[rows, None]
-            sums.counts[part] += shares.sum(axis=0)
-            sums.categories[part] += shares.T @ self._one_hot[rows]
+                log_joint += log_levels[part] @ block.one_hot.T
+            pointwise[block.rows], shares = log_sum_exp(np.maximum(log_joint, LOWEST), axis=0)
+            shares *= block.weights
+            sums.counts[part] += shares.sum(axis=1)
+            if log_levels.size:
+                sums.categories[part] += shares @ block.one_hot
             moments.add_to(sums.first[part], sums.second[part], shares)
         return Statistics(
             counts=sums.counts,
             first=sums.first,
             second=sums.second,
             category_counts=split_levels(sums.categories, self._specification.levels),
-            log_likelihood=float(self._weights @ pointwise),
+            log_likelihood=float(self._observations.weights @ pointwise),
             pointwise=pointwise,
         )
 
@@ -171,37 +175,52 @@ class ArrayExpectation:
         ndarray of shape (n_obs, n_components)
             ``log pi_c + log w_k + log p(x_o | k)`` in nats.
         """
-        log_joint = self._one_hot @ _log_levels(parameters).T
-        log_joint += component_log_weights(parameters, self._specification)
+        log_weights = component_log_weights(parameters, self._specification)
+        log_levels = _log_levels(parameters)
+        log_joint = np.empty((self._observations.n_obs, log_weights.size))
         for block in self._all_rows:
-            log_joint[block.rows] += self._moments(block, parameters).log_density
+            log_density = self._moments(block, parameters).log_density.T
+            log_joint[block.rows] = log_density + log_weights + block.one_hot @ log_levels.T
         return np.maximum(log_joint, LOWEST)
 
     def _blocks(self, rows: np.ndarray, components: slice) -> list[_Block]:
         """Cut rows into blocks of equal work that fit the cache."""
-        full = self._specification.shape == "full"
-        counts = (~self._observed[rows]).sum(axis=1) if full else np.zeros(rows.size, int)
-        k, d = components.stop - components.start, self._specification.n_features
+        table, specification = self._observations, self._specification
+        observed = ~np.isnan(table.real[rows])
+        bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
+        indicators = one_hot(table.codes[rows], specification.levels)
+        full = specification.shape == "full"
+        counts = (~observed).sum(axis=1) if full else np.zeros(rows.size, dtype=int)
+        k, d = components.stop - components.start, specification.n_features
         blocks: list[_Block] = []
         for m in np.unique(counts):
             size = max(1, BLOCK_CELLS // (k * max(d, int(m) ** 2, 1)))
-            same = rows[counts == m]
-            parts = np.split(same, range(size, same.size, size))
-            blocks.extend(_Block(part, components, int(m)) for part in parts)
+            same = np.flatnonzero(counts == m)
+            for part in np.split(same, range(size, same.size, size)):
+                blocks.append(
+                    _Block(
+                        rows=rows[part],
+                        components=components,
+                        n_missing=int(m),
+                        bordered=bordered[part],
+                        observed=observed[part],
+                        one_hot=indicators[part],
+                        weights=table.weights[rows[part]],
+                    )
+                )
         return blocks
 
     def _moments(self, block: _Block, parameters: MixtureParameters) -> Moments:
         """Evaluate the Gaussian part of a block."""
-        rows, part = block.rows, block.components
+        part = block.components
         group = self._specification.covariance_group[part]
         means, factors = parameters.means[part], parameters.precisions_cholesky[group]
-        real, observed = self._real[rows], self._observed[rows]
         if self._specification.shape != "full":
-            return DiagonalMoments.of(real, observed, means, factors)
+            return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
         if block.n_missing == 0:
-            return CompleteMoments.of(real, means, factors)
-        missing = np.nonzero(~observed)[1].reshape(rows.size, block.n_missing)
-        return MissingMoments.of(real, missing, means, factors)
+            return CompleteMoments.of(block.bordered, means, factors)
+        missing = np.nonzero(~block.observed)[1].reshape(-1, block.n_missing)
+        return MissingMoments.of(block.bordered[:, :-1], missing, means, factors)
 
 
 def one_hot(

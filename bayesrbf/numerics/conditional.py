@@ -69,7 +69,7 @@ def responsibilities(
         Rows sum to one.
     """
     log_joint = prepare(observations, specification).component_log_joint(parameters)
-    return log_sum_exp(log_joint)[1]
+    return log_sum_exp(log_joint, axis=1)[1]
 
 
 def conditionals(

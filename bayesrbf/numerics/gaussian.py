@@ -21,7 +21,6 @@ from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import solve_triangular
 
 LOG_2PI = float(np.log(2 * np.pi))
 
@@ -30,12 +29,15 @@ LOG_2PI = float(np.log(2 * np.pi))
 class CompleteMoments:
     """Rows without missing cells under full covariances.
 
+    Rows carry a trailing 1, so that one product whitens and centres them, and
+    one product gives both sums of the statistics.
+
     Attributes
     ----------
-    log_density : ndarray of shape (n_obs, n_components)
+    log_density : ndarray of shape (n_components, n_obs)
         Log densities in nats.
-    real : ndarray of shape (n_obs, n_features)
-        The rows.
+    bordered : ndarray of shape (n_obs, n_features + 1)
+        The rows, each with a trailing 1.
     whitened : ndarray of shape (n_components, n_features, n_obs)
         ``L_k' (x - mu_k)``.
     means : ndarray of shape (n_components, n_features)
@@ -44,20 +46,20 @@ class CompleteMoments:
         Lower precision factors L.
     """
 
-    log_density: Float[np.ndarray, "obs component"]
-    real: Float[np.ndarray, "obs feature"]
+    log_density: Float[np.ndarray, "component obs"]
+    bordered: Float[np.ndarray, "obs bordered"]
     whitened: Float[np.ndarray, "component feature obs"]
     means: Float[np.ndarray, "component feature"]
     factors: Float[np.ndarray, "component feature feature"]
 
     @classmethod
-    def of(cls, real: np.ndarray, means: np.ndarray, factors: np.ndarray) -> Self:
+    def of(cls, bordered: np.ndarray, means: np.ndarray, factors: np.ndarray) -> Self:
         """Evaluate the rows.
 
         Parameters
         ----------
-        real : ndarray of shape (n_obs, n_features)
-            Complete rows.
+        bordered : ndarray of shape (n_obs, n_features + 1)
+            Complete rows, each with a trailing 1.
         means : ndarray of shape (n_components, n_features)
             Component means.
         factors : ndarray of shape (n_components, n_features, n_features)
@@ -69,12 +71,12 @@ class CompleteMoments:
             Log densities, and what the statistics need.
         """
         k, d = means.shape
-        stacked = factors.swapaxes(1, 2).reshape(k * d, d)
-        whitened = (stacked @ real.T).reshape(k, d, len(real))
-        whitened -= np.einsum("kji,kj->ki", factors, means)[:, :, None]
-        log_density = -0.5 * np.einsum("kdn,kdn->nk", whitened, whitened)
-        log_density += log_factor_determinants(factors) - 0.5 * d * LOG_2PI
-        return cls(log_density, real, whitened, means, factors)
+        transposed = factors.swapaxes(1, 2)
+        maps = np.concatenate([transposed, -(transposed @ means[:, :, None])], axis=2)
+        whitened = (maps.reshape(k * d, d + 1) @ bordered.T).reshape(k, d, len(bordered))
+        log_density = -0.5 * np.einsum("kdn,kdn->kn", whitened, whitened)
+        log_density += (log_factor_determinants(factors) - 0.5 * d * LOG_2PI)[:, None]
+        return cls(log_density, bordered, whitened, means, factors)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
         """Add the centred moments in place.
@@ -85,19 +87,17 @@ class CompleteMoments:
             Sums of ``r (x - mu)``.
         second : ndarray of shape (n_components, n_features, n_features)
             Sums of ``r (x - mu)(x - mu)'``.
-        shares : ndarray of shape (n_obs, n_components)
+        shares : ndarray of shape (n_components, n_obs)
             Weights r of the rows.
         """
         k, d = self.means.shape
-        weighted = self.whitened * shares.T[:, None, :]
-        sums = weighted.sum(axis=2)
-        cross = (weighted.reshape(k * d, len(self.real)) @ self.real).reshape(k, d, d)
-        cross -= sums[:, :, None] * self.means[:, None, :]
-        for j in range(k if d else 0):
-            both = np.column_stack([cross[j], sums[j]])
-            solved = solve_triangular(self.factors[j], both, lower=True, trans="T")
-            second[j] += 0.5 * (solved[:, :d] + solved[:, :d].T)
-            first[j] += solved[:, d]
+        weighted = (self.whitened * shares[:, None, :]).reshape(k * d, len(self.bordered))
+        products = (weighted @ self.bordered).reshape(k, d, d + 1)
+        back = np.linalg.inv(self.factors).swapaxes(1, 2)
+        sums = back @ products[:, :, d:]
+        scatter = back @ products[:, :, :d] - sums * self.means[:, None, :]
+        second += 0.5 * (scatter + scatter.swapaxes(1, 2))
+        first += sums[:, :, 0]
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class MissingMoments:
 
     Attributes
     ----------
-    log_density : ndarray of shape (n_obs, n_components)
+    log_density : ndarray of shape (n_components, n_obs)
         Log densities of the observed cells in nats.
     deviations : ndarray of shape (n_obs, n_components, n_features)
         ``E[x - mu_k | x_o, k]``.
@@ -116,7 +116,7 @@ class MissingMoments:
         Positions of the missing cells.
     """
 
-    log_density: Float[np.ndarray, "obs component"]
+    log_density: Float[np.ndarray, "component obs"]
     deviations: Float[np.ndarray, "obs component feature"]
     covariances: Float[np.ndarray, "obs component m m"]
     missing: Int[np.ndarray, "obs m"]
@@ -157,9 +157,9 @@ class MissingMoments:
         pull = np.moveaxis(pulls[lane, :, missing], 1, 2)
         deviations[lane, :, missing] = -np.einsum("nkij,nkj->nik", covariances, pull)
         whitened = np.einsum("kji,nkj->nki", factors, deviations)
-        log_density = -0.5 * np.einsum("nki,nki->nk", whitened, whitened)
-        log_density += log_factor_determinants(factors) - 0.5 * (d - m) * LOG_2PI
-        log_density -= np.log(np.einsum("nkii->nki", roots)).sum(axis=2)
+        log_density = -0.5 * np.einsum("nki,nki->kn", whitened, whitened)
+        log_density += (log_factor_determinants(factors) - 0.5 * (d - m) * LOG_2PI)[:, None]
+        log_density -= np.log(np.einsum("nkii->nki", roots)).sum(axis=2).T
         return cls(log_density, deviations, covariances, missing)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
@@ -171,13 +171,13 @@ class MissingMoments:
             Sums of ``r E[x - mu]``.
         second : ndarray of shape (n_components, n_features, n_features)
             Sums of ``r E[(x - mu)(x - mu)']``.
-        shares : ndarray of shape (n_obs, n_components)
+        shares : ndarray of shape (n_components, n_obs)
             Weights r of the rows.
         """
-        weighted = self.deviations * shares[:, :, None]
+        weighted = self.deviations * shares.T[:, :, None]
         first += weighted.sum(axis=0)
         second += np.einsum("nki,nkj->kij", weighted, self.deviations, optimize=True)
-        spread = shares[:, :, None, None] * self.covariances
+        spread = shares.T[:, :, None, None] * self.covariances
         rows, columns = self.missing[:, :, None], self.missing[:, None, :]
         for j in range(len(second)):
             np.add.at(second[j], (rows, columns), spread[:, j])
@@ -189,7 +189,7 @@ class DiagonalMoments:
 
     Attributes
     ----------
-    log_density : ndarray of shape (n_obs, n_components)
+    log_density : ndarray of shape (n_components, n_obs)
         Log densities of the observed cells in nats.
     whitened : ndarray of shape (n_components, n_features, n_obs)
         ``(x - mu) s``, zero where missing.
@@ -199,7 +199,7 @@ class DiagonalMoments:
         Square roots s of the precisions.
     """
 
-    log_density: Float[np.ndarray, "obs component"]
+    log_density: Float[np.ndarray, "component obs"]
     whitened: Float[np.ndarray, "component feature obs"]
     observed: Bool[np.ndarray, "obs feature"]
     factors: Float[np.ndarray, "component feature"]
@@ -228,8 +228,8 @@ class DiagonalMoments:
         """
         whitened = (real.T - means[:, :, None]) * factors[:, :, None]
         whitened *= observed.T
-        log_density = -0.5 * np.einsum("kdn,kdn->nk", whitened, whitened)
-        log_density += observed @ (np.log(factors) - 0.5 * LOG_2PI).T
+        log_density = -0.5 * np.einsum("kdn,kdn->kn", whitened, whitened)
+        log_density += (np.log(factors) - 0.5 * LOG_2PI) @ observed.T
         return cls(log_density, whitened, observed, factors)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
@@ -241,14 +241,13 @@ class DiagonalMoments:
             Sums of ``r E[x - mu]``.
         second : ndarray of shape (n_components, n_features)
             Sums of ``r E[(x - mu)^2]``.
-        shares : ndarray of shape (n_obs, n_components)
+        shares : ndarray of shape (n_components, n_obs)
             Weights r of the rows.
         """
-        first += np.einsum("kdn,nk->kd", self.whitened, shares) / self.factors
-        second += np.einsum("kdn,kdn,nk->kd", self.whitened, self.whitened, shares) / (
-            self.factors**2
-        )
-        second += (shares.T @ ~self.observed) / self.factors**2
+        weighted = self.whitened * shares[:, None, :]
+        first += weighted.sum(axis=2) / self.factors
+        squares = np.einsum("kdn,kdn->kd", weighted, self.whitened)
+        second += (squares + shares @ ~self.observed) / self.factors**2
 
 
 Moments = CompleteMoments | MissingMoments | DiagonalMoments

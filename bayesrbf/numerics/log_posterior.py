@@ -194,7 +194,9 @@ class MixtureLogPosterior:
         def class_log_joint(theta: np.ndarray) -> np.ndarray:
             _, parameters = self._standard_point(theta)
             log_joint = expectation.component_log_joint(parameters)
-            parts = [log_sum_exp(log_joint[:, p])[0] for p in self.specification.class_slices]
+            parts = [
+                log_sum_exp(log_joint[:, p], axis=1)[0] for p in self.specification.class_slices
+            ]
             return np.stack(parts, axis=1) + shift[:, None]
 
         return class_log_joint

@@ -84,17 +84,39 @@ def precision_factor(
     ndarray of shape (n_groups, n_features, n_features)
         Lower-triangular precision factors.
     """
-    factors = np.empty_like(covariances)
-    for group, covariance in enumerate(covariances):
-        if covariance.size and np.linalg.cond(covariance) > 1 / SMALLEST_EIGENVALUE:
-            values, vectors = np.linalg.eigh(covariance)
-            values = np.maximum(values, SMALLEST_EIGENVALUE * values[-1])
-            covariance = (vectors * values) @ vectors.T
-        # Sigma = U U' with U upper comes from the Cholesky factor of the reversed
-        # matrix, and then L = U'^-1 is lower, without inverting Sigma itself.
-        upper = np.linalg.cholesky(covariance[::-1, ::-1])[::-1, ::-1]
-        factors[group] = np.tril(np.linalg.inv(upper).T)
+    try:
+        factors = _factor(covariances)
+        precisions = factors @ factors.swapaxes(1, 2)
+        # The product of Frobenius norms bounds the condition number from above.
+        conditions = _norms(covariances) * _norms(precisions)
+        weak = ~(conditions <= 1 / SMALLEST_EIGENVALUE)
+    except np.linalg.LinAlgError:
+        factors, weak = np.empty_like(covariances), np.ones(len(covariances), dtype=bool)
+    if weak.any():
+        factors[weak] = _factor(_floored(covariances[weak]))
     return factors
+
+
+def _factor(covariances: np.ndarray) -> np.ndarray:
+    """Precision factors of well-conditioned covariances.
+
+    Sigma = U U' with U upper comes from the Cholesky factor of the reversed
+    matrix, and then L = U'^-1 is lower: Sigma itself is never inverted.
+    """
+    upper = np.linalg.cholesky(covariances[:, ::-1, ::-1])[:, ::-1, ::-1]
+    return np.tril(np.linalg.inv(upper).swapaxes(1, 2))
+
+
+def _floored(covariances: np.ndarray) -> np.ndarray:
+    """Covariances with their small eigenvalues raised to the floor."""
+    values, vectors = np.linalg.eigh(covariances)
+    values = np.maximum(values, SMALLEST_EIGENVALUE * values[:, -1:])
+    return (vectors * values[:, None, :]) @ vectors.swapaxes(1, 2)
+
+
+def _norms(matrices: np.ndarray) -> np.ndarray:
+    """Frobenius norms."""
+    return np.sqrt(np.einsum("gij,gij->g", matrices, matrices))
 
 
 def _means_and_scatter(

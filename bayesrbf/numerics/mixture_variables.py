@@ -9,6 +9,7 @@ lower part ``precision_lower``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +20,7 @@ from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification, Variable
 
 
+@cache
 def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
     """Free variables of the declared graph, in its order.
 

@@ -72,9 +72,7 @@ def test_category_probabilities_average_components():
     (probabilities,) = conditional_probabilities(rows, point, specification)
     shares = responsibilities(rows, point, specification)
     hole = rows.codes[:, 0] < 0
-    np.testing.assert_allclose(
-        probabilities[hole], shares[hole] @ point.category_probabilities[0]
-    )
+    np.testing.assert_allclose(probabilities[hole], shares[hole] @ point.category_probabilities[0])
     np.testing.assert_allclose(probabilities[~hole].max(axis=1), 1)
 
 
