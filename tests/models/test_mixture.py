@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import jaxtyping
 import numpy as np
 import pymc as pm
 import pytest
@@ -52,12 +53,18 @@ def test_names_become_coordinates() -> None:
         ({"obs_names": ["a"]}, "obs_names must have 12 entries; received 1"),
         ({"level_names": [["a"], ["b"]]}, r"level_names\[0\] must have 3 entries; received 1"),
         ({"level_names": [["a"]]}, "level_names must list the levels of 2 .* received 1"),
-        ({"latent": "hidden"}, "latent must be one of .* received 'hidden'"),
     ],
 )
 def test_what_does_not_fit_is_named(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         declare(**options)
+
+
+def test_an_unknown_form_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The checked annotations of the test-suite would refuse it before the function does.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    with pytest.raises(ValueError, match=r"latent must be one of .* received 'hidden'"):
+        declare(latent="hidden")
 
 
 def test_several_classes_are_sent_to_the_hybrid() -> None:
