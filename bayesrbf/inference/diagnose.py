@@ -32,7 +32,7 @@ class Finding:
     ----------
     row : str
         Name of the figure.
-    value : float
+    value : float or int
         The figure.
     sentence : str
         What it means and, where it is bad, what to do next.
@@ -41,7 +41,7 @@ class Finding:
     """
 
     row: str
-    value: float
+    value: float | int
     sentence: str
     good: bool
 

@@ -119,7 +119,8 @@ class ClassPosterior:
         ndarray of shape (n_obs, n_classes)
             Probabilities; they sum to one over the classes.
         """
-        return np.exp(tempered(log_joint, self.temperature, self.log_prior_shift))
+        shift = np.broadcast_to(self.log_prior_shift, log_joint.shape)
+        return np.exp(tempered(log_joint, self.temperature, shift))
 
     def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
         """What the draws say about every row, a block of rows at a time.

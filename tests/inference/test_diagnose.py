@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bayesrbf.inference.diagnose import Finding, effective_draws, findings, rhat, table
+from bayesrbf.inference.draws import Draws, point
+from bayesrbf.inference.laplace import laplace
+from bayesrbf.inference.relabel import relabel
+from tests.inference.targets import Gaussian, HeavyTailed, Mixture, Saddle
+from tests.inference.test_relabel import permuted
+
+
+def by_row(found: tuple[Finding, ...]) -> dict[str, Finding]:
+    return {finding.row: finding for finding in found}
+
+
+def sampled(seed: int = 0, *, shift: float = 0.0, **stats: np.ndarray) -> Draws:
+    """Independent normal draws of four chains, the last of them shifted."""
+    theta = np.random.default_rng(seed).normal(size=(4, 500, 2))
+    theta[3] += shift
+    return Draws(theta, {"lp": -0.5 * (theta**2).sum(axis=2), **stats}, "nuts")
+
+
+def test_independent_draws_are_good():
+    found = by_row(findings(sampled()))
+    assert all(finding.good for finding in found.values())
+    assert found["rhat_parameters"].value < 1.01
+    assert found["ess_parameters"].value > 1000
+
+
+def test_a_chain_of_its_own_is_bad():
+    found = by_row(findings(sampled(shift=3.0)))
+    assert not found["rhat_parameters"].good
+    assert not found["rhat_log_posterior"].good
+    assert "disagree" in found["rhat_parameters"].sentence
+
+
+def test_correlated_draws_are_few():
+    theta = np.cumsum(np.random.default_rng(0).normal(size=(4, 500, 1)), axis=1)
+    found = by_row(findings(Draws(theta, {"lp": theta[..., 0]}, "nuts")))
+    assert not found["ess_parameters"].good
+    assert found["ess_parameters"].value < 100
+
+
+def test_divergences_and_cut_trajectories_are_counted():
+    diverging = np.zeros((4, 500), dtype=bool)
+    diverging[0, :3] = True
+    found = by_row(findings(sampled(diverging=diverging, reached_max_treedepth=~diverging)))
+    assert found["divergences"].value == 3
+    assert not found["divergences"].good
+    assert found["cut_trajectories"].value == 1997
+
+
+def test_an_approximation_reports_its_trust():
+    good = by_row(findings(laplace(Gaussian(), np.zeros(5), random_state=0)))
+    bad = by_row(findings(laplace(HeavyTailed(freedom=1.0), np.zeros(5), random_state=0)))
+    assert good["pareto_k"].good
+    assert not bad["pareto_k"].good
+    assert "refine('nuts')" in bad["pareto_k"].sentence
+
+
+def test_indefinite_directions_are_reported():
+    found = by_row(findings(laplace(Saddle(), np.array([0.0, 1.0]), random_state=0)))
+    assert found["indefinite_directions"].value == 1
+    assert not found["indefinite_directions"].good
+
+
+def test_label_switching_shows_before_relabelling_only():
+    target = Mixture()
+    draws = laplace(target, target.start(), draws=200, random_state=0)
+    theta = draws.theta.copy()
+    for draw in range(200):
+        theta[0, draw] = target.permute(theta[0, draw], np.array([2, 0, 1, 4, 3]))
+    raw = Draws(theta, draws.stats, "nuts")
+    found = by_row(findings(relabel(target, raw, target.start()), raw=raw))
+    assert found["rhat_parameters_raw"].value > 1.3
+    assert found["rhat_parameters"].value < 1.02
+
+
+def test_class_probabilities_are_compared_with_the_map():
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.ones(2), size=(4, 500, 6))
+    reference = probabilities.mean(axis=(0, 1))
+    reference[2] += 0.1, -0.1
+    draws = sampled()
+    found = by_row(findings(draws, probabilities=probabilities, map_probabilities=reference))
+    assert found["map_difference"].value == pytest.approx(0.1)
+    assert found["rhat_class_probabilities"].good
+    probabilities[1, :, 4] = 1, 0
+    assert not by_row(findings(draws, probabilities=probabilities))["rhat_class_probabilities"].good
+
+
+def test_an_interrupted_run_is_said_to_be_one():
+    draws = sampled()
+    found = by_row(findings(Draws(draws.theta, draws.stats, "nuts", complete=False)))
+    assert not found["draws"].good
+    assert "Interrupted" in found["draws"].sentence
+
+
+def test_a_point_has_no_r_hat():
+    target = Mixture()
+    found = findings(point(target, target.start()))
+    assert [finding.row for finding in found] == ["draws"]
+
+
+def test_table_has_one_sentence_a_row():
+    frame = table(findings(sampled()))
+    assert list(frame.columns) == ["row", "value", "sentence"]
+    assert frame["row"].is_unique
+    assert frame["value"].dtype == float
+    assert frame["sentence"].str.endswith(".").all()
+
+
+def test_what_never_moves_has_no_r_hat():
+    assert np.isnan(rhat(np.ones((4, 100, 3))))
+    assert np.isnan(effective_draws(np.ones((4, 100, 3)), "bulk"))
+
+
+def test_figures_do_not_depend_on_labels():
+    target = Mixture()
+    draws = laplace(target, target.start(), draws=50, random_state=0)
+    figures = [
+        [f.value for f in findings(relabel(target, one, target.start()))]
+        for one in (draws, permuted(target, draws, 3))
+    ]
+    np.testing.assert_array_equal(*figures)

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from bayesrbf.parameters import Observations
+from bayesrbf.posterior.predictive import ClassPosterior, entropy
+from bayesrbf.posterior.uncertainty import to_dataset
+
+N_OBS, N_CLASSES = 11, 3
+
+
+def rows(n: int = N_OBS, seed: int = 0) -> Observations:
+    real = np.random.default_rng(seed).normal(size=(n, 2))
+    return Observations(real, np.empty((n, 0), dtype=np.intp), np.full(n, -1), np.ones(n))
+
+
+def predictor(observations: Observations):
+    """Linear log joints with one slope per coordinate of a draw."""
+
+    def predict(theta):
+        slopes = theta.reshape(2, N_CLASSES)
+        return observations.real @ slopes - 3.0
+
+    return predict
+
+
+def posterior(n_draws: int = 40, memory: int = 2**31, **options) -> ClassPosterior:
+    theta = np.random.default_rng(1).normal(size=(2, n_draws, 2 * N_CLASSES))
+    shift = options.pop("log_prior_shift", np.zeros(N_CLASSES))
+    return ClassPosterior(predictor, theta, shift, memory=memory, **options)
+
+
+def brute(p: ClassPosterior, observations: Observations) -> np.ndarray:
+    """All draws of all rows in one array."""
+    log_joint = np.einsum("nf,cdfk->cdnk", observations.real, p.theta.reshape(2, -1, 2, N_CLASSES))
+    return softmax(p.temperature * log_joint + p.log_prior_shift, axis=-1)
+
+
+OPTIONS = [{}, {"temperature": 0.4}, {"log_prior_shift": np.array([0.0, 1.0, -2.0])}]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_draws_are_the_softmax_of_each(options):
+    p = posterior(**options)
+    found, thinning = p.draws(rows())
+    assert thinning == 1
+    np.testing.assert_allclose(found, brute(p, rows()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("memory", [1, 8 * 80 * 8 * 3, 2**31])
+def test_summary_is_that_of_all_draws_at_any_memory(options, memory):
+    p = posterior(memory=memory, **options)
+    summary = p.summary(rows(), prob=0.8)
+    draws = brute(p, rows()).reshape(-1, N_OBS, N_CLASSES)
+    np.testing.assert_allclose(summary.mean, draws.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(summary.sd, draws.std(axis=0, ddof=1), rtol=1e-9)
+    np.testing.assert_allclose(summary.lower, np.quantile(draws, 0.1, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(summary.upper, np.quantile(draws, 0.9, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(summary.total, entropy(draws.mean(axis=0)), rtol=1e-12)
+    np.testing.assert_allclose(summary.aleatoric, entropy(draws).mean(axis=0), rtol=1e-12)
+    log_joint = np.stack([predictor(rows())(t) for t in p.theta.reshape(-1, 6)])
+    density = np.log(np.exp(log_joint).sum(axis=-1).mean(axis=0))
+    np.testing.assert_allclose(summary.log_density, density, rtol=1e-12)
+
+
+def test_blocks_of_rows_fit_into_the_memory():
+    largest = 0
+
+    def watching(observations):
+        nonlocal largest
+        largest = max(largest, observations.n_obs)
+        return predictor(observations)
+
+    p = ClassPosterior(watching, posterior().theta, np.zeros(N_CLASSES), memory=8 * 80 * 8 * 3)
+    p.summary(rows())
+    assert largest * 8 * 80 * (2 * N_CLASSES + 2) <= p.memory
+
+
+def test_entropies_split_and_are_not_negative():
+    summary = posterior().summary(rows())
+    assert np.all(summary.epistemic >= 0)
+    assert np.all(summary.aleatoric >= 0)
+    assert np.all(summary.total <= np.log(N_CLASSES) + 1e-12)
+    np.testing.assert_allclose(summary.total, summary.aleatoric + summary.epistemic)
+
+
+def test_equal_draws_leave_nothing_epistemic():
+    p = posterior()
+    same = np.broadcast_to(p.theta[:1, :1], p.theta.shape)
+    summary = ClassPosterior(predictor, same, np.zeros(N_CLASSES)).summary(rows())
+    np.testing.assert_allclose(summary.epistemic, 0, atol=1e-12)
+    np.testing.assert_allclose(summary.sd, 0, atol=1e-12)
+
+
+def test_shift_moves_the_odds_after_the_temperature():
+    shift = np.log([2.0, 1.0, 1.0])
+    plain, _ = posterior(temperature=0.3).draws(rows())
+    moved, _ = posterior(temperature=0.3, log_prior_shift=shift).draws(rows())
+    np.testing.assert_allclose(moved[..., 0] / moved[..., 1], 2 * plain[..., 0] / plain[..., 1])
+
+
+def test_too_many_draws_are_thinned_and_said_so():
+    p = posterior(n_draws=40, memory=8 * 2 * N_OBS * N_CLASSES * 15)
+    with pytest.warns(UserWarning, match="one draw in 3 is kept"):
+        found, thinning = p.draws(rows())
+    assert thinning == 3
+    assert found.nbytes <= p.memory
+    np.testing.assert_allclose(found, brute(p, rows())[:, ::3], rtol=1e-12)
+
+
+def test_no_draw_fits_is_an_error():
+    with pytest.raises(ValueError, match="ask for fewer rows"):
+        posterior(memory=100).draws(rows())
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_no_row_and_one_row(n):
+    summary = posterior().summary(rows(n))
+    assert summary.mean.shape == (n, N_CLASSES)
+    assert summary.log_density.shape == (n,)
+    assert posterior().draws(rows(n))[0].shape == (2, 40, n, N_CLASSES)
+
+
+@pytest.mark.parametrize("prob", [0.0, 1.0, 90.0])
+def test_interval_of_an_impossible_probability_is_an_error(prob):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        posterior().summary(rows(), prob=prob)
+
+
+def test_dataset_names_rows_and_labels():
+    summary = posterior().summary(rows())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dataset = to_dataset(summary, list("abc"), np.arange(N_OBS), point_estimate=False)
+    assert dataset["mean"].dims == ("obs", "label")
+    assert dataset["epistemic_entropy"].dims == ("obs",)
+    np.testing.assert_array_equal(dataset["sd"].sel(label="b"), summary.sd[:, 1])
+    np.testing.assert_array_equal(dataset["novelty"], summary.log_density)
+    assert dataset.attrs["prob"] == 0.9
+
+
+def test_a_point_estimate_claims_no_certainty():
+    p = ClassPosterior(predictor, posterior().theta[:1, :1], np.zeros(N_CLASSES))
+    summary = p.summary(rows())
+    with pytest.warns(UserWarning, match=r"refine\('laplace'\)"):
+        dataset = to_dataset(summary, list("abc"), np.arange(N_OBS), point_estimate=True)
+    for name in ("sd", "lower", "upper", "aleatoric_entropy", "epistemic_entropy"):
+        assert np.isnan(dataset[name]).all()
+    for name in ("mean", "total_entropy", "novelty"):
+        assert np.isfinite(dataset[name]).all()
+
+
+def test_entropy_of_certainty_and_of_ignorance():
+    np.testing.assert_array_equal(entropy(np.eye(3)), 0)
+    np.testing.assert_allclose(entropy(np.full((2, 4), 0.25)), np.log(4))
