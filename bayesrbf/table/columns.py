@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -84,8 +83,8 @@ class Columns:
 def learn_columns(
     X: Any,
     *,
-    categorical_features: str | Sequence[int] | Sequence[str] | Sequence[bool] | None = None,
-    missingness: Missingness = "ignorable",
+    categorical_features: Any = None,
+    missingness: str = "ignorable",
 ) -> Columns:
     """Learn what each column of a table is.
 

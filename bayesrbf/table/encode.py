@@ -33,7 +33,7 @@ class Table:
     codes: Int[np.ndarray, "row categorical"]
 
 
-def encode(X: Any, columns: Columns, *, handle_unknown: HandleUnknown = "missing") -> Table:
+def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Table:
     """Read a table under the columns learnt from another.
 
     Parameters
@@ -143,7 +143,7 @@ def _level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 
 
 def _report_unknown(
-    cells: Cells, columns: Columns, codes: list[np.ndarray], handle_unknown: HandleUnknown
+    cells: Cells, columns: Columns, codes: list[np.ndarray], handle_unknown: str
 ) -> None:
     """One warning, or an error, that names columns and unseen categories."""
     found = []
@@ -225,8 +225,10 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any]) -> Any:
     series = {}
     for position, (name, column) in enumerate(zip(names, cells, strict=True)):
         dtype = like[:, position].dtype
-        values = nw.new_series(name, column.tolist(), backend=backend)
-        if isinstance(dtype, nw.Categorical | nw.Enum):
+        known = nw.Float64() if column.dtype == np.float64 else None
+        values = nw.new_series(name, column.tolist(), known, backend=backend)
+        text = isinstance(dtype, nw.String) and not len(column)
+        if text or isinstance(dtype, nw.Categorical | nw.Enum):
             values = values.cast(dtype)
         series[name] = values
     # Without backend=: given one, from_dict forgets the dtypes of the series.

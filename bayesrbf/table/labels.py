@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from jaxtyping import Int, Shaped
 from sklearn.utils import column_or_1d
@@ -43,7 +45,7 @@ def encode_labels(
     >>> encode_labels(["b", None, "a", "b"])
     (array(['a', 'b'], dtype=object), array([ 1, -1,  0,  1]))
     """
-    raw = column_or_1d(y if hasattr(y, "dtype") else np.array(y, dtype=object), warn=True)
+    raw = column_or_1d(_as_array(y), warn=True)
     labels = raw if raw.dtype.kind in "biufU" else clean(raw.tolist(), "y")
     hidden = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind in "fO":
@@ -58,7 +60,7 @@ def encode_labels(
     present = labels[~hidden]
     if present.dtype.kind == "f" and np.isinf(present).any():
         raise ValueError("Input y contains infinity; labels must be finite, NaN where hidden.")
-    present = _plain(present, raw)
+    present = _plain(present, raw[~hidden])
     check_classification_targets(present)
     classes, positions = np.unique(present, return_inverse=True)
     codes = np.full(len(labels), -1, dtype=np.intp)
@@ -66,11 +68,20 @@ def encode_labels(
     return classes, codes
 
 
+def _as_array(y: Any) -> Any:
+    """Labels as an array; whole numbers with nulls stay whole, which NumPy would make floats."""
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return np.array(series.to_list(), dtype=object) if series.dtype.is_integer() else y
+    return y if hasattr(y, "dtype") else np.array(y, dtype=object)
+
+
 def _plain(present: np.ndarray, raw: np.ndarray) -> np.ndarray:
-    """Labels of an object array in their own dtype: int, bool, or object for text."""
+    """Labels of an object array in their own dtype: int, float, bool, or object for text."""
     if raw.dtype.kind in "biufU":
         return present
     if present.dtype == object:
         return present.astype(bool) if isinstance(present[0], bool) else present
-    whole = bool(np.all(present == np.round(present)))
-    return present.astype(np.int64) if whole else present
+    if all(isinstance(label, Integral) for label in raw.tolist()):
+        return raw.astype(np.int64)
+    return present

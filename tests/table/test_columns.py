@@ -1,0 +1,188 @@
+"""What is learnt about columns, from every container."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from bayesrbf.table import Columns, learn_columns
+from tests.strategies import Sheet, sheets
+
+
+@given(sheets())
+def test_kinds_and_levels_do_not_depend_on_the_container(sheet: Sheet) -> None:
+    tables = [learn_columns(x) for x in (sheet.numpy(), sheet.pandas(), sheet.polars())]
+    for columns in tables:
+        assert columns.kinds == sheet.kinds()
+        assert columns.levels == tables[0].levels
+        assert columns.empty == tables[0].empty
+    assert [columns.has_names for columns in tables] == [False, True, True]
+
+
+@given(sheets(), st.randoms())
+def test_columns_do_not_depend_on_the_order_of_rows(sheet: Sheet, random: Any) -> None:
+    order = list(range(len(sheet.numpy())))
+    random.shuffle(order)
+    for missingness in ("ignorable", "informative"):
+        assert learn_columns(sheet.pandas(), missingness=missingness) == learn_columns(
+            sheet.take(order).pandas(), missingness=missingness
+        )
+
+
+@given(sheets())
+def test_levels_are_the_sorted_distinct_cells(sheet: Sheet) -> None:
+    columns = learn_columns(sheet.polars())
+    for position, levels in zip(columns.categorical_positions, columns.levels, strict=True):
+        cells = list(sheet.columns.values())[position]
+        assert list(levels) == sorted({cell for cell in cells if cell is not None})
+
+
+def test_masks_join_where_there_are_holes() -> None:
+    X = pd.DataFrame({"a": [1.0, None], "b": ["x", "y"], "c": ["u", None], "d": [None, None]})
+    columns = learn_columns(X, missingness="informative")
+    assert columns.masked == (0, 2, 3)
+    assert columns.categorical_names == ("b", "c", "a is missing", "c is missing", "d is missing")
+    assert columns.n_levels == (2, 1, 2, 2, 2)
+    assert learn_columns(X).masked == ()
+    assert columns.empty == (3,)
+    assert columns.real_names == ("a", "d")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint64, bool, np.float16, object])
+def test_arrays_of_numbers_are_real(dtype: type) -> None:
+    assert learn_columns(np.eye(3).astype(dtype)).kinds == ("real",) * 3
+
+
+def test_missing_values_of_every_kind() -> None:
+    for marker in (None, np.nan, np.float32("nan"), pd.NA, pd.NaT, Decimal("nan"), float("nan")):
+        for cells, kind in (([1.5, marker], "real"), (["a", marker], "categorical")):
+            X = np.array([[cell] for cell in cells], dtype=object)
+            columns = learn_columns(X, missingness="informative")
+            assert (columns.kinds, columns.masked) == ((kind,), (0,)), marker
+
+
+@pytest.mark.parametrize(
+    ("X", "kinds", "levels"),
+    [
+        (pd.DataFrame({"a": pd.Categorical([3, 1, None])}), ("categorical",), ((1, 3),)),
+        (pd.DataFrame({"a": pd.Categorical([0.5, 1])}), ("categorical",), ((0.5, 1.0),)),
+        (pd.DataFrame({"a": pd.Categorical(["v"], categories=["v", "u"])}), None, (("v",),)),
+        (pd.DataFrame({"a": pd.array([True, None], dtype="boolean")}), None, ((True,),)),
+        (pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}), ("real",), ()),
+        (pd.DataFrame({"a": pd.array(["x", pd.NA], dtype="string")}), None, (("x",),)),
+        (pd.DataFrame({"a": np.array([1, None, Decimal(2)], dtype=object)}), ("real",), ()),
+        (pl.DataFrame({"a": pl.Series(["u"], dtype=pl.Enum(["v", "u"]))}), None, (("u",),)),
+        (pl.DataFrame({"a": pl.Series(["u"], dtype=pl.Categorical)}), None, (("u",),)),
+        (pl.DataFrame({"a": pl.Series([1, None], dtype=pl.Decimal(9, 2))}), ("real",), ()),
+        (pl.DataFrame({"a": pl.Series([1, "x"], dtype=pl.Object)[1:]}), None, (("x",),)),
+        ([["b", 1], ["a", 2.5]], ("categorical", "real"), (("a", "b"),)),
+        (np.array([["b"], ["a"]]), ("categorical",), (("a", "b"),)),
+    ],
+)
+def test_dtypes(X: Any, kinds: tuple[str, ...] | None, levels: tuple[Any, ...]) -> None:
+    columns = learn_columns(X)
+    assert columns.kinds == (kinds or ("categorical",))
+    assert columns.levels == levels
+    assert [type(level) for level in sum(columns.levels, ())] == [
+        type(level) for level in sum(levels, ())
+    ]
+
+
+@pytest.mark.parametrize("chosen", [[1], [-1], ["b"], [False, True], np.array([1])])
+def test_categorical_features_by_position_name_and_mask(chosen: Any) -> None:
+    X = pd.DataFrame({"a": [0.5, 1.0, 2.0], "b": [1.0, 0.0, 1.0]})
+    columns = learn_columns(X, categorical_features=chosen)
+    assert columns.kinds == ("real", "categorical")
+    assert columns.levels == ((0, 1),)
+
+
+def test_chosen_columns_and_no_others_are_categorical() -> None:
+    X = pd.DataFrame({"a": [True, False], "b": ["x", "y"]})
+    assert learn_columns(X, categorical_features=["b"]).kinds == ("real", "categorical")
+    assert learn_columns(X, categorical_features="from_dtype") == learn_columns(X)
+    with pytest.raises(ValueError, match="'b' holds text, such as 'x', but is not among"):
+        learn_columns(X, categorical_features=["a"])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ([2], "the column 2, which X does not have"),
+        ([-3], "the column -3, which"),
+        (["c"], "the column 'c', which X does not have; its columns are 'a', 'b'"),
+        ([True], r"one entry per column \(2\); received 1"),
+        ("b", "must be None, 'from_dtype'"),
+        ([0.5], "must be None, 'from_dtype'"),
+        (1, "must be None, 'from_dtype'"),
+    ],
+)
+def test_categorical_features_that_are_not_there(chosen: Any, message: str) -> None:
+    X = pd.DataFrame({"a": [0.5, 1.0], "b": [1.0, 0.0]})
+    with pytest.raises(ValueError, match=message):
+        learn_columns(X, categorical_features=chosen)
+
+
+DAY = datetime.date(2020, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (np.ones(3), ValueError, "Reshape your data"),
+        (np.ones((2, 2, 2)), ValueError, "Expected 2D array, got 3D"),
+        (np.float64(1), ValueError, "Expected 2D array, got 0D"),
+        (np.ones((0, 2)), ValueError, r"0 sample\(s\) \(shape=\(0, 2\)\) while a minimum of 1"),
+        (np.ones((2, 0)), ValueError, r"0 feature\(s\) \(shape=\(2, 0\)\) while a minimum of 1"),
+        (pd.DataFrame({"a": []}), ValueError, r"0 sample\(s\)"),
+        (pl.DataFrame(), ValueError, r"0 sample\(s\)"),
+        ([[1.0], [np.inf]], ValueError, "contains infinity: column 'x0' holds inf at row 1"),
+        (pl.DataFrame({"a": [1.0, -np.inf]}), ValueError, "column 'a' holds -inf at row 1"),
+        ([[1, "b"], ["a", "b"]], TypeError, "'x0' has mixed types: the number 1 at row 0 and the"),
+        ([[True], ["a"]], TypeError, "the boolean True at row 0 and the string 'a' at row 1"),
+        ([[{"a": 1}], [2]], TypeError, "argument must be a string or a number"),
+        ([[1j], [2]], ValueError, "Complex data not supported"),
+        (np.array([[1j], ["a"]], dtype=object), ValueError, "Complex data not supported"),
+        (pd.DataFrame({"a": [1j]}), ValueError, "Complex data not supported"),
+        (np.array([[DAY]], dtype="datetime64[D]"), TypeError, "dtype datetime64"),
+        (pd.DataFrame({"a": pd.to_datetime([DAY])}), ValueError, "'a' holds dates or times"),
+        (pl.DataFrame({"a": [DAY]}), ValueError, "'a' holds dates or times"),
+        (pd.DataFrame({"a": [DAY]}), TypeError, "is a date, but the argument must be"),
+        (pl.DataFrame({"a": [[1, 2]]}), TypeError, "'a' must hold numbers or strings; received"),
+        (np.array([[b"a"]]), TypeError, "dtype |S1"),
+        (sparse.eye_array(3), TypeError, "Sparse data was passed"),
+        (np.array([["a", "1.5"], ["b", "2"]]), ValueError, "'x1' of a string array holds numbers"),
+        ([[10**400]], ValueError, "'x0' holds a number too large for float64"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "distinct names"),
+    ],
+)
+def test_what_is_no_table(X: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        learn_columns(X)
+
+
+def test_masked_arrays_have_holes() -> None:
+    X = np.ma.array([[1.0], [2.0]], mask=[[False], [True]])
+    assert learn_columns(X, missingness="informative").masked == (0,)
+
+
+def test_frames_with_numbered_columns_have_no_names() -> None:
+    columns = learn_columns(pd.DataFrame(np.eye(2)))
+    assert (columns.names, columns.has_names) == (("x0", "x1"), False)
+
+
+def test_missingness_is_checked() -> None:
+    with pytest.raises(ValueError, match="missingness must be one of"):
+        learn_columns(np.eye(2), missingness="random")
+
+
+def test_columns_are_records_that_compare() -> None:
+    assert learn_columns(np.eye(2)) == Columns(("x0", "x1"), ("real", "real"), ())
