@@ -36,7 +36,8 @@ _OTHER_FORMATS: Final = {
     b"\x89HDF": "an HDF5 file",
 }
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 
 
 class TableError(ValueError):
@@ -147,24 +148,29 @@ def _decode(content: bytes, name: str, notes: list[str]) -> str:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        line = 1 + content.count(b"\n", 0, error.start)
+        line = _line_after(content[: error.start].decode("latin-1"))
         raise TableError(
             f"{name}, line {line}: not text in {encoding}; save the file as UTF-8."
         ) from error
     control = _CONTROL.search(text)
     if control:
-        line = 1 + text.count("\n", 0, control.start())
+        line = _line_after(text[: control.start()])
         raise TableError(
             f"{name}, line {line}: the control character {control.group()!r} is no text; "
             "is this a binary file?"
         )
     if encoding == "cp1252":
         strange = next(character for character in text if ord(character) > 127)
-        line = 1 + text.count("\n", 0, text.index(strange))
+        line = _line_after(text[: text.index(strange)])
         notes.append(
             f"The file is not UTF-8; it was read as Windows-1252 (line {line} has {strange!r})."
         )
     return text
+
+
+def _line_after(text: str) -> int:
+    """Number of the line on which what follows a text stands."""
+    return 1 + len(_NEWLINE.findall(text))
 
 
 def _without_mark(content: bytes) -> str:

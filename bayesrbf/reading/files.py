@@ -163,7 +163,7 @@ def _parquet_columns(content: bytes, name: str) -> tuple[list[TextColumn], list[
             f"{name} is a Parquet file, which needs pyarrow: pip install 'bayesrbf[report]'."
         ) from error
     try:
-        table = pq.read_table(pa.BufferReader(content))
+        table = pq.ParquetFile(pa.BufferReader(content)).read()
     except pa.ArrowException as error:
         raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
     if not table.num_rows or not table.num_columns:

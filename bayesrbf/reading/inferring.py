@@ -20,12 +20,14 @@ _FEW: Final = 10
 """Whole numbers with at most this many distinct values may be codes."""
 _MANY: Final = 20
 """Text with more distinct values than this may be no category."""
-_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
-_GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-_LEADING_ZERO: Final = re.compile(r"0\d+")
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
+_GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+_LEADING_ZERO: Final = re.compile(r"0\d+", re.ASCII)
 _INFINITY: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_DATE: Final = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([T ].*)?")
-_AMOUNT: Final = re.compile(r"[+-]?[$€£]?[.,]?\d.*")
+_DATE: Final = re.compile(
+    r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([T ].*)?", re.ASCII
+)
+_AMOUNT: Final = re.compile(r"[+-]?[$€£]?[.,]?\d.*", re.ASCII)
 
 
 @dataclass(frozen=True)
