@@ -63,7 +63,18 @@ class TextColumn:
         return [text for text in dict.fromkeys(self.cells) if text not in self.missing]
 
     def at(self, text: str) -> str:
-        """Where a cell with this text first stands."""
+        """Where a cell with this text first stands.
+
+        Parameters
+        ----------
+        text : str
+            A cell of the column.
+
+        Returns
+        -------
+        str
+            File, line and column.
+        """
         return f"{self.place} {self.lines[self.cells.index(text)]}, column {self.name!r}"
 
     def numbers(self) -> np.ndarray:

@@ -70,14 +70,41 @@ def read_cells(X: Any) -> Cells:
 
 
 def missing_cells(column: np.ndarray) -> np.ndarray:
-    """Mask of the missing cells of a clean column."""
+    """Mask of the missing cells of a clean column.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n_rows,)
+        float64 or object, as in :class:`Cells`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        True where a cell is NaN or None.
+    """
     if column.dtype.kind == "f":
         return np.isnan(column)
     return np.array([value is None for value in column.tolist()], dtype=bool)
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    """A narwhals view of a pandas or polars frame, None for anything else."""
+    """View a pandas or polars frame through narwhals.
+
+    Parameters
+    ----------
+    X : object
+        Any container.
+
+    Returns
+    -------
+    narwhals.DataFrame or None
+        None when X is no frame.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -87,7 +114,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def unnamed(n_columns: int) -> tuple[str, ...]:
+def _unnamed(n_columns: int) -> tuple[str, ...]:
     """Names of the columns of a container without names, as scikit-learn gives them."""
     return tuple(f"x{position}" for position in range(n_columns))
 
@@ -110,7 +137,7 @@ def _read_array(X: Any) -> Cells:
     """Columns of an array or list: object columns are inferred, all others are real."""
     array = _as_array(X)
     _check_shape(array.shape)
-    names = unnamed(array.shape[1])
+    names = _unnamed(array.shape[1])
     if array.dtype.kind in "biuf":
         columns = tuple(array.astype(np.float64).T)
     else:
@@ -170,7 +197,7 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     """Columns of a pandas or polars frame; the dtype declares what is categorical."""
     _check_shape(frame.shape)
     has_names = all(isinstance(name, str) for name in frame.columns)
-    names = tuple(frame.columns) if has_names else unnamed(frame.shape[1])
+    names = tuple(frame.columns) if has_names else _unnamed(frame.shape[1])
     series = [frame[:, position] for position in range(frame.shape[1])]
     columns = tuple(_read_series(s, name) for s, name in zip(series, names, strict=True))
     declared = tuple(isinstance(s.dtype, nw.Categorical | nw.Enum) for s in series)

@@ -92,7 +92,7 @@ def learn_columns(
     ----------
     X : array-like or frame of shape (n_rows, n_columns)
         Table; NaN, None and pandas' NA are missing cells.
-    categorical_features : None, "from_dtype", or positions, names or a boolean mask
+    categorical_features : None, "from_dtype", or sequence of int, str or bool
         None and "from_dtype" infer: category, string and boolean columns of a
         frame, and columns of strings or booleans in an object array, are
         categorical; everything else is real. Otherwise exactly the given

@@ -117,7 +117,7 @@ def test_row_numbers_without_a_name_are_left_out_with_a_note(start: int) -> None
         ("p,x\ne,x\np,y\n", "seems to have no header, since 'p'"),
         ("7.5,row1\n8.5,row2\n", "seems to have no header"),
         (b"a,b\n1,\x00\n", r"line 2: the control character '\\x00' is no text"),
-        (b"a,b\n1,\x81\n", "line 3: not text in cp1252"),
+        (b"a,b\n1,\x81\n", "line 2: not text in cp1252"),
         (bytes(range(256)), "line 3: not text in cp1252"),
         (b"PK\x03\x04rest", "an Excel workbook"),
         (b"%PDF-1.7", "a PDF"),
