@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
-from bayesrbf import persistence
+from bayesrbf import HybridMixtureClassifier, MixtureDensity, persistence
 from bayesrbf.files import write_whole
 from bayesrbf.persistence import ArtefactError, load, load_state, save, save_state
 
@@ -337,3 +339,57 @@ def test_a_replaced_file_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_whole(tmp_path / "absent" / "f", b"")
+
+
+def holes() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    X.loc[::7, "a"] = np.nan
+    return X.assign(colour=rng.choice(["red", "green"], 40), flag=rng.random(40) < 0.5)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda X: pl.DataFrame(X.to_dict("list"))])
+def test_a_classifier_comes_back_from_its_file(tmp_path: Path, make: Callable[..., Any]) -> None:
+    X = make(holes())
+    y = np.array(["no", "yes", None, "yes"] * 10, dtype=object)
+    fitted = HybridMixtureClassifier(n_components={"no": 1, "yes": 2}, random_state=0).fit(X, y)
+    digest = fitted.save(tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors", digest)
+    assert again.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(again.classes_, fitted.classes_, strict=True)
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(again.score_samples(X), fitted.score_samples(X))
+    assert again.posterior_.identical(fitted.posterior_)
+    assert type(again.sample(2)[0]) is type(X)
+    assert again.save(tmp_path / "again.safetensors") == digest
+
+
+def test_draws_come_back(tmp_path: Path) -> None:
+    X = holes()[["a", "b"]]
+    fitted = MixtureDensity(random_state=0).fit(X).refine("laplace", draws=20, chains=2)
+    fitted.save(tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors")
+    assert again.posterior_.identical(fitted.posterior_)
+    np.testing.assert_array_equal(again.score_samples(X), fitted.score_samples(X))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put(kind="HybridMixtureClassifier"),
+        put(state={"dict": {}}),
+        put(state=[]),
+        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].pop("_columns"),
+        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(fit=1),
+        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(_mixture="x"),
+        lambda header, manifest: manifest["state"]["dict"]["arguments"]["dict"].update(also=1),
+    ],
+)
+def test_a_state_of_something_else_is_refused(tmp_path: Path, change: Forgery) -> None:
+    path = tmp_path / "m.safetensors"
+    MixtureDensity(random_state=0).fit(holes()).save(path)
+    forge(path, lambda header, manifest: None)
+    load(path)
+    forge(path, change)
+    with pytest.raises(ArtefactError, match="no state of a"):
+        load(path)
