@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.ascent import Acceleration, Ascent, Problem, Step, ascend
@@ -68,7 +68,7 @@ def fit_mixture(
         The best run: point, trace, status, and what the other starts reached.
     """
     # One BLAS thread: the matrices are small, and threads are used over rows instead.
-    with threadpool_limits(1, user_api="blas"):
+    with _blas_libraries().limit(limits=1, user_api="blas"):
         expectation = prepare(observations, specification)
         climb = partial(
             ascend,
@@ -131,6 +131,12 @@ def problem_of(
         return parameters_of(values, hyperparameters, specification)
 
     return Problem(step, pack, unpack)
+
+
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    """The loaded BLAS, looked up once: the search costs more than a small fit."""
+    return ThreadpoolController()
 
 
 def _starts_differ(specification: MixtureSpecification) -> bool:

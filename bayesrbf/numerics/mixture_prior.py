@@ -18,7 +18,7 @@ from scipy.special import gammaln
 
 from bayesrbf import names
 from bayesrbf.numerics.coordinates import SMALLEST_PROBABILITY, simplex_gradient
-from bayesrbf.numerics.mixture_variables import base_scales, free_variables
+from bayesrbf.numerics.mixture_variables import base_scales, free_variables, lower_entries
 from bayesrbf.numerics.statistics import Statistics, sum_by_class, sum_by_group
 from bayesrbf.parameters import MixtureParameters
 from bayesrbf.priors import MixtureHyperparameters
@@ -222,7 +222,7 @@ def _precision_gradients(
         by_log = by_log.sum(axis=1)
     parts = {names.PRECISION_DIAGONAL: by_log.reshape(-1) + prior}
     if _has_lower(specification):
-        rows, columns = np.tril_indices(specification.n_features, -1)
+        rows, columns = lower_entries(specification.n_features)
         unit = by_factor / base_scales(hyperparameters, specification)[:, :, None]
         lower = values[names.PRECISION_LOWER].reshape(-1)
         parts[names.PRECISION_LOWER] = unit[:, rows, columns].reshape(-1) - lower

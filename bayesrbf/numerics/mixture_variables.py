@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesrbf import names
 from bayesrbf.parameters import MixtureParameters
@@ -138,6 +138,28 @@ def _precision_variables(specification: MixtureSpecification) -> list[Variable]:
     return variables
 
 
+@cache
+def lower_entries(
+    n_features: int,
+) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray, " entry"]]:
+    """Rows and columns of the strictly lower entries of a matrix, row by row.
+
+    Parameters
+    ----------
+    n_features : int
+        Size of the matrix.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_entries,)
+        Row indices.
+    columns : ndarray of shape (n_entries,)
+        Column indices.
+    """
+    rows, columns = np.tril_indices(n_features, -1)
+    return rows, columns
+
+
 def base_scales(
     hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> Float[np.ndarray, "group feature"]:
@@ -203,7 +225,7 @@ def _precision_values(
     d = scales.shape[1]
     if kind == "full":
         unit = parameters.precisions_cholesky * scales[:, :, None]
-        rows, columns = np.tril_indices(d, -1)
+        rows, columns = lower_entries(d)
         lower = unit[:, rows, columns]
         return {
             names.PRECISION_DIAGONAL: np.einsum("gii->gi", unit).reshape((*shape, d)) ** 2,
@@ -314,6 +336,6 @@ def precision_factors(
     unit = np.zeros((*batch, n_groups, d, d))
     unit[..., range(d), range(d)] = roots
     if d > 1:
-        rows, columns = np.tril_indices(d, -1)
+        rows, columns = lower_entries(d)
         unit[..., rows, columns] = values[names.PRECISION_LOWER].reshape((*batch, n_groups, -1))
     return unit / scales[:, :, None]

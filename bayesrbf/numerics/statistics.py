@@ -60,7 +60,10 @@ def sum_by_group(
     ndarray of shape (n_groups, ...)
         One sum a covariance group.
     """
-    sums = np.zeros((specification.group_sizes.size, *values.shape[1:]))
+    n_groups = specification.group_sizes.size
+    if n_groups == specification.n_components:
+        return values.copy()
+    sums = np.zeros((n_groups, *values.shape[1:]))
     np.add.at(sums, specification.covariance_group, values)
     return sums
 
