@@ -113,7 +113,11 @@ def nuts(
     trace, complete = _wait(sampler)
     z, stats = _read(trace)
     theta = gaussian.mode + z @ gaussian.factor.T
-    about: dict[str, float | int | str] = {"tune": tune, "target_accept": target_accept, "curvature": gaussian.sentence}
+    about: dict[str, float | int | str] = {
+        "tune": tune,
+        "target_accept": target_accept,
+        "curvature": gaussian.sentence,
+    }
     return Draws(on_grid(theta, log_posterior.variables), stats, "nuts", complete, about)
 
 

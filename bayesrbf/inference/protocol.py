@@ -43,27 +43,100 @@ class LogPosterior(Protocol):
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
-        """Log density and its gradient, with or without the log Jacobian."""
+        """Log density and its gradient.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+        jacobian : bool
+            Whether the log determinant of the transforms is in it.
+
+        Returns
+        -------
+        value : float
+            Log density in nats.
+        gradient : ndarray of shape (dimension,)
+            Its gradient in the coordinates.
+        """
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
-        """Unweighted log likelihood of every row."""
+        """Unweighted log likelihood of every row.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            ``log p(x_n, y_n)`` in nats.
+        """
 
     def component_log_joint(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, "row component"]:
-        """Log joint of rows and components, up to a constant per row, for relabelling."""
+        """Log joint of rows and components, by which components are told apart.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            ``log p(x_n, k)`` up to a constant per row, of the same rows at every call:
+            all of the table or some hundreds of it.
+        """
 
     def constrained(
         self, thetas: Float[np.ndarray, "*draws coordinate"]
     ) -> dict[str, Float[np.ndarray, "*_"]]:
-        """Values of the free variables, with the leading axes of ``thetas``."""
+        """Values of the free variables at one point or many.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (..., dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (..., *variable.shape)
+            Values by name.
+        """
 
     def deterministic(
         self, thetas: Float[np.ndarray, "*draws coordinate"]
     ) -> dict[str, Float[np.ndarray, "*_"]]:
-        """Values of the deterministic variables, with the leading axes of ``thetas``."""
+        """Values of the deterministic variables at one point or many.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (..., dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (..., *variable.shape)
+            Values by name.
+        """
 
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Component k of the result is component ``order[k]``, within classes only."""
+        """Reorder components within their classes.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+        order : ndarray of shape (n_components,)
+            Component k of the result is component ``order[k]``.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Coordinates of the same density, components reordered.
+        """
