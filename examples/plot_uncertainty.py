@@ -26,7 +26,8 @@ rows = model.refine("laplace").uncertainty(X)
 rows
 
 # %%
-# Rows with more holes are the more ambiguous ones: a cell that is missing is not the model's fault.
+# Rows with many holes lie to the right: what is missing makes them ambiguous, and no further row
+# would fill it in.
 figure, axes = plt.subplots(figsize=(6, 4.5), layout="constrained")
 points = axes.scatter(
     rows["aleatoric_entropy"], rows["epistemic_entropy"], c=hidden.sum(axis=1), cmap="cividis"
@@ -37,5 +38,5 @@ plt.show()
 
 # %%
 # The least certain row, class by class: the mean probability and its 90 % interval.
-least = int(rows["total_entropy"].argmax())
+least = int(np.argmax(rows["total_entropy"]))
 rows[["mean", "lower", "upper"]].isel(obs=least).to_dataframe().round(3)
