@@ -141,8 +141,8 @@ def out_of_fold_temperature(
         if absent.size:
             raise ValueError(
                 f"the training rows of fold {fold} of cv have no row of class "
-                f"{classes[absent[0]]!r}; give splits whose training rows have every class, "
-                "or an integer cv."
+                f"{classes.tolist()[absent[0]]!r}; give splits whose training rows have every "
+                "class, or an integer cv."
             )
         if test.n_obs:
             seeded = replace(solver, seed=solver.seed + 1 + fold)

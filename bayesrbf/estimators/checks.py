@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.priors import MixturePrior
+
+if TYPE_CHECKING:
+    type Stored[T] = T
+else:
+
+    class Stored:
+        """A constructor argument: its type is for readers and type checkers, fit checks it."""
+
+        def __class_getitem__(cls, item: object) -> object:
+            return Any
+
 
 CHOICES: Mapping[str, tuple[object, ...]] = {
     "covariance_type": ("full", "tied", "diag", "spherical"),
@@ -53,7 +65,7 @@ def check_arguments(arguments: Mapping[str, object], owner: str) -> None:
             allowed = " or ".join(repr(choice) for choice in CHOICES[name])
             raise ValueError(f"{owner}({name}=...) must be {allowed}; received {value!r}.")
         if name in LEAST_INTEGER:
-            least: float = LEAST_INTEGER[name]
+            least = float(LEAST_INTEGER[name])
             if not (isinstance(value, Integral) and int(value) >= least):
                 raise ValueError(_too_small(owner, name, "an integer", least, value))
         if name in LEAST_NUMBER:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.calibrating import out_of_fold_temperature, split_rows
-from bayesrbf.estimators.checks import components_per_class, prevalence
+from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
 from bayesrbf.estimators.mixture_classifier import Labels, MixtureClassifier
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType
@@ -118,27 +118,27 @@ class HybridMixtureClassifier(MixtureClassifier):
 
     def __init__(
         self,
-        n_components: int | Mapping[Any, int] = 1,
+        n_components: Stored[int | Mapping[Any, int]] = 1,
         *,
-        covariance_type: CovarianceType = "full",
-        tied: bool = False,
-        objective: Literal["likelihood"] = "likelihood",
+        covariance_type: Stored[CovarianceType] = "full",
+        tied: Stored[bool] = False,
+        objective: Stored[Literal["likelihood"]] = "likelihood",
         class_prior: Any = None,
         unlabelled: Any = None,
-        unlabelled_weight: float = 1.0,
-        calibrate: bool = False,
+        unlabelled_weight: Stored[float] = 1.0,
+        calibrate: Stored[bool] = False,
         cv: Any = 5,
-        prior: MixturePrior | None = None,
-        n_init: int = 4,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        acceleration: Literal["squarem"] | None = "squarem",
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        missingness: Literal["ignorable", "informative"] = "ignorable",
+        prior: Stored[MixturePrior | None] = None,
+        n_init: Stored[int] = 4,
+        max_iter: Stored[int] = 1000,
+        tol: Stored[float] = 1e-6,
+        acceleration: Stored[Literal["squarem"] | None] = "squarem",
+        warm_start: Stored[bool] = False,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
-        handle_unknown: Literal["missing", "error"] = "missing",
-        inference: Literal["map", "laplace", "nuts"] = "map",
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "nuts"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type

@@ -10,7 +10,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import Tags
 
 from bayesrbf.estimators.base import MixtureEstimator
-from bayesrbf.estimators.checks import components_per_class
+from bayesrbf.estimators.checks import Stored, components_per_class
 from bayesrbf.numerics.mixture_variables import free_variables
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType
@@ -92,20 +92,20 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: Stored[int] = 1,
         *,
-        covariance_type: CovarianceType = "full",
-        prior: MixturePrior | None = None,
-        n_init: int = 4,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        acceleration: Literal["squarem"] | None = "squarem",
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        missingness: Literal["ignorable", "informative"] = "ignorable",
+        covariance_type: Stored[CovarianceType] = "full",
+        prior: Stored[MixturePrior | None] = None,
+        n_init: Stored[int] = 4,
+        max_iter: Stored[int] = 1000,
+        tol: Stored[float] = 1e-6,
+        acceleration: Stored[Literal["squarem"] | None] = "squarem",
+        warm_start: Stored[bool] = False,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
-        handle_unknown: Literal["missing", "error"] = "missing",
-        inference: Literal["map", "laplace", "nuts"] = "map",
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "nuts"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type

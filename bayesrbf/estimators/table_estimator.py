@@ -13,7 +13,12 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, _safe_indexing, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
+)
 
 from bayesrbf import table
 from bayesrbf.estimators.checks import check_arguments
@@ -70,6 +75,8 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Check arguments and widths; the row weights."""
         check_arguments(self.get_params(deep=False), type(self).__name__)
         validate_data(self, X, y, skip_check_array=True)
+        if _num_samples(X) == 0:
+            raise ValueError("X has 0 sample(s), but fit needs at least one row.")
         weights: Float[np.ndarray, " obs"] = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
@@ -114,7 +121,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _solver(self) -> Solver:
         """How to fit."""
-        return Solver(self.n_init, self.max_iter, self.tol, self.acceleration, self._seed)
+        return Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self._seed)
 
     def _report(self, fit: Fit) -> None:
         """Fitted attributes about the way of the fit, and a warning if it did not end well."""

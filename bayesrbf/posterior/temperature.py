@@ -14,7 +14,7 @@ LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
 def tempered(
     log_joint: Float[np.ndarray, "*rows label"],
     temperature: float,
-    log_shift: Float[np.ndarray, "*rows label"] | None = None,
+    log_shift: Float[np.ndarray, "*#rows label"] | None = None,
 ) -> Float[np.ndarray, "*rows label"]:
     """Calibrated class log probabilities under a (possibly shifted) prevalence.
 
@@ -28,7 +28,7 @@ def tempered(
         ``log p(x, c)`` in nats, up to a constant per row.
     temperature : float
         Factor t of the log probabilities, positive; 1 leaves them alone.
-    log_shift : ndarray of shape (..., n_classes), optional
+    log_shift : ndarray of shape (n_classes,) or (..., n_classes), optional
         Log ratio s of new to trained class probabilities; none by default.
 
     Returns

@@ -1,0 +1,416 @@
+"""MixtureDensity against closed forms, SciPy, and the invariances that a density has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from bayesrbf import MixtureDensity, MixturePrior
+from bayesrbf.inference import laplace
+
+UNITS = np.array([1.0, 1e3, 1e-4])
+
+
+def real_table(n: int = 120, missing: float = 0.0, seed: int = 0) -> np.ndarray:
+    """Two clusters in three columns of different units."""
+    rng = np.random.default_rng(seed)
+    mixing = np.array([[1.0, 0.0, 0.0], [0.6, 1.0, 0.0], [-0.4, 0.3, 1.0]])
+    centres = np.where(rng.random(n) < 0.4, 0.0, 4.0)[:, None]
+    X = (centres + rng.normal(size=(n, 3)) @ mixing.T) * UNITS + 5 * UNITS
+    X[rng.random(X.shape) < missing] = np.nan
+    return X
+
+
+def mixed_frame(n: int = 80, seed: int = 1) -> pd.DataFrame:
+    """A frame of reals, strings and booleans with holes."""
+    rng = np.random.default_rng(seed)
+    group = rng.random(n) < 0.5
+    frame = pd.DataFrame(
+        {
+            "height": rng.normal(np.where(group, 0.0, 3.0)),
+            "colour": np.where(rng.random(n) < 0.8, np.where(group, "red", "blue"), "green"),
+            "weight": rng.normal(np.where(group, 10.0, 20.0)),
+            "member": (rng.random(n) < np.where(group, 0.9, 0.2)).astype(object),
+        }
+    )
+    hidden = rng.random(frame.shape) < 0.2
+    return frame.mask(hidden, None).astype({"height": float, "weight": float})
+
+
+def point(density: MixtureDensity) -> dict[str, np.ndarray]:
+    """Parameters in the user's units, as the posterior holds them."""
+    posterior = density.posterior_["posterior"]
+    return {name: posterior[name].to_numpy()[0, 0] for name in posterior.data_vars}
+
+
+def marginal_normal(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> float:
+    """Log density of the observed cells of one row."""
+    seen = ~np.isnan(x)
+    if not seen.any():
+        return 0.0
+    scale = np.sqrt(np.diag(covariance))[seen]  # SciPy takes a mix of units for singular
+    normal = stats.multivariate_normal(
+        mean[seen] / scale, covariance[np.ix_(seen, seen)] / np.outer(scale, scale)
+    )
+    return float(normal.logpdf(x[seen] / scale) - np.log(scale).sum())
+
+
+def log_component_densities(density: MixtureDensity, X: np.ndarray) -> np.ndarray:
+    """log w_k + log p(x_o | k) by SciPy, row by row."""
+    found = point(density)
+    k = density.n_components
+    covariances = np.broadcast_to(found["covariances"], (k, *found["covariances"].shape[-2:]))
+    weights = found.get("weights", np.ones(1))
+    return np.array(
+        [
+            [
+                np.log(weights[j]) + marginal_normal(x, found["means"][j], covariances[j])
+                for j in range(k)
+            ]
+            for x in X
+        ]
+    )
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_log_density_and_responsibilities_equal_scipy(covariance_type: str, missing: float) -> None:
+    X = real_table(60, missing)
+    density = MixtureDensity(2, covariance_type=covariance_type, random_state=0).fit(X)
+    joint = log_component_densities(density, X)
+    np.testing.assert_allclose(density.score_samples(X), logsumexp(joint, axis=1), rtol=1e-9)
+    expected = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    np.testing.assert_allclose(density.predict_proba(X), expected, atol=1e-9)
+    np.testing.assert_array_equal(density.predict(X), density.predict_proba(X).argmax(axis=1))
+    np.testing.assert_array_equal(density.transform(X), density.predict_proba(X))
+
+
+def test_density_integrates_to_one() -> None:
+    X = real_table(60)[:, 1:2]
+    density = MixtureDensity(2, random_state=0).fit(X)
+    grid = np.linspace(X.min() - 20e3, X.max() + 20e3, 20_001)[:, None]
+    mass = np.exp(density.score_samples(grid)).sum() * (grid[1, 0] - grid[0, 0])
+    assert mass == pytest.approx(1, abs=1e-6)
+
+
+def test_level_probabilities_sum_to_one_over_a_categorical_table() -> None:
+    X = np.array([["a", "u"], ["a", "v"], ["b", "v"], ["c", None]], dtype=object)
+    density = MixtureDensity(2, random_state=0).fit(X)
+    cells = [[a, b] for a in "abc" for b in "uv"]
+    assert np.exp(density.score_samples(cells)).sum() == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(("covariance_type", "freedom"), [("full", 3.0), ("diag", 2.0)])
+def test_one_component_on_complete_rows_is_the_closed_form(
+    covariance_type: str, freedom: float
+) -> None:
+    X = real_table(50)
+    weights = np.random.default_rng(3).uniform(0.5, 3, 50)
+    density = MixtureDensity(covariance_type=covariance_type, tol=1e-12).fit(
+        X, sample_weight=weights
+    )
+    mean = np.average(X, axis=0, weights=weights)
+    scatter = (weights[:, None] * (X - mean)).T @ (X - mean)
+    n, strength = weights.sum(), freedom + 1
+    if covariance_type == "diag":
+        scatter = np.diag(np.diag(scatter))
+    expected = (scatter + strength * np.diag(np.diag(scatter)) / n) / (n + strength)
+    found = point(density)
+    np.testing.assert_allclose(found["means"][0], mean, rtol=1e-10)
+    scale = np.sqrt(np.diag(expected))
+    np.testing.assert_allclose(
+        found["covariances"].reshape(3, 3) / np.outer(scale, scale),
+        expected / np.outer(scale, scale),
+        atol=1e-9,
+    )
+
+
+def test_nested_models() -> None:
+    X, prior = real_table(80, 0.2), MixturePrior(degrees_of_freedom=4.0)
+    scores = {
+        kind: MixtureDensity(covariance_type=kind, prior=prior, tol=1e-12).fit(X)
+        for kind in ("full", "tied", "diag", "spherical")
+    }
+    np.testing.assert_allclose(
+        scores["full"].score_samples(X), scores["tied"].score_samples(X), rtol=1e-9
+    )
+    assert scores["full"].score(X) > scores["diag"].score(X) + 0.05
+    only = MixtureDensity(prior=prior, covariance_type="diag", tol=1e-12).fit(X[:, :1])
+    both = MixtureDensity(prior=prior, covariance_type="spherical", tol=1e-12).fit(X[:, :1])
+    np.testing.assert_allclose(only.score_samples(X[:, :1]), both.score_samples(X[:, :1]))
+
+
+def test_change_of_units_shifts_the_log_density() -> None:
+    X = real_table(60, 0.2)
+    factor = np.array([2.0, 1024.0, 0.25])
+    before = MixtureDensity(2, random_state=0).fit(X)
+    after = MixtureDensity(2, random_state=0).fit(X * factor)
+    seen = ~np.isnan(X)
+    np.testing.assert_allclose(
+        after.score_samples(X * factor), before.score_samples(X) - seen @ np.log(factor), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("missingness", ["ignorable", "informative"])
+def test_rows_in_any_order_give_the_same_bits(missingness: str) -> None:
+    X = mixed_frame()
+    order = np.random.default_rng(0).permutation(len(X))
+    density = MixtureDensity(3, covariance_type="diag", random_state=0, missingness=missingness)
+    one = clone(density).fit(X)
+    other = clone(density).fit(X.iloc[order])
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    np.testing.assert_allclose(one.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+def test_columns_in_any_order_give_the_same_density() -> None:
+    X = mixed_frame()
+    density = MixtureDensity(tol=1e-12)
+    one = clone(density).fit(X).score_samples(X)
+    turned = X[["member", "weight", "colour", "height"]]
+    np.testing.assert_allclose(clone(density).fit(turned).score_samples(turned), one, rtol=1e-8)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_weight_two_is_the_row_twice_in_any_order(covariance_type: str) -> None:
+    X = mixed_frame()
+    weights = np.random.default_rng(0).integers(0, 4, len(X))
+    repeated = X.loc[X.index.repeat(weights)].sample(frac=1, random_state=0)
+    density = MixtureDensity(2, covariance_type=covariance_type, random_state=0)
+    weighted = clone(density).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(
+        weighted.predict_proba(X), clone(density).fit(repeated).predict_proba(X)
+    )
+
+
+def test_weight_zero_is_the_row_removed_even_with_a_level_of_its_own() -> None:
+    X = mixed_frame()
+    extended = pd.concat(
+        [X, pd.DataFrame({"height": [1e9], "colour": ["violet"], "weight": [np.nan]})]
+    )
+    weights = np.r_[np.ones(len(X)), 0.0]
+    one = MixtureDensity(random_state=0).fit(extended, sample_weight=weights)
+    other = MixtureDensity(random_state=0).fit(X)
+    np.testing.assert_array_equal(one.score_samples(X), other.score_samples(X))
+
+
+def test_scaled_weights_weaken_the_prior_and_nothing_else() -> None:
+    X = real_table(60)
+    light = MixtureDensity().fit(X, sample_weight=np.full(60, 1e-12))
+    heavy = MixtureDensity().fit(X, sample_weight=np.full(60, 1e12))
+    assert np.isfinite(light.score_samples(X)).all()
+    correlation = point(light)["covariances"][0] / np.outer(X.std(axis=0), X.std(axis=0))
+    np.testing.assert_allclose(correlation, np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(point(heavy)["covariances"][0], np.cov(X.T, ddof=0), rtol=1e-6)
+
+
+def as_numpy(frame: pd.DataFrame) -> np.ndarray:
+    return frame.to_numpy(dtype=object)
+
+
+CONTAINERS: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "object array": as_numpy,
+    "list": lambda frame: as_numpy(frame).tolist(),
+    "polars": lambda frame: pl.DataFrame(
+        {name: frame[name].replace({np.nan: None}).tolist() for name in frame}
+    ),
+    "pandas category": lambda frame: frame.astype({"colour": "category"}),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_containers_give_the_same_bits(container: str) -> None:
+    frame = mixed_frame()
+    X = CONTAINERS[container](frame)
+    expected = MixtureDensity(2, random_state=0).fit(frame).score_samples(frame)
+    np.testing.assert_array_equal(
+        MixtureDensity(2, random_state=0).fit(X).score_samples(X), expected
+    )
+
+
+def test_imputation_is_the_conditional_mean_and_leaves_observed_cells_alone() -> None:
+    X = real_table(60, 0.3)
+    density = MixtureDensity().fit(X)
+    filled = density.impute(X)
+    np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
+    found = point(density)
+    mean, covariance = found["means"][0], found["covariances"][0]
+    for row, full in zip(X, filled, strict=True):
+        o = ~np.isnan(row)
+        gain = covariance[np.ix_(~o, o)] @ np.linalg.pinv(covariance[np.ix_(o, o)], rcond=1e-30)
+        np.testing.assert_allclose(full[~o], mean[~o] + gain @ (row[o] - mean[o]), rtol=1e-7)
+
+
+def test_imputation_of_frames_keeps_container_names_and_levels() -> None:
+    X = mixed_frame()
+    filled = MixtureDensity(2, random_state=0).fit(X).impute(X)
+    assert isinstance(filled, pd.DataFrame)
+    assert list(filled) == list(X)
+    assert not filled.isna().any().any()
+    assert set(filled["colour"]) <= {"red", "blue", "green"}
+    for name in X:
+        seen = X[name].notna()
+        assert (filled[name][seen] == X[name][seen]).all()
+    polars = CONTAINERS["polars"](X)
+    assert isinstance(MixtureDensity(random_state=0).fit(polars).impute(polars), pl.DataFrame)
+
+
+def test_drawn_imputations_scatter_around_the_conditional_mean() -> None:
+    X = real_table(40, 0.3)
+    density = MixtureDensity(random_state=0).fit(X)
+    draws = np.array(density.impute(X, draws=400))
+    assert draws.shape == (400, *X.shape)
+    hidden = np.isnan(X)
+    assert (draws[:, ~hidden] == X[~hidden]).all()
+    spread = draws[:, hidden].std(axis=0)
+    assert (spread > 0).all()
+    z = (draws[:, hidden].mean(axis=0) - density.impute(X)[hidden]) / (spread / 20)
+    assert abs(z.mean()) < 4.9 / np.sqrt(1 + hidden.sum() / 3)
+    assert np.abs(z).max() < 4.9
+    with pytest.raises(ValueError, match="at least 1; received 0"):
+        density.impute(X, draws=0)
+
+
+def test_samples_have_the_moments_of_the_density_and_the_container_of_fit() -> None:
+    X = real_table(200)
+    density = MixtureDensity(random_state=0).fit(X)
+    drawn = density.sample(20_000)
+    found = point(density)
+    error = (drawn.mean(axis=0) - found["means"][0]) / (drawn.std(axis=0) / np.sqrt(20_000))
+    assert np.abs(error).max() < 4.9
+    np.testing.assert_allclose(
+        np.cov(drawn.T) / found["covariances"][0], np.ones((3, 3)), atol=0.15
+    )
+    frame = mixed_frame()
+    assert list(MixtureDensity().fit(frame).sample(3)) == list(frame)
+    with pytest.raises(ValueError, match="received 0"):
+        density.sample(0)
+
+
+def test_informative_missingness_is_learnt_and_sampled() -> None:
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 1, (200, 2)), rng.normal(6, 1, (200, 2))]
+    X[200:, 1][rng.random(200) < 0.9] = np.nan
+    density = MixtureDensity(2, missingness="informative", random_state=0).fit(X)
+    hidden_first = density.predict_proba([[np.nan, np.nan]])[0]
+    high = density.predict([[6.0, 6.0]])[0]
+    assert hidden_first[high] > 0.95
+    drawn = density.sample(2000)
+    share = np.isnan(drawn[drawn[:, 0] > 3, 1]).mean()
+    assert 0.85 < share < 0.95
+    assert np.isnan(drawn[drawn[:, 0] < 2.5, 1]).mean() < 0.05
+
+
+def test_information_criteria_count_the_free_parameters() -> None:
+    X = real_table(50)
+    density = MixtureDensity(2, random_state=0).fit(X)
+    log_density, free = density.score_samples(X).sum(), 1 + 2 * 3 + 2 * 6
+    assert density.aic(X) == pytest.approx(-2 * log_density + 2 * free)
+    assert density.bic(X) == pytest.approx(-2 * log_density + free * np.log(50))
+    assert density.score(X) == pytest.approx(log_density / 50)
+
+
+def test_information_criterion_finds_two_clusters() -> None:
+    X = real_table(200)
+    found = [MixtureDensity(k, random_state=0).fit(X).bic(X) for k in (1, 2, 3)]
+    assert int(np.argmin(found)) == 1
+
+
+def test_more_restarts_never_lower_the_bound() -> None:
+    X = real_table(60, 0.2)
+    few = MixtureDensity(3, n_init=1, random_state=0).fit(X)
+    many = MixtureDensity(3, n_init=3, random_state=0).fit(X)
+    assert many.lower_bound_ >= few.lower_bound_
+
+
+def test_warm_start_begins_where_the_last_fit_ended() -> None:
+    X = real_table(60, 0.2)
+    density = MixtureDensity(2, warm_start=True, random_state=0, tol=1e-9).fit(X)
+    bound, steps = density.lower_bound_, density.n_iter_
+    density.fit(X)
+    assert density.lower_bound_ == pytest.approx(bound, abs=1e-6)
+    assert density.n_iter_ < steps
+    with pytest.raises(ValueError, match="warm_start=True"):
+        density.set_params(n_components=3).fit(X)
+
+
+def test_a_fit_that_stops_early_says_so() -> None:
+    with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
+        density = MixtureDensity(3, max_iter=2, random_state=0).fit(real_table())
+    assert not density.converged_
+    assert "max_iter" in density.status_
+    assert MixtureDensity().fit(real_table()).converged_
+
+
+def test_the_tree_is_made_when_asked_for_and_then_stored() -> None:
+    density = MixtureDensity(2, random_state=0).fit(real_table(missing=0.2))
+    assert "lower_bound_" in density._repr_html_()
+    assert "posterior_" not in vars(density)
+    tree = density.posterior_
+    assert density.posterior_ is tree
+    assert tree.attrs["point_estimate"] == 1
+    assert set(tree.children) >= {"posterior", "log_likelihood", "observed_data", "constant_data"}
+    np.testing.assert_allclose(
+        tree["log_likelihood"]["x"].to_numpy()[0, 0],
+        density.score_samples(real_table(missing=0.2)),
+        atol=1e-9,
+    )
+    density.fit(real_table(seed=5))
+    assert density.posterior_ is not tree
+    with pytest.raises(AttributeError, match="posterior_"):
+        _ = MixtureDensity().posterior_
+
+
+def test_refined_density_keeps_its_fit_and_draws_around_it() -> None:
+    X = real_table(80, 0.2)
+    density = MixtureDensity(random_state=0).fit(X)
+    before = density.score_samples(X)
+    density.refine("laplace", draws=100)
+    np.testing.assert_array_equal(density.score_samples(X), before)
+    means = density.posterior_["posterior"]["means"]
+    assert means.sizes["chain"] * means.sizes["draw"] == 400
+    z = (means.mean(("chain", "draw")) - means.median(("chain", "draw"))) / means.std()
+    assert np.abs(z).max() < 0.5
+    assert "pareto_k" in set(density.diagnose()["row"])
+    first, second = density.impute(X, draws=2)
+    assert (first[np.isnan(X)] != second[np.isnan(X)]).all()
+    with pytest.raises(ValueError, match="'laplace' or 'nuts'; received 'advi'"):
+        density.refine("advi")
+
+
+def test_inference_at_fit_is_refine_after_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laplace, "laplace", partial(laplace.laplace, draws=50))
+    X = real_table(30)[:, :1]
+    one = MixtureDensity(inference="laplace", random_state=0).fit(X).impute([[np.nan]], draws=5)
+    two = MixtureDensity(random_state=0).fit(X).refine("laplace").impute([[np.nan]], draws=5)
+    np.testing.assert_array_equal(one, two)
+
+
+def test_names_of_responsibilities_and_set_output() -> None:
+    X = mixed_frame()
+    density = MixtureDensity(2, random_state=0).set_output(transform="pandas").fit(X)
+    out = density.transform(X)
+    assert list(out) == ["mixturedensity0", "mixturedensity1"]
+    assert list(out) == list(density.get_feature_names_out())
+    np.testing.assert_allclose(out.sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+def test_the_declared_graph_has_the_variables_of_the_posterior() -> None:
+    density = MixtureDensity(2, random_state=0).fit(mixed_frame())
+    model = density.declare()
+    posterior = density.posterior_["posterior"]
+    for variable in model.free_RVs:
+        assert variable.name in posterior
+        assert model.named_vars_to_dims[variable.name] == posterior[variable.name].dims[2:]
+    for dim, names in model.coords.items():
+        if dim in posterior.coords:
+            assert list(map(str, names)) == list(map(str, posterior[dim].to_numpy()))

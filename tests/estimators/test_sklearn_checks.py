@@ -1,0 +1,42 @@
+"""scikit-learn's own checks: no expected failure, and no skip but array-API ones.
+
+Time budget: under a minute for all configurations on two cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from bayesrbf import HybridMixtureClassifier, MixtureDensity
+
+ESTIMATORS = [
+    MixtureDensity(),
+    MixtureDensity(2, covariance_type="diag", n_init=1),
+    HybridMixtureClassifier(),
+    HybridMixtureClassifier(tied=True, calibrate=True, cv=3),
+    HybridMixtureClassifier(2, covariance_type="diag", n_init=1),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+@pytest.mark.filterwarnings("ignore:.*every class has fewer rows than cv=3 folds:UserWarning")
+def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize(("estimator", "number"), [(ESTIMATORS[0], 53), (ESTIMATORS[2], 67)])
+def test_no_check_is_missing(estimator: BaseEstimator, number: int) -> None:
+    checks = list(estimator_checks_generator(estimator, mark=None))
+    assert len(checks) >= number
+    names = {getattr(check, "func", check).__name__ for _, check in checks}
+    assert names >= {
+        "check_estimators_pickle",
+        "check_fit2d_predict1d",
+        "check_methods_sample_order_invariance",
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_transformer_general",
+    }
