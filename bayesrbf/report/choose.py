@@ -2,7 +2,9 @@
 
 The rule looks at training rows only. It first chooses a shape, then how much rows without
 a label count, then whether holes tell something; each by the log loss of out-of-fold
-probabilities at their own best temperature, on the same folds.
+probabilities at their own best temperature, on the same folds. What is simpler comes
+first and stays unless something later is better by more than one standard error of the
+paired difference: on small tables the smallest of many scores is mostly luck.
 """
 
 from __future__ import annotations
@@ -49,13 +51,36 @@ class Trial:
         What was tried, in words.
     settings : mapping of str to object
         Constructor arguments.
-    log_loss : float
-        Mean out-of-fold log loss at the candidate's best temperature, in nats.
+    losses : ndarray of shape (n_scored,)
+        Out-of-fold log loss of every scored row at the candidate's best temperature, in
+        nats.
     """
 
     name: str
     settings: Settings
-    log_loss: float
+    losses: Float[np.ndarray, " scored"]
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log loss in nats."""
+        return float(self.losses.mean())
+
+    def beats(self, champion: Trial) -> bool:
+        """Whether the mean gain is more than its standard error.
+
+        Parameters
+        ----------
+        champion : Trial
+            Whom to beat, on the same rows.
+
+        Returns
+        -------
+        bool
+            True if so.
+        """
+        gain = champion.losses - self.losses
+        error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else np.inf
+        return bool(gain.mean() > error)
 
 
 @dataclass(frozen=True)
@@ -133,9 +158,9 @@ def choose_mixture(
     real = set(X.columns) - set(common.get("categorical_features") or ())
     start: Settings = {"unlabelled_weight": 0.0} if race.hidden.any() else {}
     shapes = SHAPES if real else CATEGORICAL_SHAPES
-    best = race.best([(name, {**shape, **start}) for name, shape in shapes])
+    best = race.best([(name, {**shape, **start}) for name, shape in shapes], None)
     if race.hidden.any():
-        counting = {"fully": 1.0, "little": 1.0 / max(X.shape[1], 2)}
+        counting = {"little": 1.0 / max(X.shape[1], 2), "fully": 1.0}
         best = race.best(
             [
                 (
@@ -164,24 +189,25 @@ class _Race:
         self.folds = stratified_folds(self.labels, fold_count(self.labels, n_folds), seed)
         self.trials: list[Trial] = []
 
-    def best(
-        self, candidates: list[tuple[str, dict[str, Any]]], champion: Trial | None = None
-    ) -> Trial:
-        """The better of the champion and the candidates; the earlier where they tie."""
-        tried = [Trial(name, settings, self.score(settings)) for name, settings in candidates]
-        self.trials += tried
-        rivals = tried if champion is None else [champion, *tried]
-        return min(rivals, key=lambda trial: trial.log_loss)
+    def best(self, candidates: list[tuple[str, dict[str, Any]]], champion: Trial | None) -> Trial:
+        """The champion after every candidate has challenged it."""
+        for name, settings in candidates:
+            challenger = Trial(name, settings, self.losses(settings))
+            self.trials.append(challenger)
+            if champion is None or challenger.beats(champion):
+                champion = challenger
+        if champion is None:
+            raise ValueError("choose_mixture needs at least one candidate.")
+        return champion
 
-    def score(self, settings: Settings) -> float:
-        """Mean out-of-fold log loss at the best temperature."""
+    def losses(self, settings: Settings) -> Float[np.ndarray, " scored"]:
+        """Out-of-fold log losses at the best temperature."""
         model = HybridMixtureClassifier(**{**self.common, **settings})
-        log_p: Float[np.ndarray, "obs label"] = np.zeros((self.labels.size, self.labels.max() + 1))
+        log_p = np.zeros((self.labels.size, self.labels.max() + 1))
         for fold in np.unique(self.folds[self.folds >= 0]):
             test = self.folds == fold
             model.fit(self.X[~test], self.y[~test])
             log_p[test] = model.predict_log_proba(self.X[test])
         held = self.folds >= 0
         temperature = fit_temperature(log_p[held], self.labels[held], np.ones(held.sum()))
-        p = np.exp(tempered(log_p[held], temperature))
-        return float(log_loss(p, self.labels[held]).mean())
+        return log_loss(np.exp(tempered(log_p[held], temperature)), self.labels[held])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup, escape
 
-from bayesrbf.report.words import number
+from bayesrbf.report.words import tick
 
 Scale = Callable[[float], float]
 
@@ -201,13 +201,13 @@ class Axes:
             x = self.at_x(value)
             parts += [
                 element("line", class_="grid", x1=x, x2=x, y1=top, y2=bottom),
-                element("text", number(value), class_="tick", x=x, y=bottom + 15.0),
+                element("text", tick(value), class_="tick", x=x, y=bottom + 15.0),
             ]
         for value in ticks(*self.y, y_ticks) if y_label else ():
             y = self.at_y(value)
             parts += [
                 element("line", class_="grid", x1=left, x2=right, y1=y, y2=y),
-                element("text", number(value), class_="tick end", x=left - 6.0, y=y + 4.0),
+                element("text", tick(value), class_="tick end", x=left - 6.0, y=y + 4.0),
             ]
         middle, centre = (left + right) / 2, (top + bottom) / 2
         parts += [

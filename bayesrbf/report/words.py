@@ -42,6 +42,53 @@ def number(value: float) -> str:
     return (MINUS if value < 0 else "") + text
 
 
+def tick(value: float) -> str:
+    """A round number beside an axis.
+
+    Parameters
+    ----------
+    value : float
+        A multiple of 1, 2 or 5 times a power of ten.
+
+    Returns
+    -------
+    str
+        Without idle zeros.
+
+    Examples
+    --------
+    >>> tick(0.2), tick(20.0), tick(-1.5)
+    ('0.2', '20', '−1.5')
+    """
+    text = number(value)
+    return text if "×" in text else _short(text)
+
+
+def spread(value: float) -> str:
+    """Two significant digits, for a standard error.
+
+    Parameters
+    ----------
+    value : float
+        At least 0.
+
+    Returns
+    -------
+    str
+        Shorter than the number that it belongs to.
+
+    Examples
+    --------
+    >>> spread(0.02918), spread(12.34)
+    ('0.029', '12')
+    """
+    if not math.isfinite(value) or value == 0:
+        return number(value)
+    rounded = float(f"{value:.1e}")
+    text = number(rounded)
+    return text.removesuffix("0") if "." in text and "×" not in text else text
+
+
 def _short(decimal: str) -> str:
     """A decimal without the zeros that say nothing."""
     return decimal.rstrip("0").rstrip(".") if "." in decimal else decimal

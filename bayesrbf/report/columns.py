@@ -1,0 +1,162 @@
+"""What was read, column by column, and what looks odd about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from scipy.stats import rankdata
+
+from bayesrbf.report.job import Job
+from bayesrbf.report.records import Column, Reading
+from bayesrbf.report.words import clipped, listing, number, percent, plural
+from bayesrbf.table import encode_labels
+
+BANDS = 40
+"""Most bands of rows in the picture of missing cells."""
+BARS = 20
+MOST_LEVELS = 12
+NEAR = 0.999
+"""Correlation above which two columns say the same."""
+TELLING = 0.99
+"""Area under the ROC curve above which one column alone tells a class."""
+
+
+def read_columns(job: Job) -> Reading:
+    """Summarise a table.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+
+    Returns
+    -------
+    Reading
+        Columns, missing cells, oddities.
+    """
+    missing = job.X.isna().to_numpy()
+    classes, labels = encode_labels(job.y)
+    band = -(-len(job.X) // BANDS)
+    starts = range(0, len(job.X), band)
+    holes = np.stack([missing[start : start + band].mean(0) for start in starts])
+    counts = np.bincount(labels[labels >= 0], minlength=classes.size)
+    return Reading(
+        rows=len(job.X),
+        columns=tuple(_column(job, name) for name in job.X.columns),
+        class_counts={str(c): int(n) for c, n in zip(classes, counts, strict=True)},
+        hidden=int((labels < 0).sum()),
+        holes=holes,
+        band=band,
+        patterns=len(np.unique(missing, axis=0)),
+        notes=(*job.notes, *_odd(job, labels)),
+    )
+
+
+def _column(job: Job, name: str) -> Column:
+    """One column in a line."""
+    values = job.X[name]
+    share = float(values.isna().mean())
+    if job.kinds[name] == "real":
+        seen = values.dropna().to_numpy(dtype=float)
+        content = f"{number(seen.min())} to {number(seen.max())}" if seen.size else "no value"
+        bars = _histogram(seen)
+        return Column(name, "real", share, content, bars)
+    levels = values.dropna().astype(str).value_counts()
+    content = f"{plural(len(levels), 'level')}: {listing([clipped(v, 24) for v in levels.index])}"
+    bars = levels.to_numpy(dtype=float)[:MOST_LEVELS]
+    return Column(name, "categorical", share, content, bars)
+
+
+def _histogram(seen: Float[np.ndarray, " value"]) -> Float[np.ndarray, " bar"]:
+    """Counts in equal bins between the extremes."""
+    if seen.size == 0:
+        return np.zeros(0)
+    low, high = float(seen.min()), float(seen.max())
+    if low == high:
+        return np.array([float(seen.size)])
+    place = ((seen / (high - low) - low / (high - low)) * BARS).astype(int)
+    return np.bincount(np.clip(place, 0, BARS - 1), minlength=BARS).astype(float)
+
+
+def _odd(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
+    """Sentences on columns that deserve a second look."""
+    for name in job.X.columns:
+        seen = job.X[name].dropna()
+        if seen.empty:
+            yield f"Column “{name}” is empty; it tells nothing."
+        elif seen.nunique() == 1:
+            yield f"Column “{name}” is constant; it tells nothing."
+        elif job.kinds[name] == "categorical" and seen.nunique() > max(20, 0.5 * len(seen)):
+            yield (
+                f"Column “{name}” has {plural(seen.nunique(), 'level')} in "
+                f"{plural(len(seen), 'row')}: a name or a number of the row? "
+                "If so, leave it out with --ignore."
+            )
+    yield from _near_duplicates(job)
+    yield from _leaks(job, labels)
+
+
+def _near_duplicates(job: Job) -> Iterator[str]:
+    """Pairs of real columns that are nearly one."""
+    reals = [name for name in job.X.columns if job.kinds[name] == "real"]
+    if len(reals) < 2:
+        return
+    with np.errstate(all="ignore"):  # constant columns have no correlation
+        related = job.X[reals].corr(min_periods=10).abs().to_numpy()
+    for i, j in zip(*np.where(np.triu(related, 1) > NEAR), strict=True):
+        yield (
+            f"Columns “{reals[i]}” and “{reals[j]}” are nearly the same: "
+            f"correlation {number(float(related[i, j]))}."
+        )
+
+
+def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
+    """Columns, or their holes, that alone tell a class from the others."""
+    for name in job.X.columns:
+        missing = job.X[name].isna().to_numpy()
+        told = _best_area(missing.astype(float), labels)
+        if told > TELLING:
+            yield (
+                f"Whether “{name}” is missing alone tells a class from the others "
+                f"(area under the curve {number(told)}): does it leak the label?"
+            )
+        if job.kinds[name] == "real":
+            values = np.where(missing, np.nan, job.X[name].to_numpy(dtype=float))
+            told = _best_area(values, np.where(missing, -1, labels))
+        else:
+            told = _level_purity(job.X[name], labels)
+        if told > TELLING:
+            yield (
+                f"Column “{name}” alone tells a class from the others "
+                f"({percent(told)} of pairs of rows in the right order): does it leak the label?"
+            )
+
+
+def _best_area(values: Float[np.ndarray, " obs"], labels: Int[np.ndarray, " obs"]) -> float:
+    """Largest area under the ROC curve, either way round, of a class against the rest."""
+    known = labels >= 0
+    ranks, codes = rankdata(values[known]), labels[known]
+    areas = []
+    for code in np.unique(codes):
+        own = codes == code
+        n, m = int(own.sum()), int((~own).sum())
+        if min(n, m) >= 5:
+            area = (ranks[own].sum() - n * (n + 1) / 2) / (n * m)
+            areas.append(max(area, 1 - area))
+    return float(max(areas, default=0.0))
+
+
+def _level_purity(values: pd.Series, labels: Int[np.ndarray, " obs"]) -> float:
+    """Area under the ROC curve of level frequencies of a class, best class."""
+    known = (labels >= 0) & values.notna().to_numpy()
+    if values[known].nunique() > max(20, 0.2 * known.sum()):
+        return 0.0  # so many levels tell anything
+    found = [0.0]
+    for code in np.unique(labels[known]):
+        own = pd.Series((labels == code).astype(float), index=values.index)[known]
+        share = own.groupby(values[known].to_numpy()).transform("mean").to_numpy()
+        found.append(_best_area(share, own.to_numpy().astype(int)))
+    return max(found)

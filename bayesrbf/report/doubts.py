@@ -1,0 +1,299 @@
+"""Rows that the model is unsure of and what would help; rows, cells and labels that look wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
+from bayesrbf.posterior.predictive import entropy
+from bayesrbf.report.job import Job, standard_rows
+from bayesrbf.report.records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
+from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.words import clipped, number, percent
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LISTED = 20
+THRESHOLD = 0.9
+"""Probability below which the most probable class is not sure."""
+FILLINGS = 40
+"""Draws of a missing cell when its worth is estimated."""
+WORTH = 0.15
+"""Share of the entropy that a measurement must take away to be suggested."""
+LACK_OF_DATA = 0.25
+"""Share of epistemic entropy from which more rows are suggested."""
+SIMULATED = 200_000
+"""Rows drawn for novelty, over all."""
+MOST_ROWS = 2_000
+UNLIKELY_LABEL = 0.05
+
+
+def read_doubt(
+    job: Job, model: HybridMixtureClassifier, held_out: HeldOut, uncertainty: xr.Dataset
+) -> Doubt:
+    """Who is uncertain, why, and what would help.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+    model : HybridMixtureClassifier
+        The fitted point.
+    held_out : HeldOut
+        Held-out probabilities, to mark what was right.
+    uncertainty : xarray.Dataset
+        ``uncertainty(X)`` of the posterior.
+
+    Returns
+    -------
+    Doubt
+        All rows in two numbers each, the least sure in words.
+    """
+    mean = uncertainty["mean"].to_numpy()
+    total = uncertainty["total_entropy"].to_numpy()
+    epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
+    worst = np.argsort(-total, kind="stable")[:LISTED]
+    outcome = np.full(len(total), -1)
+    own = next(iter(held_out.probabilities.values()))
+    scored = held_out.scored
+    outcome[scored] = own[scored].argmax(1) == held_out.labels[scored]
+    rows = _unsure(job, model, uncertainty, worst)
+    return Doubt(
+        aleatoric=total - epistemic,
+        epistemic=epistemic,
+        outcome=outcome,
+        rows=rows,
+        below=int((mean.max(1) < THRESHOLD).sum()),
+        threshold=THRESHOLD,
+        novel=_novel(job, model),
+    )
+
+
+def _unsure(
+    job: Job,
+    model: HybridMixtureClassifier,
+    uncertainty: xr.Dataset,
+    worst: Int[np.ndarray, " row"],
+) -> tuple[UnsureRow, ...]:
+    """The least sure rows in words."""
+    components = component_names(model)
+    nearest = model.transform(job.X.iloc[worst]).argmax(1)
+    worth = measurement_worth(job.X.iloc[worst], model)
+    result = []
+    for place, row in enumerate(worst):
+        here = uncertainty.isel(obs=row)
+        best = int(here["mean"].to_numpy().argmax())
+        total, epistemic = float(here["total_entropy"]), float(here["epistemic_entropy"])
+        given = job.y.iloc[row]
+        result.append(
+            UnsureRow(
+                row=int(row) + 1,
+                given="" if pd.isna(given) else str(given),
+                predicted=str(model.classes_[best]),
+                probability=float(here["mean"][best]),
+                lower=float(here["lower"][best]),
+                upper=float(here["upper"][best]),
+                aleatoric=float(here["aleatoric_entropy"]),
+                epistemic=epistemic,
+                component=components[nearest[place]],
+                help=_help(worth.iloc[place], total, epistemic),
+            )
+        )
+    return tuple(result)
+
+
+def component_names(model: HybridMixtureClassifier) -> tuple[str, ...]:
+    """Components in words, such as "benign" or "benign 2 of 3".
+
+    Parameters
+    ----------
+    model : HybridMixtureClassifier
+        A fitted classifier.
+
+    Returns
+    -------
+    tuple of str
+        In the order of the components.
+    """
+    names = []
+    for label, members in zip(
+        model.classes_, model._mixture.specification.class_slices, strict=True
+    ):
+        size = members.stop - members.start
+        names += [str(label) if size == 1 else f"{label} {i + 1} of {size}" for i in range(size)]
+    return tuple(names)
+
+
+def measurement_worth(X: pd.DataFrame, model: HybridMixtureClassifier) -> pd.DataFrame:
+    """Expected fall of the entropy of every row if one missing cell were measured.
+
+    ``H[p(y | x_o)] - E[H[p(y | x_o, x_j)]]`` over draws of x_j given the observed cells.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_obs, n_columns)
+        Rows.
+    model : HybridMixtureClassifier
+        A fitted point.
+
+    Returns
+    -------
+    DataFrame of shape (n_obs, n_columns)
+        Nats; 0 where the cell is not missing.
+    """
+    worth = np.zeros(X.shape)
+    places = np.argwhere(X.isna().to_numpy())
+    if len(places) == 0:
+        return pd.DataFrame(worth, columns=X.columns)
+    drawn = model.impute(X, draws=FILLINGS)
+    parts = []
+    for column in np.unique(places[:, 1]):
+        rows = places[places[:, 1] == column, 0]
+        for table in drawn:
+            filled = X.iloc[rows].copy()
+            filled.isetitem(column, table.iloc[rows, column])
+            parts.append(filled)
+    order = np.argsort(places[:, 1], kind="stable")
+    after = entropy(model.predict_proba(pd.concat(parts, ignore_index=True)))
+    before = entropy(model.predict_proba(X))
+    start = 0
+    for column in np.unique(places[:, 1]):
+        rows = places[order][places[order][:, 1] == column, 0]
+        block = after[start : start + FILLINGS * rows.size].reshape(FILLINGS, rows.size)
+        worth[rows, column] = np.maximum(before[rows] - block.mean(0), 0.0)
+        start += FILLINGS * rows.size
+    return pd.DataFrame(worth, columns=X.columns)
+
+
+def _help(worth: pd.Series, total: float, epistemic: float) -> str:
+    """What would make a row surer, in words."""
+    best = str(worth.idxmax())
+    if worth[best] > WORTH * total:
+        share = percent(float(worth[best]) / total)
+        return f"measure {clipped(best, 30)}: takes away about {share} of the doubt"
+    if epistemic > LACK_OF_DATA * total:
+        return "more labelled rows like it"
+    if worth.max() > 0:
+        return "several of its missing cells: none alone would settle it"
+    return "another kind of measurement: the classes overlap here"
+
+
+def _novel(job: Job, model: HybridMixtureClassifier) -> tuple[tuple[int, float, float], ...]:
+    """Rows of low density, against simulated rows with the same holes."""
+    density = model.score_samples(job.X)
+    observed = job.X.notna().to_numpy()
+    per_cell = density / np.maximum(observed.sum(1), 1)
+    rows = np.argsort(per_cell, kind="stable")[:MOST_ROWS]
+    rounds = max(20, SIMULATED // (100 * len(rows)) if len(rows) > 100 else 200)
+    keep = observed[rows] | (model.missingness == "informative")
+    below = np.ones(len(rows))
+    simulated, _ = model.sample(rounds * len(rows))
+    held = simulated.where(np.tile(keep, (rounds, 1)))
+    below += (model.score_samples(held).reshape(rounds, -1) <= density[rows]).sum(0)
+    share = below / (rounds + 1)
+    order = np.lexsort((per_cell[rows], share))[:10]
+    return tuple(
+        (int(rows[i]) + 1, float(density[rows[i]]), float(share[i]))
+        for i in order
+        if share[i] <= 0.02
+    )
+
+
+def left_out(job: Job, model: HybridMixtureClassifier) -> LeftOut:
+    """Every observed cell against the rest of its row, label included where it is known.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+    model : HybridMixtureClassifier
+        A fitted classifier.
+
+    Returns
+    -------
+    LeftOut
+        In standard units.
+    """
+    rows = standard_rows(model, job.X, job.labels)
+    return leave_one_cell_out(rows, model._mixture.parameters, model._mixture.specification)
+
+
+def read_oddities(
+    job: Job, model: HybridMixtureClassifier, cells: LeftOut, held_out: HeldOut
+) -> Oddities:
+    """Cells and labels that look wrong.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+    model : HybridMixtureClassifier
+        A fitted classifier.
+    cells : LeftOut
+        Every cell against the rest of its row.
+    held_out : HeldOut
+        Held-out probabilities.
+
+    Returns
+    -------
+    Oddities
+        Least probable first.
+    """
+    n_categorical = len(model._columns.levels)  # masks of missing cells are not cells
+    tails = np.column_stack([cells.tail, cells.level_tail[:, :n_categorical]])
+    n_cells = int((~np.isnan(tails)).sum())
+    threshold = 1.0 / max(n_cells, 1)
+    low = np.argwhere(tails < threshold)
+    low = low[np.argsort(tails[tuple(low.T)], kind="stable")]
+    return Oddities(
+        cells=tuple(_odd_cell(job, model, cells, *place) for place in low[:LISTED]),
+        threshold=threshold,
+        found=len(low),
+        by_chance=n_cells * threshold,
+        labels=_odd_labels(held_out),
+    )
+
+
+def _odd_cell(
+    job: Job, model: HybridMixtureClassifier, cells: LeftOut, row: int, place: int
+) -> OddCell:
+    """One cell in words."""
+    columns, units = model._columns, model._mixture.units
+    n_real = len(columns.real_positions)
+    if place < n_real:
+        position, scale = columns.real_positions[place], float(units.scale[place])
+        centre = float(units.location[place] + scale * cells.expected[row, place])
+        spread = scale * float(cells.sd[row, place])
+        value = number(float(job.X.iloc[row, position]))
+        expected = f"{number(centre)} ± {number(spread)}"
+        tail = float(cells.tail[row, place])
+    else:
+        position = columns.categorical_positions[place - n_real]
+        value = str(job.X.iloc[row, position])
+        expected = str(columns.levels[place - n_real][cells.level_expected[row, place - n_real]])
+        tail = float(cells.level_tail[row, place - n_real])
+    return OddCell(int(row) + 1, columns.names[position], value, expected, tail)
+
+
+def _odd_labels(held_out: HeldOut) -> tuple[OddLabel, ...]:
+    """Labels that the held-out prediction finds improbable."""
+    own: Float[np.ndarray, "obs label"] = next(iter(held_out.probabilities.values()))
+    rows = held_out.scored
+    given = own[rows, held_out.labels[rows]]
+    order = np.argsort(given, kind="stable")[:10]
+    return tuple(
+        OddLabel(
+            row=int(rows[i]) + 1,
+            given=str(held_out.classes[held_out.labels[rows[i]]]),
+            suggested=str(held_out.classes[own[rows[i]].argmax()]),
+            probability=float(given[i]),
+        )
+        for i in order
+        if given[i] < UNLIKELY_LABEL
+    )

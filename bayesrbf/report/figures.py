@@ -1,0 +1,499 @@
+"""The pictures of the report, drawn as SVG from arrays.
+
+Colours are classes of the page's style sheet, so that one picture serves light, dark and
+print. Shapes differ wherever colours do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+from markupsafe import Markup
+
+from bayesrbf.posterior.calibration import ReliabilityCurve
+from bayesrbf.report.records import Density, Score
+from bayesrbf.report.svg import Axes, element, linear, picture, points
+from bayesrbf.report.words import clipped, count, number, percent
+
+NARROW = 344.0
+"""Width that fits a phone."""
+SMALL = 296.0
+"""Width of which three fit side by side on a desk."""
+MOST_POINTS = 3000
+"""Points drawn in a scatter; a regular subset beyond that."""
+
+
+def comparison(scores: Sequence[Score], measure: str, unit: str) -> Markup:
+    """Scores of several classifiers, each with two standard errors either side.
+
+    Parameters
+    ----------
+    scores : sequence of Score
+        Classifiers.
+    measure : {"log_loss", "brier"}
+        Which score; smaller is better.
+    unit : str
+        Label of the axis.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    values = [getattr(score, measure) for score in scores]
+    spread = [2 * np.nan_to_num(error) for _, error in values]
+    ends = [value + step for (value, _), step in zip(values, spread, strict=True)]
+    top, row = 8.0, 42.0
+    bottom = top + row * len(scores)
+    axes = Axes((0.0, max(ends) * 1.06), (0.0, 1.0), (10.0, top, NARROW - 14, bottom))
+    marks: list[Markup] = []
+    for i, (score, (value, _), step) in enumerate(zip(scores, values, spread, strict=True)):
+        y, own = top + row * (i + 0.68), "c0" if i == 0 else "muted"
+        low, high = axes.at_x(max(value - step, 0.0)), axes.at_x(value + step)
+        label = f"{score.name}: {number(value)}"
+        marks += [
+            element("text", label, class_="name", x=axes.box[0] + 3, y=y - 11),
+            element("line", class_=f"stroke {own} thick", x1=low, x2=high, y1=y, y2=y),
+            element("circle", class_=f"fill {own}", cx=axes.at_x(value), cy=y, r=5),
+        ]
+    title = f"{unit}: " + "; ".join(
+        f"{score.name} {number(value)} ± {number(error)}"
+        for score, (value, error) in zip(scores, values, strict=True)
+    )
+    return picture(NARROW, bottom + 40, title, axes.frame(unit), *marks)
+
+
+def reliability(curve: ReliabilityCurve, name: str, series: int = 0) -> Markup:
+    """Observed share against predicted probability of one class, with its band.
+
+    Parameters
+    ----------
+    curve : ReliabilityCurve
+        Bins and band.
+    name : str
+        The class.
+    series : int
+        Colour.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    axes = Axes((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
+    x, y = axes.at_x, axes.at_y
+    outside = int(((curve.observed < curve.lower) | (curve.observed > curve.upper)).sum())
+    across = [x(p) for p in curve.predicted]
+    widths = 5.0
+    bands = [
+        element(
+            "rect",
+            class_="band",
+            x=centre - widths,
+            y=y(high),
+            width=2 * widths,
+            height=max(y(low) - y(high), 1.5),
+            rx=2,
+        )
+        for centre, low, high in zip(across, curve.lower, curve.upper, strict=True)
+    ]
+    biggest = curve.mass.max()
+    dots = [
+        element(
+            "circle",
+            element("title", f"{number(mass)} rows: said {number(p)}, came true {number(share)}"),
+            class_=f"fill c{series}",
+            cx=centre,
+            cy=y(share),
+            r=2.5 + 2.5 * float(np.sqrt(mass / biggest)),
+        )
+        for centre, share, p, mass in zip(
+            across, curve.observed, curve.predicted, curve.mass, strict=True
+        )
+    ]
+    title = (
+        f"Reliability of {name}: {outside} of {curve.mass.size} groups of rows lie outside "
+        "what chance allows"
+    )
+    line = points(across, [y(share) for share in curve.observed])
+    return picture(
+        SMALL,
+        292,
+        title,
+        axes.frame(f"predicted probability of {clipped(name, 22)}", "observed share"),
+        *bands,
+        element("line", class_="diagonal", x1=x(0.0), y1=y(0.0), x2=x(1.0), y2=y(1.0)),
+        element("polyline", class_=f"line c{series}", points=line),
+        *dots,
+    )
+
+
+def doubt(
+    aleatoric: Float[np.ndarray, " obs"],
+    epistemic: Float[np.ndarray, " obs"],
+    outcome: Int[np.ndarray, " obs"],
+) -> Markup:
+    """Every row by the two parts of its uncertainty.
+
+    Parameters
+    ----------
+    aleatoric, epistemic : ndarray of shape (n_obs,)
+        Nats.
+    outcome : ndarray of shape (n_obs,)
+        1 right, 0 wrong, -1 unknown.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    width, bottom = 480.0, 300.0
+    axes = Axes(
+        (0.0, max(float(aleatoric.max(initial=0)), 0.05) * 1.05),
+        (0.0, max(float(epistemic.max(initial=0)), 0.005) * 1.08),
+        (54.0, 12.0, width - 12, bottom),
+    )
+    kept = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
+    kept = kept[np.argsort(-outcome[kept], kind="stable")]
+    kept = np.concatenate([kept[outcome[kept] != 0], kept[outcome[kept] == 0]])
+    dots = [
+        _outcome_mark(axes.at_x(float(aleatoric[i])), axes.at_y(float(epistemic[i])), outcome[i])
+        for i in kept
+    ]
+    title = (
+        f"Aleatoric against epistemic entropy of {len(outcome)} rows; "
+        f"{int((outcome == 0).sum())} held-out predictions were wrong"
+    )
+    frame = axes.frame("aleatoric entropy (nats): the classes overlap here", "epistemic (nats)")
+    return picture(width, bottom + 42, title, frame, *dots)
+
+
+def _outcome_mark(x: float, y: float, outcome: int) -> Markup:
+    """A dot where right, a cross where wrong, a ring where unknown."""
+    if outcome == 0:
+        arms = f"M{x - 4:.1f},{y - 4:.1f}l8,8m0,-8l-8,8"
+        return element("path", class_="stroke c1 thick", d=arms)
+    if outcome == 1:
+        return element("circle", class_="fill c0 faint", cx=x, cy=y, r=3)
+    return element("circle", class_="stroke c2 faint", cx=x, cy=y, r=3)
+
+
+def contributions(rows: Sequence[tuple[str, float]]) -> Markup:
+    """Bars of what each column adds.
+
+    Parameters
+    ----------
+    rows : sequence of (str, float)
+        Column and nats, largest first.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    step, left = 22.0, 150.0
+    bottom = 6 + step * len(rows)
+    most = max((value for _, value in rows), default=0.0) or 1.0
+    axes = Axes((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
+    bars = []
+    for i, (name, value) in enumerate(rows):
+        y = 6 + step * i
+        end = axes.at_x(value)
+        bars += [
+            element("text", clipped(name, 20), class_="tick end", x=left - 8, y=y + 15),
+            element("rect", class_="fill c0", x=left, y=y + 4, width=end - left, height=14, rx=2),
+            element("text", number(value), class_="tick start", x=end + 5, y=y + 15),
+        ]
+    told = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
+    title = f"Contribution of the columns in nats per row, largest first: {told}"
+    return picture(NARROW, bottom + 40, title, axes.frame("nats per row", x_ticks=3), *bars)
+
+
+def density(column: Density, classes: Sequence[str]) -> Markup:
+    """Densities of a real column, or level probabilities of a categorical one, by class.
+
+    Parameters
+    ----------
+    column : Density
+        Curves.
+    classes : sequence of str
+        Class names.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    top = float(column.curves.max()) * 1.06 or 1.0
+    box = (12.0, 10.0, 284.0, 150.0)
+    if column.kind == "real":
+        axes = Axes((float(column.grid[0]), float(column.grid[-1])), (0.0, top), box)
+        frame = axes.frame(clipped(column.name, 36), x_ticks=4)
+        marks = [
+            element(
+                "polyline",
+                class_=f"line c{c % 8} dash{c % 4}",
+                points=points(map(axes.at_x, column.grid), map(axes.at_y, curve)),
+            )
+            for c, curve in enumerate(column.curves)
+        ]
+    else:
+        frame, marks = _level_bars(column, box, top)
+    title = f"Distribution of {column.name} in the classes {', '.join(classes)}"
+    return picture(SMALL, 190, title, frame, *marks)
+
+
+def _level_bars(
+    column: Density, box: tuple[float, float, float, float], top: float
+) -> tuple[Markup, list[Markup]]:
+    """Groups of bars, one group a level."""
+    axes = Axes((0.0, float(len(column.levels))), (0.0, top), box)
+    n_classes = len(column.curves)
+    wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / n_classes
+    letters = max(3, int(38 / len(column.levels)))
+    marks = []
+    for level, name in enumerate(column.levels):
+        start = axes.at_x(level + 0.1)
+        for c in range(n_classes):
+            height = axes.at_y(0.0) - axes.at_y(float(column.curves[c, level]))
+            marks.append(
+                element(
+                    "rect",
+                    class_=f"fill c{c % 8}",
+                    x=start + c * wide,
+                    y=box[3] - height,
+                    width=max(wide - 1, 1.0),
+                    height=height,
+                )
+            )
+        middle = axes.at_x(level + 0.5)
+        text = clipped(name, letters)
+        marks.append(element("text", text, class_="tick", x=middle, y=box[3] + 15))
+    caption = element("text", clipped(column.name, 36), class_="label", x=SMALL / 2, y=box[3] + 32)
+    base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])
+    return base + caption, marks
+
+
+def coverage(nominal: Float[np.ndarray, " level"], covered: Float[np.ndarray, " level"]) -> Markup:
+    """Share of known cells inside intervals of growing probability.
+
+    Parameters
+    ----------
+    nominal, covered : ndarray of shape (n_levels,)
+        Promised and found shares.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    axes = Axes((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
+    x, y = axes.at_x, axes.at_y
+    found = points(map(x, nominal), map(y, covered))
+    dots = [
+        element("circle", class_="fill c0", cx=x(float(p)), cy=y(float(q)), r=3.5)
+        for p, q in zip(nominal, covered, strict=True)
+    ]
+    at = int(np.abs(nominal - 0.9).argmin())
+    title = f"Intervals of {percent(float(nominal[at]))} hold {percent(float(covered[at]))}"
+    return picture(
+        SMALL,
+        292,
+        title,
+        axes.frame("probability promised", "share of cells inside"),
+        element("line", class_="diagonal", x1=x(0.0), y1=y(0.0), x2=x(1.0), y2=y(1.0)),
+        element("polyline", class_="line c0", points=found),
+        *dots,
+    )
+
+
+def filled_against_truth(
+    truth: Float[np.ndarray, " known"], filled: Float[np.ndarray, " known"]
+) -> Markup:
+    """Filled cells against what had been hidden.
+
+    Parameters
+    ----------
+    truth, filled : ndarray of shape (n_known,)
+        In column standard deviations from the column's mean.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    ends = (-3.0, 5.0)
+    axes = Axes(ends, ends, (44.0, 12.0, 284.0, 252.0))
+    kept = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
+    inside = [i for i in kept if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
+    dots = [
+        element(
+            "circle",
+            class_="fill c0 veil",
+            cx=axes.at_x(float(filled[i])),
+            cy=axes.at_y(float(truth[i])),
+            r=2,
+        )
+        for i in inside
+    ]
+    r = float(np.corrcoef(truth, filled)[0, 1])
+    start, end = axes.at_x(ends[0]), axes.at_x(ends[1])
+    line = element(
+        "line", class_="diagonal", x1=start, x2=end, y1=axes.at_y(ends[0]), y2=axes.at_y(ends[1])
+    )
+    title = f"True against filled cells, correlation {number(r)}"
+    frame = axes.frame("filled in (column sd)", "true value (column sd)")
+    return picture(SMALL, 292, title, frame, line, *dots)
+
+
+def missingness(
+    holes: Float[np.ndarray, "band column"], names: Sequence[str], band: int, n_rows: int
+) -> Markup:
+    """Share of missing cells, bands of rows down and columns across.
+
+    Parameters
+    ----------
+    holes : ndarray of shape (n_bands, n_columns)
+        Shares.
+    names : sequence of str
+        Column names.
+    band : int
+        Rows in a band.
+    n_rows : int
+        Rows of the table.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    n_bands, n_columns = holes.shape
+    cell, high, left, top = 18.0, max(4.0, min(14.0, 220 / n_bands)), 74.0, 128.0
+    squares = [
+        element(
+            "rect",
+            class_="fill c0",
+            fill_opacity=float(share),
+            x=left + cell * j,
+            y=top + high * i,
+            width=cell - 1,
+            height=high - min(1.0, high / 6),
+        )
+        for (i, j), share in np.ndenumerate(holes)
+        if share > 0
+    ]
+    labels = []
+    for j, name in enumerate(names):
+        x, y = left + cell * (j + 0.65), top - 6
+        turned = f"rotate(-60 {x:.1f} {y:.1f})"
+        text = clipped(name, 20)
+        labels.append(element("text", text, class_="tick start", x=x, y=y, transform=turned))
+    bottom = top + high * n_bands
+    rows = [
+        element("text", "row 1", class_="tick end", x=left - 8, y=top + 10),
+        element("text", f"row {count(n_rows)}", class_="tick end", x=left - 8, y=bottom),
+        element(
+            "rect",
+            class_="outline",
+            x=left,
+            y=top,
+            width=cell * n_columns,
+            height=high * n_bands,
+        ),
+    ]
+    worst = names[int(holes.mean(0).argmax())] if n_columns else ""
+    title = (
+        f"Missing cells by column and by bands of {band} rows; most in {worst}, "
+        f"{percent(float(holes.mean(0).max(initial=0)))}"
+    )
+    return picture(left + cell * n_columns + 80, bottom + 8, title, *squares, *labels, *rows)
+
+
+def histogram(counts: Float[np.ndarray, " bar"], name: str) -> Markup:
+    """A column's distribution, as small as a word.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_bars,)
+        Counts.
+    name : str
+        The column.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    width, height = 88.0, 22.0
+    most = float(counts.max(initial=0)) or 1.0
+    wide = width / max(len(counts), 1)
+    bars = [
+        element(
+            "rect",
+            class_="fill c0",
+            x=i * wide,
+            y=height - height * float(value) / most,
+            width=max(wide - 1, 0.5),
+            height=height * float(value) / most,
+        )
+        for i, value in enumerate(counts)
+        if value > 0
+    ]
+    return picture(width, height, f"Distribution of {name}", *bars)
+
+
+def share_bar(share: float, what: str) -> Markup:
+    """A share as a bar, as small as a word.
+
+    Parameters
+    ----------
+    share : float
+        Between 0 and 1.
+    what : str
+        Its text alternative.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    width = linear((0.0, 1.0), (0.0, 60.0))(share)
+    return picture(
+        60,
+        10,
+        what,
+        element("rect", class_="trough", x=0, y=1, width=60, height=8, rx=2),
+        element("rect", class_="fill c0", x=0, y=1, width=width, height=8, rx=2),
+    )
+
+
+def legend(entries: Mapping[str, str]) -> Markup:
+    """Names beside the marks of a picture.
+
+    Parameters
+    ----------
+    entries : mapping of str to str
+        Name to mark: ``dot c0``, ``cross c1``, ``ring c2``, ``line c3 dash1``.
+
+    Returns
+    -------
+    Markup
+        A row of small pictures and names.
+    """
+    items = []
+    for name, mark in entries.items():
+        shape, *classes = mark.split()
+        style = " ".join(classes)
+        drawn = {
+            "dot": element("circle", class_=f"fill {style}", cx=8, cy=7, r=4),
+            "ring": element("circle", class_=f"stroke {style}", cx=8, cy=7, r=4),
+            "cross": element("path", class_=f"stroke {style} thick", d="M4,3l8,8m0,-8l-8,8"),
+            "line": element("line", class_=f"line {style}", x1=0, x2=22, y1=7, y2=7),
+            "band": element("rect", class_="band", x=2, y=1, width=12, height=12),
+        }[shape]
+        width = 24 if shape == "line" else 16
+        svg = element("svg", drawn, width=width, height=14, aria_hidden="true")
+        items.append(element("span", svg, " ", name, class_="key"))
+    return element("p", *items, class_="legend")

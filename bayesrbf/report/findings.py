@@ -1,0 +1,261 @@
+"""The one sentence of finding that opens each section."""
+
+from __future__ import annotations
+
+from bayesrbf.inference.diagnose import PARETO_K, RHAT_PARAMETERS
+from bayesrbf.report.records import Report, Score
+from bayesrbf.report.words import count, listing, number, percent, plural
+
+CERTAIN = 2.0
+"""Standard errors from which a difference is called one."""
+
+
+def verdict(report: Report) -> str:
+    """Can these probabilities be trusted.
+
+    Parameters
+    ----------
+    report : Report
+        Scores, the model first.
+
+    Returns
+    -------
+    str
+        Accuracy of the probabilities and of their calibration in a sentence.
+    """
+    own, base = report.scores[0], report.scores[1]
+    gain = 1 - own.log_loss[0] / base.log_loss[0] if base.log_loss[0] else 0.0
+    if gain <= 0:
+        return (
+            "No: on rows it had not seen the model did no better than the class frequencies "
+            f"(log loss {number(own.log_loss[0])} against {number(base.log_loss[0])} nats)."
+        )
+    trust = "Yes" if own.calibration.within_noise and not _tilted(own) else "With care"
+    return (
+        f"{trust}: on rows it had not seen the model removes {percent(gain)} of the uncertainty "
+        f"that the class frequencies leave, and {calibration_words(own)}."
+    )
+
+
+def _tilted(score: Score) -> bool:
+    """Whether the calibration slope is surely not one."""
+    slope, error = score.slope
+    return abs(slope - 1) > CERTAIN * error
+
+
+def calibration_words(score: Score) -> str:
+    """Calibration of one classifier in half a sentence.
+
+    Parameters
+    ----------
+    score : Score
+        Its scores.
+
+    Returns
+    -------
+    str
+        Such as "its probabilities come true as often as they say".
+    """
+    if not _tilted(score) and score.calibration.within_noise:
+        return "its probabilities come true as often as they say, as far as these rows can tell"
+    if _tilted(score):
+        kind = "too extreme" if score.slope[0] < 1 else "too timid"
+        return f"its probabilities are somewhat {kind} (calibration slope {number(score.slope[0])})"
+    return (
+        f"its probabilities miss by {number(score.calibration.error)} on average, more than "
+        "chance explains"
+    )
+
+
+def against_logistic(report: Report) -> str:
+    """The model beside logistic regression.
+
+    Parameters
+    ----------
+    report : Report
+        Scores: model, class frequencies, logistic regression.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    (own, own_error), (other, other_error) = (
+        report.scores[0].log_loss,
+        report.scores[2].log_loss,
+    )
+    surely = abs(own - other) > CERTAIN * (own_error**2 + other_error**2) ** 0.5
+    better = "better" if own < other else "worse"
+    weight = "clearly " if surely else "within the noise "
+    return (
+        f"Held-out log loss is {number(own)} nats, {weight}{better} than logistic regression's "
+        f"{number(other)}; {percent(report.scores[0].accuracy[0])} of the rows are classified "
+        "right."
+    )
+
+
+def read(report: Report) -> str:
+    """What was read.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    reading = report.reading
+    kinds = [column.kind for column in reading.columns]
+    parts = [
+        plural(kinds.count(kind), f"{kind} column")
+        for kind in ("real", "categorical")
+        if kind in kinds
+    ]
+    holes = f"{percent(reading.missing)} of the cells are missing"
+    if reading.missing == 0:
+        holes = "no cell is missing"
+    labels = f", {plural(reading.hidden, 'row')} have no label" if reading.hidden else ""
+    rows = plural(reading.rows, "row")
+    return f"{rows} with {listing(parts)} and {len(report.classes)} classes; {holes}{labels}."
+
+
+def unsure(report: Report) -> str:
+    """Whom the model is unsure of.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    doubt = report.doubt
+    share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
+    text = (
+        f"{plural(doubt.below, 'row')} of {count(len(doubt.outcome))} have no class with a "
+        f"probability of {percent(doubt.threshold)} or more"
+    )
+    if not doubt.epistemic.any():
+        return f"{text}; without a posterior the kinds of doubt cannot be told apart."
+    return (
+        f"{text}; {percent(share)} of all doubt is about the model and would shrink with more "
+        "rows, the rest is overlap of the classes."
+    )
+
+
+def odd(report: Report) -> str:
+    """Cells that look wrong.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    oddities = report.oddities
+    if not oddities.cells:
+        return "No cell is improbable given the rest of its row."
+    return (
+        f"{plural(oddities.found, 'cell')} lie where the rest of the row puts a probability "
+        f"below {number(oddities.threshold)}; chance alone would put about "
+        f"{number(oddities.by_chance)} there."
+    )
+
+
+def learned(report: Report) -> str:
+    """What matters most.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    names = [f"“{name}”" for name, value in report.learned.contributions[:3] if value > 0]
+    if not names:
+        return "No column changes the probabilities of the classes."
+    return f"Beside all others, {listing(names)} move the probabilities most."
+
+
+def filled(report: Report) -> str:
+    """How well missing cells are filled.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    imputations = report.imputations
+    head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
+    if imputations.missing == 0:
+        head = "No cell is missing"
+    if not imputations.known:
+        return f"{head}."
+    at = int(abs(imputations.nominal - 0.9).argmin())
+    hold = percent(float(imputations.covered[at]))
+    which = "true values" if imputations.hidden_truth else "cells that were left out in turn"
+    return f"{head}; intervals of 90 % hold {hold} of {count(imputations.known)} {which}."
+
+
+def healthy(report: Report) -> str:
+    """Whether the computation went well.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    rhats = [rhat for _, _, rhat, _ in report.diagnostics.variables if rhat == rhat]
+    if not rhats:
+        return "The fit is a point estimate: there are no chains to compare."
+    worst = max(rhats)
+    agree = "agree" if worst < RHAT_PARAMETERS else "do not agree yet"
+    text = f"The chains {agree}: the worst R-hat of all parameters is {worst:.3f}"
+    tails = [value for row, value, _ in report.diagnostics.findings if row == "pareto_k"]
+    if tails and tails[0] > PARETO_K:
+        return (
+            f"{text}. But the posterior is not quite Gaussian (Pareto k {number(tails[0])}): trust "
+            "averages over rows more than the interval of a single parameter."
+        )
+    return f"{text}."
+
+
+def model(report: Report) -> str:
+    """What the model is.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    winner = next(name for name, _, won in report.described.trials if won)
+    return f"Among {len(report.described.trials)} candidates the rule chose: {winner}."

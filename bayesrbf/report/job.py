@@ -1,0 +1,110 @@
+"""One table and what was asked about it: the input of every section of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.parameters import Observations
+from bayesrbf.table import encode, encode_labels
+
+Inference = Literal["laplace", "nuts", "map"]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The table before cells and labels were hidden.
+
+    Attributes
+    ----------
+    X : DataFrame of shape (n_obs, n_columns)
+        Complete rows.
+    y : Series of shape (n_obs,)
+        Complete labels.
+    """
+
+    X: pd.DataFrame
+    y: pd.Series
+
+
+@dataclass(frozen=True)
+class Job:
+    """A table, its labels, and how it shall be looked at.
+
+    Attributes
+    ----------
+    title : str
+        Name of the table.
+    target : str
+        Name of the label column.
+    X : DataFrame of shape (n_obs, n_columns)
+        Rows without the label column; a plain index from 0.
+    y : Series of shape (n_obs,)
+        Labels, missing where hidden.
+    kinds : mapping of str to {"real", "categorical"}
+        Kind of every column of ``X``.
+    inference : {"laplace", "nuts", "map"}
+        How the posterior is made.
+    seed : int
+        Seed of everything random.
+    notes : tuple of str
+        What was noticed when the table was read.
+    facts : tuple of (str, str)
+        Command, versions, digest of the data.
+    truth : Truth, optional
+        What was hidden, where it is known.
+    """
+
+    title: str
+    target: str
+    X: pd.DataFrame
+    y: pd.Series
+    kinds: Mapping[str, str]
+    inference: Inference
+    seed: int
+    notes: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    truth: Truth | None = None
+
+    @property
+    def categorical(self) -> list[str]:
+        """Names of the categorical columns."""
+        return [name for name in self.X.columns if self.kinds[name] == "categorical"]
+
+    @property
+    def labels(self) -> Int[np.ndarray, " obs"]:
+        """Class codes, -1 where hidden."""
+        return encode_labels(self.y)[1]
+
+
+def standard_rows(
+    model: HybridMixtureClassifier, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
+) -> Observations:
+    """Rows in the standard units of a fitted model.
+
+    Parameters
+    ----------
+    model : HybridMixtureClassifier
+        A fitted classifier.
+    X : DataFrame of shape (n_obs, n_columns)
+        Rows with the columns of the fit.
+    labels : ndarray of shape (n_obs,), optional
+        Class codes; hidden by default.
+
+    Returns
+    -------
+    Observations
+        What the numerics take.
+    """
+    table = encode(X, model._columns)
+    hidden = np.full(len(X), -1)
+    rows = Observations(
+        table.real, table.codes, hidden if labels is None else labels, np.ones(len(X))
+    )
+    return model._mixture.standardise(rows)

@@ -1,0 +1,122 @@
+"""Frozen records to one self-contained page; every slot is escaped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from bayesrbf import __version__
+from bayesrbf.report import figures, findings, plate, words
+from bayesrbf.report.records import Report
+
+MOST_CLASSES = 12
+"""Classes with a reliability diagram of their own: the most frequent."""
+MOST_COLUMNS = 60
+"""Columns in the picture of missing cells: those with most holes."""
+
+
+def render(report: Report) -> str:
+    """The page.
+
+    Parameters
+    ----------
+    report : Report
+        What it says.
+
+    Returns
+    -------
+    str
+        HTML without scripts or anything from outside.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bayesrbf.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": words.number,
+        "spread": words.spread,
+        "count": words.count,
+        "percent": words.percent,
+        "clipped": words.clipped,
+        "plural": words.plural,
+        "listing": words.listing,
+    }
+    template = environment.get_template("report.html")
+    return template.render(
+        report=report, finding=_sentences(report), figure=_figures(report), version=__version__
+    )
+
+
+def _sentences(report: Report) -> dict[str, str]:
+    """The finding of each section."""
+    return {
+        "verdict": findings.verdict(report),
+        "scores": findings.against_logistic(report),
+        "read": findings.read(report),
+        "unsure": findings.unsure(report),
+        "odd": findings.odd(report),
+        "learned": findings.learned(report),
+        "filled": findings.filled(report),
+        "healthy": findings.healthy(report),
+        "model": findings.model(report),
+    }
+
+
+def _figures(report: Report) -> dict[str, Any]:
+    """Every picture, ready to be placed."""
+    reading, doubt = report.reading, report.doubt
+    own = report.scores[0].calibration
+    frequent = sorted(
+        range(len(report.classes)), key=lambda c: -report.reading.class_counts[report.classes[c]]
+    )[:MOST_CLASSES]
+    imputations = report.imputations
+    return {
+        "log_loss": figures.comparison(report.scores, "log_loss", "log loss (nats)"),
+        "brier": figures.comparison(report.scores, "brier", "Brier score"),
+        "missingness": _missingness(report),
+        "histograms": [figures.histogram(c.histogram, c.name) for c in reading.columns],
+        "shares": [
+            figures.share_bar(c.missing, f"{words.percent(c.missing)} missing")
+            for c in reading.columns
+        ],
+        "reliability": [
+            figures.reliability(own.curves[c], report.classes[c], c % 8) for c in frequent
+        ],
+        "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome),
+        "outcomes": figures.legend(
+            {
+                "held-out prediction right": "dot c0",
+                "wrong": "cross c1",
+                "no label": "ring c2",
+            }
+        ),
+        "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
+        "contributions": figures.contributions(report.learned.contributions),
+        "densities": [figures.density(d, report.classes) for d in report.learned.densities],
+        "classes": figures.legend(
+            {name: f"line c{c % 8} dash{c % 4}" for c, name in enumerate(report.classes)}
+        ),
+        "coverage": figures.coverage(imputations.nominal, imputations.covered)
+        if imputations.known
+        else None,
+        "filled": figures.filled_against_truth(imputations.truth, imputations.filled)
+        if imputations.hidden_truth
+        else None,
+        "plate": plate.plate(report.described.nodes, report.described.sizes),
+    }
+
+
+def _missingness(report: Report) -> Markup | None:
+    """Picture of the missing cells; none where nothing is missing."""
+    reading = report.reading
+    if reading.missing == 0:
+        return None
+    worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
+    shown = sorted(worst[:MOST_COLUMNS])
+    names = [reading.columns[j].name for j in shown]
+    return figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)
