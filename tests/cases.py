@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 
 from bayesrbf.numerics.coordinates import to_constrained
-from bayesrbf.numerics.mixture_variables import free_variables, parameters_of
+from bayesrbf.numerics.mixture_structure import free_variables
+from bayesrbf.numerics.mixture_variables import parameters_of
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.specification import MixtureSpecification

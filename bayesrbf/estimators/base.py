@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.completing import drawn, hide_masked, most_likely
-from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
+from bayesrbf.estimators.describing import constant_data, coordinates, draws_of, observed_data
 from bayesrbf.estimators.table_estimator import LARGEST_SEED, TableEstimator
 from bayesrbf.inference.draws import Draws, point
-from bayesrbf.numerics.conditional import sample
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.sampling import sample
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -71,15 +71,40 @@ class MixtureEstimator(TableEstimator):
         ValueError
             If the method is unknown.
         """
-        from bayesrbf.inference.relabel import relabel
-
         check_is_fitted(self)
         log_posterior = self._log_posterior()
-        start = self._map(log_posterior)
-        self._raw = _sampler(method)(
-            log_posterior, start, **{"random_state": self._seed, **options}
-        )
-        self._draws = relabel(log_posterior, self._raw, start)
+        options = {"random_state": self._seed, **options}
+        raw = _sampler(method)(log_posterior, self._map(log_posterior), **options)
+        return self._keep(log_posterior, raw)
+
+    def use_posterior(self, tree: xr.DataTree) -> Self:
+        """Take draws of the declared graph from any sampler.
+
+        Parameters
+        ----------
+        tree : xarray.DataTree
+            What ``pm.sample()`` gives inside ``declare()``.
+
+        Returns
+        -------
+        self
+            With the draws, components named as in the fit, in ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If a free variable of the graph is missing or has another shape.
+        """
+        check_is_fitted(self)
+        log_posterior = self._log_posterior()
+        return self._keep(log_posterior, draws_of(tree, log_posterior))
+
+    def _keep(self, log_posterior: MixtureLogPosterior, raw: Draws) -> Self:
+        """Hold draws, as they came and with the components named as in the fit."""
+        from bayesrbf.inference.relabel import relabel
+
+        self._raw = raw
+        self._draws = relabel(log_posterior, raw, self._map(log_posterior))
         self.__dict__.pop("posterior_", None)
         return self
 

@@ -6,11 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.estimators.fitting import FittedMixture
-from bayesrbf.numerics.conditional import (
-    conditional_draws,
-    conditional_moments,
-    conditional_probabilities,
-)
+from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.numerics.sampling import conditional_draws
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.table import Columns
 

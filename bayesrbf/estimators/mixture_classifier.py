@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from bayesrbf import names, table
 from bayesrbf.estimators.base import MixtureEstimator
 from bayesrbf.estimators.describing import observed_data
-from bayesrbf.numerics.conditional import draw_categories
+from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import tempered
 

@@ -13,7 +13,8 @@ from bayesrbf.numerics.expectation import Expectation, prepare
 from bayesrbf.numerics.initialisation import starting_point
 from bayesrbf.numerics.maximisation import maximise
 from bayesrbf.numerics.mixture_prior import log_prior
-from bayesrbf.numerics.mixture_variables import free_variables, parameters_of, variables_of
+from bayesrbf.numerics.mixture_structure import free_variables
+from bayesrbf.numerics.mixture_variables import parameters_of, variables_of
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.results import Fit, Status, Trace

@@ -17,9 +17,8 @@ from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.mixture_prior import gradient, log_prior
+from bayesrbf.numerics.mixture_structure import deterministic_variables, free_variables
 from bayesrbf.numerics.mixture_variables import (
-    deterministic_variables,
-    free_variables,
     joint_weights,
     parameters_of,
     precision_factors,

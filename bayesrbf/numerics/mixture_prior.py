@@ -18,7 +18,8 @@ from scipy.special import gammaln
 
 from bayesrbf import names
 from bayesrbf.numerics.coordinates import SMALLEST_PROBABILITY, simplex_gradient
-from bayesrbf.numerics.mixture_variables import base_scales, free_variables, lower_entries
+from bayesrbf.numerics.mixture_structure import free_variables, lower_entries
+from bayesrbf.numerics.mixture_variables import base_scales
 from bayesrbf.numerics.statistics import Statistics, sum_by_class, sum_by_group
 from bayesrbf.parameters import MixtureParameters
 from bayesrbf.priors import MixtureHyperparameters

@@ -79,7 +79,7 @@ def boosting(X: Frame, y: np.ndarray, X_new: Frame, seed: int) -> Probabilities:
 
     def typed(frame: Frame) -> Frame:
         return frame.astype(
-            {name: "category" for name in frame.select_dtypes(exclude="number").columns}
+            dict.fromkeys(frame.select_dtypes(exclude="number").columns, "category")
         )
 
     both = typed(pd.concat([X, X_new]))
@@ -98,9 +98,7 @@ def mixture(X: Frame, y: np.ndarray, X_new: Frame, seed: int) -> Probabilities:
 CONTESTANTS: dict[str, Contestant] = {
     "bayesrbf": mixture,
     "LogisticRegression": plain(lambda seed: LogisticRegression(max_iter=5000)),
-    "QDA": plain(
-        lambda seed: QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto")
-    ),
+    "QDA": plain(lambda seed: QuadraticDiscriminantAnalysis(reg_param=0.1)),
     "HistGradientBoosting": boosting,
     "RandomForest": plain(lambda seed: RandomForestClassifier(500, random_state=seed)),
 }
@@ -110,7 +108,7 @@ def halves(name: str, seed: int, holes: bool) -> Iterator[object]:
     """Training and test half of a table."""
     data = load_table(name)
     X = hide_cells(data.X, HIDDEN, np.random.default_rng(seed)) if holes else data.X
-    classes, y = np.unique(np.asarray(data.y, dtype=str), return_inverse=True)
+    _, y = np.unique(np.asarray(data.y, dtype=str), return_inverse=True)
     return iter(train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y))
 
 

@@ -7,12 +7,11 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from bayesrbf.numerics.conditional import (
-    conditional_draws,
     conditional_moments,
     conditional_probabilities,
     responsibilities,
-    sample,
 )
+from bayesrbf.numerics.sampling import conditional_draws, sample
 from bayesrbf.parameters import Observations
 from tests.cases import COVARIANCES, random_point, structure, table
 
