@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 
 from bayesrbf.estimators.base import MixtureEstimator
 from bayesrbf.estimators.checks import Stored, components_per_class
-from bayesrbf.numerics.mixture_variables import free_variables
+from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType
 
