@@ -65,7 +65,10 @@ def declare_mixture(
     -----
     The masks ``label_observed`` and ``cell_observed`` and the ``row_weight`` are
     data. A weight has no generative story: set it to one with ``pm.set_data``
-    for an unweighted ``log_likelihood``; draws never depend on it.
+    for an unweighted ``log_likelihood``; draws never depend on it. A row with
+    holes has a covariance factor of its own, so time and memory of the graph
+    grow as n_obs * n_groups * n_features squared, at least: it is made to be read,
+    simulated from and checked against, not to be fast.
 
     References
     ----------

@@ -249,7 +249,7 @@ def _coords(
         coords[names.PRECISION_ENTRY] = tuple(
             f"{features[i]},{features[j]}" for i in range(d) for j in range(i)
         )
-    level_names = axes.level_names or (None,) * len(levels)
+    level_names = (None,) * len(levels) if axes.level_names is None else axes.level_names
     if len(level_names) != len(levels):
         raise ValueError(
             f"level_names must list the levels of {len(levels)} categorical columns; "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
 import pymc as pm
 
 from bayesrbf.models import declare_hybrid_mixture
+from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.specification import MixtureSpecification
@@ -97,6 +98,18 @@ class Configuration:
             for size in self.specification.levels
         )
         return MixturePrior().resolve(self.specification, self.units, marginals)
+
+    @property
+    def standard_observations(self) -> Observations:
+        rows = self.observations
+        return replace(rows, real=self.units.forward(rows.real))
+
+    @property
+    def log_posterior(self) -> MixtureLogPosterior:
+        """The numerics' form of the density."""
+        return MixtureLogPosterior(
+            self.standard_observations, self.specification, self.hyperparameters
+        )
 
     @property
     def oracle(self) -> MixtureOracle:
@@ -221,3 +234,22 @@ def name_of(configuration: Configuration) -> str:
     shape = f"{configuration.n_features}x{configuration.n_classes}"
     kind = f"{configuration.covariance_type}-{configuration.components}-{shape}"
     return "-".join([kind, *(flag for flag in flags if getattr(configuration, flag))])
+
+
+def assert_close(actual: np.ndarray, expected: np.ndarray, rtol: float = 1e-9) -> None:
+    """Relative to the largest entry: a gradient's small entries are differences of large ones."""
+    scale = np.max(np.abs(expected), initial=1.0)
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=rtol * scale)
+
+
+def assert_same_density(
+    graph: CompiledGraph, log_posterior: MixtureLogPosterior, theta: np.ndarray
+) -> None:
+    """Value and gradient, without and with Jacobian."""
+    expected = graph.at(theta)
+    value, gradient = log_posterior.value_and_gradient(theta, jacobian=False)
+    assert_close(value, expected.value)
+    assert_close(gradient, expected.gradient)
+    value, gradient = log_posterior.value_and_gradient(theta, jacobian=True)
+    assert_close(value, expected.value_with_jacobian)
+    assert_close(gradient, expected.gradient_with_jacobian)

@@ -10,7 +10,11 @@ import pymc as pm
 import pytest
 
 from bayesrbf.models import declare_hybrid_mixture, declare_mixture
-from tests.models.configurations import Configuration
+from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.priors import MixturePrior
+from bayesrbf.specification import MixtureSpecification
+from tests.models.configurations import Configuration, compile_graph
+from tests.oracles import MixtureOracle
 
 DENSITY = Configuration("tied", "two", False, True, True, False, False, 3, 1)
 
@@ -83,3 +87,23 @@ def test_rows_of_another_structure_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             declare_hybrid_mixture(rows, DENSITY.specification, prior)
+
+
+# A simplex of one level has no coordinate, which PyTensor warns of when it differentiates.
+@pytest.mark.filterwarnings("ignore:grad method was asked:UserWarning")
+def test_a_column_of_one_level_and_a_column_without_a_cell_are_sound() -> None:
+    rows = Observations(
+        real=np.column_stack([np.arange(4.0), np.full(4, np.nan)]),
+        codes=np.array([[0], [0], [-1], [0]]),
+        labels=np.zeros(4, int),
+        weights=np.ones(4),
+    )
+    specification = MixtureSpecification(2, (1,), (0,), "full")
+    units = Standardisation(np.array([1.5, 0.0]), np.ones(2))
+    prior = MixturePrior().resolve(specification, units, (np.ones(1),))
+    graph = compile_graph(declare_mixture(rows, specification, prior))
+    theta = np.linspace(-1, 1, sum(int(np.prod(shape)) for shape in graph.shapes.values()))
+    found = graph.at(theta)
+    expected = MixtureOracle(rows, specification, prior).log_posterior(graph.constrained(theta))
+    assert float(found.value) == pytest.approx(expected, rel=1e-10)
+    assert np.all(np.isfinite(found.gradient))
