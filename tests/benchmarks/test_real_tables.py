@@ -98,7 +98,7 @@ def mixture(X: Frame, y: np.ndarray, X_new: Frame, seed: int) -> Probabilities:
 CONTESTANTS: dict[str, Contestant] = {
     "bayesrbf": mixture,
     "LogisticRegression": plain(lambda seed: LogisticRegression(max_iter=5000)),
-    "QDA": plain(lambda seed: QuadraticDiscriminantAnalysis(reg_param=0.1)),
+    "QDA": plain(lambda seed: QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1)),
     "HistGradientBoosting": boosting,
     "RandomForest": plain(lambda seed: RandomForestClassifier(500, random_state=seed)),
 }
