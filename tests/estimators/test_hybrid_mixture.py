@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xarray as xr
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -120,7 +121,7 @@ def test_rows_in_any_order_give_the_same_bits(calibrate: bool, n_components: int
     X, y = table()
     order = np.random.default_rng(1).permutation(len(X))
     model = HybridMixtureClassifier(
-        n_components, covariance_type="diag", calibrate=calibrate, random_state=0
+        n_components, covariance_type="diag", calibrate=calibrate, n_init=2, random_state=0
     )
     one = clone(model).fit(X, y)
     other = clone(model).fit(X.iloc[order], y[order])
@@ -452,6 +453,33 @@ def test_diagnosis_speaks_of_class_probabilities(refined: HybridMixtureClassifie
     assert {"pareto_k", "rhat_class_probabilities", "map_difference"} <= set(
         refined.diagnose()["row"]
     )
+
+
+def test_draws_of_another_sampler_are_taken_and_named_as_in_the_fit() -> None:
+    X, y = table()
+    model = HybridMixtureClassifier(2, covariance_type="diag", random_state=0).fit(X, y)
+    model.refine("laplace", draws=20)
+    expected, tree = model.predict_proba(X), model.posterior_
+    swapped = tree["posterior"].to_dataset().copy(deep=True)
+    order = [1, 0, 2, 3, 4, 5]
+    for name in swapped.data_vars:
+        if "component" in swapped[name].dims:
+            swapped[name] = swapped[name].isel(component=order).variable
+    swapped["weights_0"] = swapped["weights_0"].isel(component_0=[1, 0]).variable
+    foreign = xr.DataTree.from_dict({"posterior": swapped})
+    other = clone(model).fit(X, y).use_posterior(foreign)
+    np.testing.assert_allclose(other.predict_proba(X), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        other.posterior_["posterior"]["means"], tree["posterior"]["means"], rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        other.posterior_["sample_stats"]["lp"], tree["sample_stats"]["lp"], rtol=1e-9
+    )
+    with pytest.raises(ValueError, match="needs draws of 'means'"):
+        other.use_posterior(xr.DataTree.from_dict({"posterior": swapped.drop_vars("means")}))
+    fewer = swapped.isel(feature=[0])
+    with pytest.raises(ValueError, match=r"'means' of shape \(6, 2\).*received \(6, 1\)"):
+        other.use_posterior(xr.DataTree.from_dict({"posterior": fewer}))
 
 
 def test_the_declared_graph_has_the_variables_of_the_posterior() -> None:
