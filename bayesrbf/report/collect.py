@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -127,7 +127,7 @@ def _look(
     """Every section from the fitted model."""
     found: dict[str, Any] = {}
     cells = left_out(job, model)
-    sections = {
+    sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(job, model, held_out, uncertainty),
@@ -217,13 +217,13 @@ def _diagnostics(refined: HybridMixtureClassifier, heard: tuple[str, ...]) -> Di
     found = refined.diagnose()
     posterior = refined.posterior_[names.POSTERIOR]
     variables = []
-    for name in posterior.data_vars:
+    for name in map(str, posterior.data_vars):
         if name == names.COVARIANCES:  # a function of the precisions, and large
             continue
         values = posterior[name].transpose("chain", "draw", ...).to_numpy()
         least = min(effective_draws(values, "bulk"), effective_draws(values, "tail"))
         size = int(np.prod(values.shape[2:], dtype=int))
-        variables.append((str(name), size, rhat(values), least))
+        variables.append((name, size, rhat(values), least))
     status = (
         f"Fit: {refined.status_} {plural(refined.n_iter_, 'iteration')}.",
         f"Out-of-fold temperature: log probabilities are multiplied by "

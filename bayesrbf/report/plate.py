@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bayesrbf.report.records import Node
+from bayesrbf.report.records import Node, Role
 from bayesrbf.report.svg import element, picture
 from bayesrbf.report.words import clipped
 
@@ -37,7 +37,7 @@ def nodes_of(model: pm.Model) -> tuple[tuple[Node, ...], Mapping[str, int]]:
     sizes : mapping of str to int
         Length of every dim that a node uses.
     """
-    variables = {
+    variables: dict[str, tuple[Any, Role]] = {
         **{v.name: (v, "data") for v in model.data_vars},
         **{v.name: (v, "free") for v in model.free_RVs},
         **{v.name: (v, "deterministic") for v in model.deterministics},
@@ -54,7 +54,7 @@ def nodes_of(model: pm.Model) -> tuple[tuple[Node, ...], Mapping[str, int]]:
     return nodes, sizes
 
 
-def _distribution(variable: Any, kind: str) -> str:
+def _distribution(variable: Any, kind: Role) -> str:
     """What stands under a node's name."""
     if kind in ("data", "deterministic"):
         return kind

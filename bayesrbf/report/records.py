@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from bayesrbf.posterior.calibration import Calibration
 
 Kind = Literal["real", "categorical"]
+Role = Literal["free", "deterministic", "observed", "data"]
 Estimate = tuple[float, float]
 """A value and its standard error."""
 
@@ -391,7 +392,7 @@ class Node:
     """
 
     name: str
-    kind: Literal["free", "deterministic", "observed", "data"]
+    kind: Role
     distribution: str
     dims: tuple[str, ...]
     parents: tuple[str, ...]

@@ -40,7 +40,7 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
         f' {name.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
         for name, value in attributes.items()
     )
-    inside = Markup("").join(children)
+    inside = Markup("").join(escape(child) for child in children)
     return Markup(f"<{tag}{pairs}>{inside}</{tag}>") if inside else Markup(f"<{tag}{pairs}/>")
 
 

@@ -1,0 +1,8 @@
+"""``python -m bayesrbf`` is the command ``bayesrbf``."""
+
+from __future__ import annotations
+
+from bayesrbf.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+"""The command line: a table in, a folder with probabilities and a report out.
+
+Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+from cyclopts import App, CycloptsError, Parameter
+
+from bayesrbf import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesrbf.report.collect import Outcome
+    from bayesrbf.report.job import Job
+
+MODEL, PREDICTIONS, POSTERIOR, PAGE = (
+    "model.safetensors",
+    "predictions.csv",
+    "posterior.nc",
+    "report.html",
+)
+REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
+
+app = App(
+    name="bayesrbf",
+    version=__version__,
+    help="Class probabilities for small, messy tables, and how sure they are.",
+    help_format="plaintext",
+    error_formatter=lambda error: f"bayesrbf: {_one_line(error)}",
+)
+
+Names = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
+
+
+@app.command
+def report(
+    table: Path,
+    /,
+    *,
+    target: str,
+    out: Path,
+    categorical: Names = (),
+    ignore: Names = (),
+    inference: Literal["laplace", "nuts", "map"] = "laplace",
+    seed: int = 0,
+) -> None:
+    """Fit a table, check the fit on held-out rows, and write everything to a folder.
+
+    Writes report.html, predictions.csv, posterior.nc and model.safetensors, all or none.
+
+    Parameters
+    ----------
+    table : Path
+        CSV or Parquet file; empty cells are missing, rows without a label are used, too.
+    target : str
+        Column with the class labels.
+    out : Path
+        Folder for the results.
+    categorical : tuple of str
+        Columns of numbers that are codes: a,b or repeated.
+    ignore : tuple of str
+        Columns to leave out: a,b or repeated.
+    inference : {"laplace", "nuts", "map"}
+        How intervals are made: laplace takes seconds, nuts is exact and takes longer, map
+        makes none.
+    seed : int
+        Seed of everything random.
+    """
+    _need(REPORT_PACKAGES)
+    from bayesrbf.reading import read_table
+    from bayesrbf.report.output import filled_whole
+    from bayesrbf.report.prepare import facts_of, prepare
+
+    with filled_whole(out) as scratch:
+        read = read_table(table, categorical=[*_split(categorical), target], ignore=_split(ignore))
+        job = prepare(
+            read,
+            target,
+            title=table.stem,
+            inference=inference,
+            seed=seed,
+            facts=facts_of(_command(), table),
+        )
+        files = _run(job, scratch)
+    _point_to(out, files)
+
+
+@app.command
+def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
+    """Report on a table of 569 tumours with 30 % of the cells and half of the labels hidden.
+
+    What was hidden is kept, so the report shows how well it was found again. The table is
+    written beside the results.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for the results.
+    seed : int
+        Seed of what is hidden, and of everything else random.
+    """
+    _need(REPORT_PACKAGES)
+    import numpy as np
+
+    from bayesrbf.datasets import TARGET, demo_tables
+    from bayesrbf.reading import read_table
+    from bayesrbf.report.output import filled_whole, to_csv
+    from bayesrbf.report.prepare import facts_of, prepare
+
+    with filled_whole(out) as scratch:
+        incomplete, truth = demo_tables(np.random.default_rng(seed))
+        file = scratch / "breast_cancer_incomplete.csv"
+        file.write_bytes(to_csv(incomplete))
+        (scratch / "breast_cancer_complete.csv").write_bytes(to_csv(truth))
+        job = prepare(
+            read_table(file, categorical=[TARGET]),
+            TARGET,
+            title="Breast cancer, with holes",
+            inference="laplace",
+            seed=seed,
+            facts=facts_of(_command(), file),
+            truth=truth,
+        )
+        files = _run(job, scratch)
+    _point_to(out, files)
+
+
+@app.command
+def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
+    """Score new rows with the model that a report wrote.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report.
+    table : Path
+        CSV or Parquet file with the same columns; the label column may be absent.
+    out : Path, optional
+        CSV file to write; <table>-predictions.csv in the folder by default.
+    """
+    from bayesrbf import load
+    from bayesrbf.files import write_whole
+    from bayesrbf.report.output import predictions_frame, to_csv
+
+    model = load(folder / MODEL)
+    file = folder / f"{table.stem}-predictions.csv" if out is None else out
+    with _spoken():
+        rows = _columns_of(model, table)
+        uncertainty = model.uncertainty(rows)
+    write_whole(file, to_csv(predictions_frame(uncertainty)))
+    best = uncertainty["mean"].to_numpy().argmax(1)
+    print(f"{table.name}: {len(rows)} rows")
+    for position, label in enumerate(model.classes_[:8]):
+        print(f"  {int((best == position).sum()):>7} most probably {label}")
+    print(f"Wrote {file}")
+
+
+def main() -> None:
+    """Run the command line; what goes wrong is one sentence on stderr and a code above 0."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing was written.", 130)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        _fail(_one_line(error), 2)
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    """Say it and leave."""
+    print(f"bayesrbf: {sentence}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def _one_line(error: Exception) -> str:
+    """An error as one line of plain text."""
+    if isinstance(error, OSError) and error.strerror:
+        named = f"{error.filename}: " if error.filename else ""
+        return f"{named}{error.strerror[0].lower()}{error.strerror[1:]}."
+    text = str(error) if not isinstance(error, CycloptsError) else str(error).strip()
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else "?" for c in line) or type(error).__name__
+
+
+def _split(tokens: Iterable[str]) -> list[str]:
+    """Names from ``a,b``; a name that holds a comma stands in double quotes."""
+    return [name for token in tokens for name in next(csv.reader([token]), [])]
+
+
+def _command() -> str:
+    """The command line as it would be typed."""
+    return shlex.join(["bayesrbf", *sys.argv[1:]])
+
+
+def _need(packages: Iterable[str]) -> None:
+    """Name the extra to install, before any work, when a package of it is absent."""
+    from importlib.util import find_spec
+
+    absent = [name for name in packages if find_spec(name) is None]
+    if absent:
+        raise ImportError(
+            f"the report needs {', '.join(absent)}; install it by: pip install 'bayesrbf[report]'"
+        )
+
+
+def _run(job: Job, scratch: Path) -> list[str]:
+    """Say what was read, look at it, write every file; their names."""
+    from bayesrbf.report.collect import collect
+    from bayesrbf.report.output import predictions_frame, to_csv
+    from bayesrbf.report.render import render
+    from bayesrbf.report.terminal import introduce, progress, tell
+
+    introduce(job)
+    with progress() as track:
+        outcome = collect(job, track)
+        for _ in track((None,), "Writing", 1):
+            predictions = predictions_frame(outcome.uncertainty, job.y, outcome.held_out)
+            (scratch / PREDICTIONS).write_bytes(to_csv(predictions))
+            outcome.model.save(scratch / MODEL)
+            _write_posterior(outcome, scratch / POSTERIOR)
+            (scratch / PAGE).write_text(render(outcome.report), encoding="utf-8")
+    tell(outcome.report)
+    return sorted(file.name for file in scratch.iterdir())
+
+
+def _point_to(folder: Path, files: list[str]) -> None:
+    """Where the files are."""
+    print(f"Open {folder / PAGE}")
+    print(f"In {folder}: {', '.join(files)}")
+
+
+def _write_posterior(outcome: Outcome, file: Path) -> None:
+    """The DataTree as compressed netCDF."""
+    tree = outcome.model.posterior_
+    encoding = {
+        node.path: {name: {"zlib": True, "complevel": 1} for name in node.data_vars}
+        for node in tree.subtree
+        if node.data_vars
+    }
+    tree.to_netcdf(file, engine="h5netcdf", encoding=encoding)
+
+
+@contextmanager
+def _spoken() -> Iterator[None]:
+    """Warnings as sentences on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for sentence in dict.fromkeys(_one_line(Exception(one.message)) for one in caught):
+        print(f"bayesrbf: {sentence}", file=sys.stderr)
+
+
+def _columns_of(model: object, path: Path) -> pd.DataFrame:
+    """The columns that a model was fitted to, from a file."""
+    from bayesrbf.reading import TableError, read_table
+    from bayesrbf.report.words import listing
+
+    columns = model._columns  # type: ignore[attr-defined]
+    header = read_table(path).frame.columns
+    absent = [name for name in columns.names if name not in header]
+    if absent:
+        raise TableError(
+            f"{path.name} lacks {listing([repr(name) for name in absent])}, which the model was "
+            "fitted to; add the column, empty where unknown."
+        )
+    real, categorical = columns.real_names, set(columns.names) - set(columns.real_names)
+    others = [name for name in header if name not in columns.names]
+    read = read_table(path, real=real, categorical=categorical, ignore=others)
+    return read.frame[list(columns.names)]

@@ -1,0 +1,115 @@
+"""From a file that was read to a job: target apart, everything checked before work begins."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+
+from bayesrbf import __version__
+from bayesrbf.reading import ReadTable, TableError
+from bayesrbf.report.job import Inference, Job, Truth
+
+MOST_CLASSES = 50
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "pymc", "arviz")
+
+
+def prepare(
+    table: ReadTable,
+    target: str,
+    *,
+    title: str,
+    inference: Inference,
+    seed: int,
+    facts: tuple[tuple[str, str], ...],
+    truth: pd.DataFrame | None = None,
+) -> Job:
+    """Set the label column apart and refuse what cannot be cross-validated.
+
+    Parameters
+    ----------
+    table : ReadTable
+        What was read, label column included.
+    target : str
+        The label column.
+    title : str
+        Name of the table.
+    inference : {"laplace", "nuts", "map"}
+        How the posterior is made.
+    seed : int
+        Seed of everything random.
+    facts : tuple of (str, str)
+        Command, versions, digest of the data.
+    truth : DataFrame, optional
+        The same table before anything was hidden.
+
+    Returns
+    -------
+    Job
+        Ready to be looked at.
+
+    Raises
+    ------
+    TableError
+        If there are no columns beside the target, or no two classes of two rows.
+    """
+    if len(table.kinds) == 1:
+        raise TableError(f"{title} has no column beside the target {target!r}: nothing to learn.")
+    frame = table.frame.reset_index(drop=True)
+    labels = frame[target].astype(object)
+    y = labels.where(labels.notna(), None)
+    _check_classes(y, target)
+    X = frame.drop(columns=target)
+    kinds = {name: kind for name, kind in table.kinds.items() if name != target}
+    known = None if truth is None else Truth(truth[X.columns], truth[target])
+    return Job(title, target, X, y, kinds, inference, seed, table.notes, facts, known)
+
+
+def _check_classes(y: pd.Series, target: str) -> None:
+    """Two classes of two rows at least, and not a class for every other row."""
+    counts = Counter(y.dropna().tolist())
+    if not counts:
+        raise TableError(f"Target {target!r} is empty: at least two classes need labelled rows.")
+    if len(counts) == 1:
+        only = next(iter(counts))
+        raise TableError(
+            f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
+        )
+    if len(counts) > max(2, min(MOST_CLASSES, counts.total() / 2)):
+        raise TableError(
+            f"Target {target!r} has {len(counts)} different values in {counts.total()} labelled "
+            "rows: a classifier needs few classes with many rows; is it a number to predict?"
+        )
+    if sum(rows >= 2 for rows in counts.values()) < 2:
+        raise TableError(
+            f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
+            "held out; label more rows."
+        )
+
+
+def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:
+    """What is needed to run again.
+
+    Parameters
+    ----------
+    command : str
+        The command line.
+    path : Path
+        The table's file.
+
+    Returns
+    -------
+    tuple of (str, str)
+        Name and value.
+    """
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    return (
+        ("command", command),
+        ("data", f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"),
+        ("bayesrbf", __version__),
+        ("libraries", f"{libraries}; Python {platform.python_version()}"),
+    )
