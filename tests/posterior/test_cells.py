@@ -1,0 +1,151 @@
+"""Cells judged by the rest of their row, against SciPy's own conditionals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm
+
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.posterior.cells import leave_one_cell_out
+from bayesrbf.specification import MixtureSpecification
+
+
+def mixture(
+    covariance_type: str, levels: tuple[int, ...] = (), d: int = 3, tied: bool = False
+) -> tuple[MixtureSpecification, MixtureParameters]:
+    """Two classes, three components."""
+    rng = np.random.default_rng(0)
+    specification = MixtureSpecification(d, levels, (0, 0, 1), covariance_type, tied)  # type: ignore[arg-type]
+    groups = specification.group_sizes.size
+    if specification.shape == "full":
+        factors = np.tril(rng.normal(size=(groups, d, d)), -1) * 0.5
+        factors += np.eye(d) * rng.uniform(0.7, 1.5, (groups, 1, d))
+    else:
+        factors = rng.uniform(0.7, 1.5, (groups, d))
+    theta = tuple(rng.dirichlet(np.ones(n), size=3) for n in levels)
+    point = MixtureParameters(
+        np.array([0.3, 0.7]), np.array([0.4, 0.6, 1.0]), rng.normal(size=(3, d)), factors, theta
+    )
+    return specification, point
+
+
+def rows(levels: tuple[int, ...] = (), d: int = 3, n: int = 12) -> Observations:
+    """Rows with holes, labels known and hidden."""
+    rng = np.random.default_rng(1)
+    real = np.where(rng.random((n, d)) < 0.3, np.nan, 2 * rng.normal(size=(n, d)))
+    codes = np.column_stack(
+        [np.zeros((n, 0), dtype=int), *(rng.integers(-1, size, n) for size in levels)]
+    )
+    return Observations(real, codes, rng.integers(-1, 2, n), np.ones(n))
+
+
+def by_hand(
+    row: Observations, specification: MixtureSpecification, point: MixtureParameters, j: int
+) -> tuple[float, float, float]:
+    """Tail, mean and sd of one real cell, each density by SciPy."""
+    real, codes, label = row.real[0], row.codes[0], row.labels[0]
+    seen = [i for i in np.flatnonzero(~np.isnan(real)) if i != j]
+    weights, means, variances = [], [], []
+    for k, c in enumerate(specification.component_class):
+        covariance = point.covariances()[specification.covariance_group[k]]
+        weight = point.class_probabilities[c] * point.weights[k] * (label < 0 or label == c)
+        mean, variance = point.means[k, j], covariance[j, j]
+        if seen:
+            joint = covariance[np.ix_(seen, seen)]
+            weight *= multivariate_normal(point.means[k, seen], joint).pdf(real[seen])
+            gain = np.linalg.solve(joint, covariance[seen, j])
+            mean = mean + gain @ (real[seen] - point.means[k, seen])
+            variance = variance - gain @ covariance[seen, j]
+        for i, theta in enumerate(point.category_probabilities):
+            weight *= theta[k, codes[i]] if codes[i] >= 0 else 1.0
+        weights.append(weight)
+        means.append(mean)
+        variances.append(variance)
+    w, m, v = np.array(weights) / np.sum(weights), np.array(means), np.array(variances)
+    below = w @ norm.cdf(real[j], m, np.sqrt(v))
+    centre = w @ m
+    return 2 * min(below, 1 - below), centre, float(np.sqrt(w @ (v + (m - centre) ** 2)))
+
+
+@pytest.mark.parametrize(
+    ("covariance_type", "tied", "levels"),
+    [("full", False, ()), ("full", True, (3,)), ("tied", False, ()), ("diag", False, (2, 4))],
+)
+def test_real_cells_equal_scipy(covariance_type: str, tied: bool, levels: tuple[int, ...]) -> None:
+    specification, point = mixture(covariance_type, levels, tied=tied)
+    table = rows(levels)
+    found = leave_one_cell_out(table, point, specification)
+    for n, j in np.ndindex(table.real.shape):
+        if np.isnan(table.real[n, j]):
+            assert np.isnan([found.tail[n, j], found.expected[n, j], found.sd[n, j]]).all()
+            continue
+        expected = by_hand(table.take(np.array([n])), specification, point, j)
+        actual = (found.tail[n, j], found.expected[n, j], found.sd[n, j])
+        assert actual == pytest.approx(expected, rel=1e-8, abs=1e-12)
+
+
+def test_level_tails_sum_what_is_as_improbable() -> None:
+    specification, point = mixture("diag", (4,), d=1)
+    table = rows((4,), d=1, n=30)
+    found = leave_one_cell_out(table, point, specification)
+    hidden = leave_one_cell_out(
+        replace(table, codes=np.full_like(table.codes, -1)), point, specification
+    )
+    assert np.isnan(hidden.level_tail).all()
+    for n in np.flatnonzero(table.codes[:, 0] >= 0):
+        p = np.array([_level_weight(table, specification, point, n, v) for v in range(4)])
+        p /= p.sum()
+        own = p[table.codes[n, 0]]
+        assert found.level_tail[n, 0] == pytest.approx(p[p <= own * (1 + 1e-9)].sum())
+        assert found.level_expected[n, 0] == p.argmax()
+
+
+def _level_weight(
+    table: Observations,
+    specification: MixtureSpecification,
+    point: MixtureParameters,
+    n: int,
+    level: int,
+) -> float:
+    """p(row n with another level), up to a constant."""
+    total = 0.0
+    for k, c in enumerate(specification.component_class):
+        if table.labels[n] in (-1, c):
+            x, sd = table.real[n, 0], 1 / point.precisions_cholesky[k, 0]
+            density = 1.0 if np.isnan(x) else norm.pdf(x, point.means[k, 0], sd)
+            weight = point.class_probabilities[c] * point.weights[k] * density
+            total += weight * point.category_probabilities[0][k, level]
+    return float(total)
+
+
+def test_tails_of_rows_from_the_model_are_uniform() -> None:
+    """And those of rows whose cells were shuffled within columns are not."""
+    from bayesrbf.numerics.sampling import sample
+
+    specification, point = mixture("full")
+    real, codes, labels, _ = sample(point, specification, 4000, np.random.default_rng(2))
+    table = Observations(real, codes, labels, np.ones(4000))
+    tails = leave_one_cell_out(table, point, specification).tail.ravel()
+    for p in (0.01, 0.1, 0.5):
+        assert (tails < p).mean() == pytest.approx(p, abs=4.9 * np.sqrt(p * (1 - p) / 4000))
+    rng = np.random.default_rng(3)
+    shuffled = np.column_stack([rng.permutation(column) for column in real.T])
+    wrong = leave_one_cell_out(replace(table, real=shuffled), point, specification).tail
+    assert (wrong < 0.01).mean() > 0.05
+
+
+def test_far_cells_have_a_tail_and_no_nan() -> None:
+    specification, point = mixture("full")
+    table = Observations(
+        np.array([[1e6, 0.0, 0.0], [-1e6, np.nan, np.nan]]),
+        np.zeros((2, 0), dtype=int),
+        np.full(2, -1),
+        np.ones(2),
+    )
+    found = leave_one_cell_out(table, point, specification)
+    assert found.tail[0, 0] == 0
+    assert found.tail[1, 0] == 0
+    assert np.isfinite(found.expected[~np.isnan(table.real)]).all()
