@@ -1,4 +1,4 @@
-"""Laws of scores and calibration: what is right passes, what is wrong is caught, order is nothing."""
+"""Laws of scores and calibration: right passes, wrong is caught, order is nothing."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
+from bayesrbf.numerics.sampling import sample
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.posterior.cells import leave_one_cell_out
 from bayesrbf.specification import MixtureSpecification
@@ -123,7 +124,6 @@ def _level_weight(
 
 def test_tails_of_rows_from_the_model_are_uniform() -> None:
     """And those of rows whose cells were shuffled within columns are not."""
-    from bayesrbf.numerics.sampling import sample
 
     specification, point = mixture("full")
     real, codes, labels, _ = sample(point, specification, 4000, np.random.default_rng(2))
