@@ -1,0 +1,185 @@
+"""The E-step in compiled kernels, on as many threads as the table feeds."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.array_expectation import split_levels
+from bayesrbf.numerics.gaussian import LOG_2PI, log_factor_determinants
+from bayesrbf.numerics.kernels.categorical import log_table, pack, unpack_counts
+from bayesrbf.numerics.kernels.driver import Model, Results, expect
+from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
+from bayesrbf.numerics.kernels.gaussian_missing import GaussiansWithHoles
+from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
+from bayesrbf.numerics.statistics import Statistics
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.specification import MixtureSpecification
+
+
+class CompiledExpectation:
+    """E-step over prepared rows, in compiled kernels.
+
+    The work is cut into pieces that depend on the table alone and whose sums are added in
+    a fixed order: results are equal to the last bit on any number of threads.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    n_threads : int or None
+        Most threads at work, at least 1; None for what Numba was granted
+        (``NUMBA_NUM_THREADS``, by default one per processor).
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        *,
+        n_threads: int | None = None,
+    ) -> None:
+        self._specification = specification
+        self._classes = np.asarray(specification.component_class)
+        self._group = specification.covariance_group
+        packing = pack(observations.codes, specification.levels)
+        self._members = packing.members
+        self._tiles = plan_tiles(observations, packing.codes, specification)
+        self._chunks = balanced_chunks(self._tiles, specification).tolist()
+        self._every = np.full_like(self._tiles.components, 0)
+        self._every[:, 1] = specification.n_components
+        self._has_holes = bool(self._tiles.n_missing.any())
+        self._n_obs = observations.n_obs
+        granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        available = granted if n_threads is None else n_threads
+        self._n_threads = min(available, len(self._chunks) - 1)
+        self._pool: ThreadPoolExecutor | None = None
+        if self._n_threads > 1:
+            self._pool = ThreadPoolExecutor(self._n_threads - 1, "bayesrbf-expectation")
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Compute the expected statistics; labels restrict the components of a row.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        Statistics
+            Expected statistics, centred at the means of ``parameters``.
+        """
+        pointwise = np.empty(self._n_obs)
+        unused = np.empty((0, self._specification.n_components))
+        pieces = self._run(parameters, self._tiles.components, pointwise, unused)
+        return Statistics(
+            counts=_total(pieces, "counts"),
+            first=_total(pieces, "first"),
+            second=_total(pieces, "second"),
+            category_counts=self._category_counts(_total(pieces, "categories")),
+            log_likelihood=float(_total(pieces, "log_likelihood")[0]),
+            pointwise=pointwise,
+        )
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """Joint log density of every row with every component, labels ignored.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            ``log pi_c + log w_k + log p(x_o | k)`` in nats.
+        """
+        log_joint = np.empty((self._n_obs, self._specification.n_components))
+        self._run(parameters, self._every, np.empty(0), log_joint)
+        return log_joint
+
+    def _run(
+        self,
+        parameters: MixtureParameters,
+        ranges: np.ndarray,
+        pointwise: np.ndarray,
+        log_joint: np.ndarray,
+    ) -> list[Results]:
+        """Send every piece through the kernels; the caller's thread works too."""
+        model = self._model(parameters)
+        edges = self._chunks
+        pieces = [self._empty_results(pointwise, log_joint) for _ in edges[1:]]
+
+        def work(thread: int) -> None:
+            for i in range(thread, len(pieces), self._n_threads):
+                expect(self._tiles, ranges, edges[i], edges[i + 1], pieces[i], *model)
+
+        others = (
+            [self._pool.submit(work, i) for i in range(1, self._n_threads)] if self._pool else []
+        )
+        work(0)
+        for other in others:
+            other.result()
+        return pieces
+
+    def _empty_results(self, pointwise: np.ndarray, log_joint: np.ndarray) -> Results:
+        """Zero sums for one piece, and the arrays that all pieces write to."""
+        k, d = self._specification.n_components, self._specification.n_features
+        second = (k, d, d) if self._specification.shape == "full" else (k, d)
+        return Results(
+            np.zeros(k),
+            np.zeros((k, d)),
+            np.zeros(second),
+            np.zeros((len(self._members), k)),
+            np.zeros(1),
+            pointwise,
+            log_joint,
+        )
+
+    def _model(self, parameters: MixtureParameters) -> Model:
+        """Put the parameters into the form that the kernels read."""
+        d = self._specification.n_features
+        full = holes = diagonal = categories = None
+        with np.errstate(divide="ignore"):  # a weight or level of probability 0 is log -inf
+            constants = np.log(parameters.class_probabilities)[self._classes]
+            constants += np.log(parameters.weights)
+            if self._members.size:
+                levels = parameters.category_probabilities
+                categories = log_table(levels, self._members, len(constants))
+        means, factors = parameters.means, parameters.precisions_cholesky
+        if d and self._specification.shape == "full":
+            full = FullGaussians(means, factors * np.sqrt(0.5), self._group)
+            constants += (log_factor_determinants(factors) - 0.5 * d * LOG_2PI)[self._group]
+            if self._has_holes:
+                precisions = factors @ factors.swapaxes(1, 2)
+                holes = GaussiansWithHoles(means, full.factors, precisions, self._group)
+        elif d:
+            scales = factors[self._group]
+            cell_constants = np.log(scales) - 0.5 * LOG_2PI
+            diagonal = DiagonalGaussians(means, scales * np.sqrt(0.5), cell_constants)
+            constants += cell_constants.sum(axis=1)
+        return Model(constants, full, holes, diagonal, categories)
+
+    def _category_counts(self, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Counts of single levels from those of combined codes, without the missing level."""
+        levels = self._specification.levels
+        by_level = np.zeros((sum(levels) + 1, self._specification.n_components))
+        unpack_counts(counts, self._members, by_level)
+        return split_levels(np.ascontiguousarray(by_level[:-1].T), levels)
+
+
+def _total(pieces: list[Results], name: str) -> np.ndarray:
+    """Sum of one statistic over all pieces, in their order."""
+    total: np.ndarray = getattr(pieces[0], name)
+    for piece in pieces[1:]:
+        total += getattr(piece, name)
+    return total

@@ -1,0 +1,158 @@
+r"""Categorical columns: one table look-up for several columns at once.
+
+.. math:: \log p(x_o | k) = \sum_{j \in O} \log \theta_{k j x_j}
+
+Neighbouring columns of few levels are packed into one column of combined codes, and a
+missing cell is a further level whose log probability is 0. A combined code is the number
+of a line of one table (code, component): the look-up adds a line of contiguous numbers,
+and counting adds the shares back to the same line. What a line stands for is written in
+``members`` (code, column of the pack), as numbers of lines of a table of all single levels
+whose last line, the missing one, holds zeros.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
+
+PACK_LEVELS: Final = 64
+"""Most combined codes of a pack: its table must stay in the first cache."""
+
+
+class Packing(NamedTuple):
+    """Rows in combined codes, and what the codes stand for."""
+
+    codes: np.ndarray  # (row, pack): line of the table of combined codes
+    members: np.ndarray  # (code, column of the pack): lines of the table of levels
+
+
+def pack(codes: np.ndarray, levels: tuple[int, ...]) -> Packing:
+    """Combine neighbouring columns while their codes stay few.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_obs, n_categorical)
+        Level codes, -1 where missing.
+    levels : tuple of int
+        Number of levels of every column.
+
+    Returns
+    -------
+    Packing
+        Combined codes.
+    """
+    packs: list[list[int]] = []
+    size = PACK_LEVELS + 1
+    for column, n_levels in enumerate(levels):
+        size *= n_levels + 1
+        if size > PACK_LEVELS:
+            packs.append([])
+            size = n_levels + 1
+        packs[-1].append(column)
+    starts = np.cumsum([0, *levels])
+    width = max((len(columns) for columns in packs), default=1)
+    packed = np.zeros((len(codes), len(packs)), np.int32)
+    members: list[np.ndarray] = [np.empty((0, width), np.int64)]
+    n_lines = 0
+    for position, columns in enumerate(packs):
+        for column in columns:
+            level = np.where(codes[:, column] < 0, levels[column], codes[:, column])
+            packed[:, position] *= levels[column] + 1
+            packed[:, position] += level.astype(np.int32)
+        choices = [[*range(starts[column], starts[column + 1]), starts[-1]] for column in columns]
+        lines = np.array(list(itertools.product(*choices)))
+        filler = np.full((len(lines), width - len(columns)), starts[-1])
+        members.append(np.hstack([lines, filler]))
+        packed[:, position] += n_lines
+        n_lines += len(lines)
+    return Packing(packed, np.concatenate(members))
+
+
+def log_table(
+    probabilities: tuple[np.ndarray, ...], members: np.ndarray, n_components: int
+) -> np.ndarray:
+    """Log probabilities of the combined codes.
+
+    Parameters
+    ----------
+    probabilities : tuple of ndarray of shape (n_components, n_levels)
+        Level probabilities, one array per column.
+    members : ndarray of shape (n_codes, width)
+        What each combined code stands for.
+    n_components : int
+        Number of components.
+
+    Returns
+    -------
+    ndarray of shape (n_codes, n_components)
+        Sums of log probabilities in nats.
+    """
+    certain = np.ones((n_components, 1))
+    levels = np.log(np.concatenate([*probabilities, certain], axis=1).T)
+    table: np.ndarray = levels[members].sum(axis=1)
+    return table
+
+
+@kernel
+def add_log_probability(
+    codes: np.ndarray,
+    table: np.ndarray,
+    components: tuple[int, int],
+    log_joint: np.ndarray,
+    by_row: np.ndarray,
+) -> None:
+    """Add the log probability of a tile's codes to ``log_joint``."""
+    low, high = components
+    for r in range(codes.shape[1]):
+        for k in range(low, high):
+            by_row[r, k] = 0.0
+        for pack in range(codes.shape[0]):
+            code = codes[pack, r]
+            for k in range(low, high):
+                by_row[r, k] += table[code, k]
+    for k in range(low, high):
+        for r in range(codes.shape[1]):
+            log_joint[k, r] += by_row[r, k]
+
+
+@kernel
+def add_counts(
+    codes: np.ndarray,
+    components: tuple[int, int],
+    shares: np.ndarray,
+    counts: np.ndarray,
+    by_row: np.ndarray,
+) -> None:
+    """Add a tile's shares to the lines of their combined codes."""
+    low, high = components
+    for k in range(low, high):
+        for r in range(codes.shape[1]):
+            by_row[r, k] = shares[k, r]
+    for r in range(codes.shape[1]):
+        for pack in range(codes.shape[0]):
+            code = codes[pack, r]
+            for k in range(low, high):
+                counts[code, k] += by_row[r, k]
+
+
+def _compiled(sources: str) -> Callable[..., None]:
+    """Compile :data:`unpack_counts` under a key that knows all kernel files."""
+
+    @entry_point
+    def unpack_counts(counts: np.ndarray, members: np.ndarray, by_level: np.ndarray) -> None:
+        _ = sources
+        for code in range(members.shape[0]):
+            for column in range(members.shape[1]):
+                for k in range(counts.shape[1]):
+                    by_level[members[code, column], k] += counts[code, k]
+
+    return unpack_counts
+
+
+unpack_counts = _compiled(SOURCES)
+"""Add counts (code, component) of combined codes to counts (level, component)."""

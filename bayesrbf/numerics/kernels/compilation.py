@@ -1,0 +1,76 @@
+"""How every kernel is compiled, in one place.
+
+Only the entry points are cached on disk. Numba compares a cached function with its own
+source file and knows nothing of the files it calls into, so each entry point closes over
+:data:`SOURCES`, which Numba counts into its key: an edit of any kernel file compiles anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, cast
+
+from numba import njit
+
+FAST: Final = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
+"""Licences that loops need to run in vector registers. Never ``nnan`` and ``ninf``:
+missing cells are NaN, impossible rows are -inf, and both must be seen."""
+
+EXACT: Final = frozenset({"contract"})
+"""For arithmetic that counts on the order it is written in."""
+
+SOURCES: Final = hashlib.sha256(
+    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+).hexdigest()
+"""Fingerprint of all kernel files."""
+
+
+def kernel[F: Callable[..., object]](function: F) -> F:
+    """Compile a building block: fast floating point, IEEE division, no interpreter lock.
+
+    Parameters
+    ----------
+    function : callable
+        A function in Numba's subset of Python.
+
+    Returns
+    -------
+    callable
+        The compiled function.
+    """
+    return cast(F, njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function))
+
+
+def exact_kernel[F: Callable[..., object]](function: F) -> F:
+    """Compile a building block whose additions must not be reordered.
+
+    Parameters
+    ----------
+    function : callable
+        A function in Numba's subset of Python.
+
+    Returns
+    -------
+    callable
+        The compiled function.
+    """
+    return cast(F, njit(nogil=True, error_model="numpy", fastmath=set(EXACT))(function))
+
+
+def entry_point[F: Callable[..., object]](function: F) -> F:
+    """Compile a kernel that Python calls, and keep the machine code on disk.
+
+    Parameters
+    ----------
+    function : callable
+        A function in Numba's subset of Python that closes over :data:`SOURCES`.
+
+    Returns
+    -------
+    callable
+        The compiled function.
+    """
+    compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=set(FAST))(function)
+    return cast(F, compiled)

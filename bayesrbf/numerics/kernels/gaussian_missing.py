@@ -1,0 +1,281 @@
+r"""Gaussian components with full covariances over rows with missing cells.
+
+Let m be the missing and o the observed cells of a row, P the precision, and d the deviation
+:math:`x - \mu` with zeros at m. Then, exactly,
+
+.. math::
+   \operatorname{cov}(x_m | x_o) &= P_{mm}^{-1} =: C \\
+   E[d_m | x_o] &= -C \, P_{mo} d_o = -C \, (P d)_m \\
+   \log N(x_o) &= \log N(d \text{ completed by } E[d_m | x_o])
+                  - \tfrac12 \log |P_{mm}| + \tfrac{|m|}{2} \log 2\pi .
+
+The squared distance is taken of the completed row, a sum of squares in which nothing cancels.
+The second moment is that of the completed rows plus :math:`\sum_n r_n C_n` in the block m.
+
+All rows of a tile miss the same number of cells, but here not the same cells: with
+:math:`P_{mm} = R R'` every row has an R of its own, and each step of its factorisation, of
+the solutions with it and of its inverse runs over the rows of the tile side by side. Lower
+triangles are kept line by line: entry (i, j), i >= j, is number i (i + 1) / 2 + j. The
+diagonal of R is kept inverted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bayesrbf.numerics.kernels.compilation import kernel
+from bayesrbf.numerics.kernels.elementary import logarithm
+from bayesrbf.numerics.kernels.gaussian_complete import (
+    add_products,
+    subtract_squares,
+)
+
+HALF_LOG_2PI: Final = 0.5 * math.log(2 * math.pi)
+
+PIVOTS: Final = 8
+"""Pivots multiplied before a logarithm is taken: few enough not to overflow."""
+
+
+class GaussiansWithHoles(NamedTuple):
+    """Parameters of all components with full covariances, for rows with missing cells."""
+
+    means: np.ndarray  # (component, feature)
+    factors: np.ndarray  # (group, feature, feature): L / sqrt(2)
+    precisions: np.ndarray  # (group, feature, feature): P
+    group: np.ndarray  # (component,): which factor and precision
+
+
+class MixedScratch(NamedTuple):
+    """Space for one tile whose rows miss different cells."""
+
+    completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
+    root: np.ndarray  # (component, entry, place): R
+    inverse: np.ndarray  # (entry, place): R^-1 of one component
+    pulls: np.ndarray  # (feature, place): P d
+    solution: np.ndarray  # (missing cell, place)
+    missing: np.ndarray  # (missing cell, place): which feature
+    block: np.ndarray  # (entry, place): where the entries of P_mm stand in a flat (D, D)
+    lines: np.ndarray  # (2, place)
+
+
+@kernel
+def add_log_density(
+    cells: np.ndarray,
+    n_missing: int,
+    gaussians: GaussiansWithHoles,
+    components: tuple[int, int],
+    log_joint: np.ndarray,
+    scratch: MixedScratch,
+) -> None:
+    """Complete a tile's rows under every component and subtract what they cost."""
+    find_missing(cells, cells.shape[1], scratch.missing)
+    _locate_block(cells.shape[0], n_missing, scratch)
+    precisions = gaussians.precisions
+    flat_precisions = precisions.reshape(len(precisions), -1)
+    for k in range(components[0], components[1]):
+        g = gaussians.group[k]
+        zero_filled_deviation(cells, gaussians.means, k, scratch.completed)
+        _pull(cells, precisions, g, k, scratch)
+        _factorise(flat_precisions, g, k, n_missing, log_joint, scratch)
+        _complete(k, n_missing, scratch)
+        subtract_squares(gaussians.factors, g, scratch.completed[k], log_joint, k, scratch.lines)
+
+
+@kernel
+def add_moments(
+    n_missing: int,
+    components: tuple[int, int],
+    shares: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    scratch: MixedScratch,
+) -> None:
+    """Add the moments of a tile that ``add_log_density`` has completed."""
+    flat_second = second.reshape(len(second), -1)
+    for k in range(components[0], components[1]):
+        if shares[k].any():
+            add_products(scratch.completed[k], shares, k, first, second, scratch.lines)
+            _invert(k, n_missing, scratch)
+            _add_covariances(k, n_missing, shares, flat_second, scratch)
+
+
+@kernel
+def find_missing(cells: np.ndarray, n_rows: int, missing: np.ndarray) -> None:
+    """List the missing features of the first rows of a tile in ascending order."""
+    for r in range(n_rows):
+        found = 0
+        for feature in range(cells.shape[0]):
+            if np.isnan(cells[feature, r]):
+                missing[found, r] = feature
+                found += 1
+
+
+@kernel
+def _locate_block(n_features: int, n_missing: int, scratch: MixedScratch) -> None:
+    """Write where each row's P_mm stands in a flat P: row and column of its upper triangle."""
+    for i in range(n_missing):
+        for j in range(i + 1):
+            for r in range(scratch.missing.shape[1]):
+                place = scratch.missing[j, r] * n_features + scratch.missing[i, r]
+                scratch.block[i * (i + 1) // 2 + j, r] = place
+
+
+@kernel
+def zero_filled_deviation(
+    cells: np.ndarray, means: np.ndarray, k: int, completed: np.ndarray
+) -> None:
+    """Write x - mu_k of a tile to ``completed[k]``, zero where missing."""
+    for i in range(cells.shape[0]):
+        mean = means[k, i]
+        for r in range(cells.shape[1]):
+            cell = cells[i, r]
+            completed[k, i, r] = 0.0 if np.isnan(cell) else cell - mean
+
+
+@kernel
+def multiply_line(
+    matrices: np.ndarray, g: int, i: int, deviation: np.ndarray, k: int, out: np.ndarray, o: int
+) -> None:
+    """Write line i of matrix g times ``deviation[k]`` to line o of ``out``."""
+    n_features, n_rows = deviation.shape[1:]
+    for r in range(n_rows):
+        out[o, r] = 0.0
+    j = 0
+    while j + 4 <= n_features:
+        a0, a1 = matrices[g, i, j], matrices[g, i, j + 1]
+        a2, a3 = matrices[g, i, j + 2], matrices[g, i, j + 3]
+        for r in range(n_rows):
+            out[o, r] += (a0 * deviation[k, j, r] + a1 * deviation[k, j + 1, r]) + (
+                a2 * deviation[k, j + 2, r] + a3 * deviation[k, j + 3, r]
+            )
+        j += 4
+    while j < n_features:
+        a0 = matrices[g, i, j]
+        for r in range(n_rows):
+            out[o, r] += a0 * deviation[k, j, r]
+        j += 1
+
+
+@kernel
+def _pull(cells: np.ndarray, precisions: np.ndarray, g: int, k: int, scratch: MixedScratch) -> None:
+    """Write the lines of P d that some row of the tile needs."""
+    for i in range(cells.shape[0]):
+        needed = False
+        for r in range(cells.shape[1]):
+            needed |= np.isnan(cells[i, r])
+        if needed:
+            multiply_line(precisions, g, i, scratch.completed, k, scratch.pulls, i)
+
+
+@kernel
+def _factorise(
+    flat_precisions: np.ndarray,
+    g: int,
+    k: int,
+    n_missing: int,
+    log_joint: np.ndarray,
+    scratch: MixedScratch,
+) -> None:
+    """Cholesky factor R of every row's P_mm; its determinant goes to ``log_joint``."""
+    root, block, lines = scratch.root[k], scratch.block, scratch.lines
+    n_rows = lines.shape[1]
+    for r in range(n_rows):
+        lines[1, r] = 1.0
+    for i in range(n_missing):
+        line = i * (i + 1) // 2
+        for j in range(i + 1):
+            other = j * (j + 1) // 2
+            _dot(root, line, root, other, j, lines)
+            for r in range(n_rows):
+                rest = flat_precisions[g, block[line + j, r]] - lines[0, r]
+                root[line + j, r] = rest * root[other + j, r] if j < i else rest
+        for r in range(n_rows):
+            pivot = root[line + i, r]
+            lines[1, r] *= pivot
+            root[line + i, r] = 1.0 / math.sqrt(pivot)
+        if i % PIVOTS == PIVOTS - 1 or i == n_missing - 1:
+            for r in range(n_rows):
+                log_joint[k, r] -= 0.5 * logarithm(lines[1, r])
+                lines[1, r] = 1.0
+    for r in range(n_rows):
+        log_joint[k, r] += n_missing * HALF_LOG_2PI
+
+
+@kernel
+def _dot(left: np.ndarray, i: int, right: np.ndarray, j: int, n: int, lines: np.ndarray) -> None:
+    """Write the product of n entries of ``left`` from i and of ``right`` from j."""
+    n_rows = lines.shape[1]
+    for r in range(n_rows):
+        lines[0, r] = 0.0
+    h = 0
+    while h + 4 <= n:
+        for r in range(n_rows):
+            lines[0, r] += (
+                left[i + h, r] * right[j + h, r] + left[i + h + 1, r] * right[j + h + 1, r]
+            ) + (
+                left[i + h + 2, r] * right[j + h + 2, r] + left[i + h + 3, r] * right[j + h + 3, r]
+            )
+        h += 4
+    while h < n:
+        for r in range(n_rows):
+            lines[0, r] += left[i + h, r] * right[j + h, r]
+        h += 1
+
+
+@kernel
+def _complete(k: int, n_missing: int, scratch: MixedScratch) -> None:
+    """Write -C (P d)_m into the missing cells: forward through R, back through R'."""
+    root, solution, missing = scratch.root, scratch.solution, scratch.missing
+    n_rows = missing.shape[1]
+    for i in range(n_missing):
+        line = i * (i + 1) // 2
+        for r in range(n_rows):
+            solution[i, r] = -scratch.pulls[missing[i, r], r]
+        for j in range(i):
+            for r in range(n_rows):
+                solution[i, r] -= root[k, line + j, r] * solution[j, r]
+        for r in range(n_rows):
+            solution[i, r] *= root[k, line + i, r]
+    for i in range(n_missing - 1, -1, -1):
+        line = i * (i + 1) // 2
+        for r in range(n_rows):
+            solution[i, r] *= root[k, line + i, r]
+        for j in range(i):
+            for r in range(n_rows):
+                solution[j, r] -= root[k, line + j, r] * solution[i, r]
+        for r in range(n_rows):
+            scratch.completed[k, missing[i, r], r] = solution[i, r]
+
+
+@kernel
+def _invert(k: int, n_missing: int, scratch: MixedScratch) -> None:
+    """Write R^-1 of every row, column by column: entry (i, j) is number j (2 m - j - 1) / 2 + i."""
+    root, inverse, lines = scratch.root[k], scratch.inverse, scratch.lines
+    n_rows = lines.shape[1]
+    for j in range(n_missing):
+        column = j * (2 * n_missing - j - 1) // 2
+        for i in range(j, n_missing):
+            line = i * (i + 1) // 2
+            _dot(root, line + j, inverse, column + j, i - j, lines)
+            for r in range(n_rows):
+                pivot = root[line + i, r]
+                inverse[column + i, r] = -lines[0, r] * pivot if j < i else pivot
+
+
+@kernel
+def _add_covariances(
+    k: int, n_missing: int, shares: np.ndarray, flat_second: np.ndarray, scratch: MixedScratch
+) -> None:
+    """Add every row's share of its C = R^-T R^-1 to the upper triangle of component k."""
+    inverse, block, lines = scratch.inverse, scratch.block, scratch.lines
+    for i in range(n_missing):
+        column = i * (2 * n_missing - i - 1) // 2
+        for j in range(i, n_missing):
+            other = j * (2 * n_missing - j - 1) // 2
+            entry = j * (j + 1) // 2 + i
+            _dot(inverse, column + j, inverse, other + j, n_missing - j, lines)
+            for r in range(lines.shape[1]):
+                flat_second[k, block[entry, r]] += shares[k, r] * lines[0, r]

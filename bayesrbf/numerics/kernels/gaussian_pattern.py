@@ -1,0 +1,153 @@
+r"""Gaussian components with full covariances over rows that all miss the same cells.
+
+The mathematics is that of :mod:`bayesrbf.numerics.kernels.gaussian_missing`. As the rows of
+a tile share one pattern of missing cells m, they share
+
+.. math:: C = P_{mm}^{-1}, \qquad B = -C P_{mo}, \qquad E[d_m | x_o] = B d_o ,
+
+computed once and kept until a tile with another pattern comes; a row costs little more than
+a complete one. B is stored with zeros in the columns of missing cells.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesrbf.numerics.kernels.compilation import kernel
+from bayesrbf.numerics.kernels.gaussian_complete import (
+    add_products,
+    subtract_squares,
+)
+from bayesrbf.numerics.kernels.gaussian_missing import (
+    HALF_LOG_2PI,
+    GaussiansWithHoles,
+    find_missing,
+    multiply_line,
+    zero_filled_deviation,
+)
+
+
+class PatternScratch(NamedTuple):
+    """Space for one tile whose rows share their pattern, and what the pattern fixes."""
+
+    completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
+    covariance: np.ndarray  # (component, missing cell, missing cell): C
+    regression: np.ndarray  # (component, missing cell, feature): B
+    constant: np.ndarray  # (component,): -log|P_mm| / 2 + m log(2 pi) / 2
+    root: np.ndarray  # (missing cell, missing cell): R, P_mm = R R', then R^-1
+    missing: np.ndarray  # (missing cell, 1): which feature
+    imputed: np.ndarray  # (missing cell, place): E[d_m | x_o]
+    lines: np.ndarray  # (2, place)
+
+
+@kernel
+def learn_pattern(
+    cells: np.ndarray,
+    n_missing: int,
+    gaussians: GaussiansWithHoles,
+    components: tuple[int, int],
+    scratch: PatternScratch,
+) -> None:
+    """Compute what all rows of a pattern share."""
+    find_missing(cells, 1, scratch.missing)
+    for k in range(components[0], components[1]):
+        _condition(gaussians.precisions, gaussians.group[k], k, n_missing, scratch)
+        _regress(cells, gaussians.precisions, gaussians.group[k], k, n_missing, scratch)
+
+
+@kernel
+def add_log_density(
+    cells: np.ndarray,
+    n_missing: int,
+    gaussians: GaussiansWithHoles,
+    components: tuple[int, int],
+    log_joint: np.ndarray,
+    scratch: PatternScratch,
+) -> None:
+    """Complete a tile's rows under every component and subtract what they cost."""
+    completed, imputed = scratch.completed, scratch.imputed
+    for k in range(components[0], components[1]):
+        zero_filled_deviation(cells, gaussians.means, k, completed)
+        for i in range(n_missing):
+            multiply_line(scratch.regression, k, i, completed, k, imputed, i)
+        for i in range(n_missing):
+            for r in range(cells.shape[1]):
+                completed[k, scratch.missing[i, 0], r] = imputed[i, r]
+        for r in range(cells.shape[1]):
+            log_joint[k, r] += scratch.constant[k]
+        subtract_squares(
+            gaussians.factors, gaussians.group[k], completed[k], log_joint, k, scratch.lines
+        )
+
+
+@kernel
+def add_moments(
+    n_missing: int,
+    components: tuple[int, int],
+    shares: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    scratch: PatternScratch,
+) -> None:
+    """Add the moments of a tile that ``add_log_density`` has completed."""
+    missing = scratch.missing
+    for k in range(components[0], components[1]):
+        total = shares[k].sum()
+        if total > 0:
+            add_products(scratch.completed[k], shares, k, first, second, scratch.lines)
+            for i in range(n_missing):
+                for j in range(i, n_missing):
+                    spread = total * scratch.covariance[k, i, j]
+                    second[k, missing[i, 0], missing[j, 0]] += spread
+
+
+@kernel
+def _condition(
+    precisions: np.ndarray, g: int, k: int, n_missing: int, scratch: PatternScratch
+) -> None:
+    """Compute C = (R R')^-1 and the constant of one component."""
+    root, missing = scratch.root, scratch.missing
+    log_determinant = 0.0
+    for i in range(n_missing):
+        for j in range(i + 1):
+            rest = precisions[g, missing[i, 0], missing[j, 0]]
+            for h in range(j):
+                rest -= root[i, h] * root[j, h]
+            root[i, j] = rest * root[j, j] if j < i else 1.0 / math.sqrt(rest)
+        log_determinant -= math.log(root[i, i])
+    scratch.constant[k] = n_missing * HALF_LOG_2PI - log_determinant
+    for j in range(n_missing):  # R^-1 in place: column j reads R's columns from j on only
+        for i in range(j + 1, n_missing):
+            entry = root[i, j] * root[j, j]
+            for h in range(j + 1, i):
+                entry += root[i, h] * root[h, j]
+            root[i, j] = -entry * root[i, i]
+    for i in range(n_missing):
+        for j in range(i, n_missing):
+            entry = 0.0
+            for h in range(j, n_missing):
+                entry += root[h, i] * root[h, j]
+            scratch.covariance[k, i, j] = entry
+            scratch.covariance[k, j, i] = entry
+
+
+@kernel
+def _regress(
+    cells: np.ndarray,
+    precisions: np.ndarray,
+    g: int,
+    k: int,
+    n_missing: int,
+    scratch: PatternScratch,
+) -> None:
+    """Compute B = -C P_mo of one component, with zeros where a column is missing."""
+    for i in range(n_missing):
+        for j in range(cells.shape[0]):
+            entry = 0.0
+            if not np.isnan(cells[j, 0]):
+                for h in range(n_missing):
+                    entry -= scratch.covariance[k, i, h] * precisions[g, scratch.missing[h, 0], j]
+            scratch.regression[k, i, j] = entry

@@ -1,0 +1,206 @@
+"""Rows in the order and the layout that the kernels want.
+
+Rows are sorted by label, then by the number of their missing cells, then by which cells are
+missing, and cut into tiles of at most R rows that share label and number. A tile stores its
+rows side by side, one feature a line, so that the kernels' inner loops run over contiguous
+rows. Patterns with enough rows get tiles of their own: their conditional covariance is the
+same for all rows; tiles of mixed patterns compute it row by row. Unused places of a tile
+repeat its first row with weight 0.
+
+The width R is the one whose tiles hold the fewest places, each tile counting
+:data:`TILE_OVERHEAD` places more for being started at all.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bayesrbf.parameters import Observations
+from bayesrbf.specification import MixtureSpecification
+
+WIDTHS: Final = (8, 16, 32, 64, 128)
+"""Rows of a tile: multiples of a vector register, few enough for the first cache."""
+
+TILE_OVERHEAD: Final = 16
+WIDEST_WITH_HOLES: Final = 64
+SCRATCH_CELLS: Final = 1 << 20
+"""Numbers of scratch that a tile with missing cells may take, all components together."""
+
+
+class Tiles(NamedTuple):
+    """A table in tiles; the kernels read nothing else of the rows."""
+
+    cells: np.ndarray  # (tile, feature, place), NaN where missing
+    codes: np.ndarray  # (tile, pack, place), combined category codes
+    weights: np.ndarray  # (tile, place), 0 where the place is unused
+    rows: np.ndarray  # (tile, place), row of the caller
+    sizes: np.ndarray  # (tile,), places in use
+    n_missing: np.ndarray  # (tile,), missing cells of each row; 0 unless covariances are full
+    pattern: np.ndarray  # (tile,), number of the one pattern of the tile, -1 where mixed
+    components: np.ndarray  # (tile, 2), components that its rows may come from
+
+    @property
+    def n_tiles(self) -> int:
+        """Number of tiles."""
+        return len(self.sizes)
+
+
+class _Runs(NamedTuple):
+    """Sorted rows, and where runs of one pattern start."""
+
+    order: np.ndarray  # (row,), caller's row of each sorted row
+    starts: np.ndarray  # (run + 1,), first sorted row of each run, and the number of rows
+    opens: np.ndarray  # (run,), whether label or number of missing cells is new
+    n_missing: np.ndarray  # (row,), of the sorted rows
+
+
+def plan_tiles(
+    observations: Observations, packed: np.ndarray, specification: MixtureSpecification
+) -> Tiles:
+    """Sort rows and cut them into tiles.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    packed : ndarray of shape (n_obs, n_packs)
+        Combined category codes.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    Tiles
+        The rows, in tiles.
+    """
+    runs = _sort(observations, specification.shape == "full")
+    cuts = [_cut(runs, width) for width in _allowed_widths(runs, specification)]
+    starts, sizes, width = min(cuts, key=lambda cut: len(cut[0]) * (cut[2] + TILE_OVERHEAD))
+    places = np.arange(width)
+    used = places < sizes[:, None]
+    rows = runs.order[starts[:, None] + np.where(used, places, 0)]
+    number = np.repeat(np.arange(len(runs.opens)), np.diff(runs.starts))
+    one_pattern = number[starts] == number[starts + sizes - 1]
+    return Tiles(
+        cells=_in_tiles(observations.real, rows),
+        codes=_in_tiles(packed, rows),
+        weights=np.where(used, observations.weights[rows], 0.0),
+        rows=rows,
+        sizes=sizes,
+        n_missing=runs.n_missing[starts],
+        pattern=np.where(one_pattern, number[starts], -1),
+        components=_component_ranges(observations.labels[rows[:, 0]], specification),
+    )
+
+
+def _in_tiles(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Values (row, column) in the layout (tile, column, place)."""
+    tiled = np.empty((rows.shape[0], values.shape[1], rows.shape[1]), values.dtype)
+    for column in range(values.shape[1]):
+        tiled[:, column, :] = values[:, column][rows]
+    return tiled
+
+
+def _sort(observations: Observations, by_pattern: bool) -> _Runs:
+    """Sort rows by label, number of missing cells and pattern."""
+    labels = observations.labels
+    missing = np.isnan(observations.real)
+    if not (by_pattern and missing.any()):
+        missing = missing[:, :0]
+    n_missing = missing.sum(axis=1)
+    pattern = _words(missing)
+    order = np.lexsort((*pattern.T, n_missing, labels))
+    new_group = _changes(np.stack([labels[order], n_missing[order]], axis=1))
+    new_run = new_group | _changes(pattern[order])
+    starts = np.flatnonzero(new_run)
+    return _Runs(order, np.append(starts, len(order)), new_group[starts], n_missing[order])
+
+
+def _words(mask: np.ndarray) -> np.ndarray:
+    """Boolean rows as few whole numbers, for sorting."""
+    packed = np.packbits(mask, axis=1)
+    words = np.zeros((len(mask), 8 * -(-packed.shape[1] // 8)), np.uint8)
+    words[:, : packed.shape[1]] = packed
+    return words.view(np.uint64) if words.shape[1] else words.astype(np.uint64)
+
+
+def _changes(keys: np.ndarray) -> np.ndarray:
+    """Whether a row differs from the row before it; the first does."""
+    changed = np.ones(len(keys), bool)
+    changed[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    return changed
+
+
+def _allowed_widths(runs: _Runs, specification: MixtureSpecification) -> list[int]:
+    """Widths whose scratch stays small; the smallest is always allowed."""
+    most = int(runs.n_missing.max(initial=0))
+    if not most:
+        return list(WIDTHS)
+    lines = specification.n_components * (most * (most + 1) // 2 + specification.n_features)
+    widest = min(WIDEST_WITH_HOLES, SCRATCH_CELLS // lines)
+    return [width for width in WIDTHS if width <= max(widest, WIDTHS[0])]
+
+
+def _cut(runs: _Runs, width: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """First sorted row and size of every tile of at most ``width`` rows."""
+    long = np.diff(runs.starts) >= width // 2
+    after_long = np.zeros_like(long)
+    after_long[1:] = long[:-1]
+    cuts = np.append(runs.opens | long | after_long, True)
+    edges = runs.starts[cuts]
+    lengths = np.diff(edges)
+    n_tiles = -(-lengths // width)
+    within = np.arange(n_tiles.sum()) - np.repeat(np.cumsum(n_tiles) - n_tiles, n_tiles)
+    starts = np.repeat(edges[:-1], n_tiles) + width * within
+    return starts, np.minimum(width, np.repeat(edges[1:], n_tiles) - starts), width
+
+
+def _component_ranges(labels: np.ndarray, specification: MixtureSpecification) -> np.ndarray:
+    """First component and the one after the last that each label admits."""
+    slices = specification.class_slices
+    ranges = np.array([*((s.start, s.stop) for s in slices), (0, specification.n_components)])
+    admitted: np.ndarray = ranges[labels]  # -1, a hidden label, takes the last
+    return admitted
+
+
+def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.ndarray:
+    """Cut the tiles into pieces of equal work.
+
+    The pieces depend on the table alone, never on the number of threads: their sums are
+    added in a fixed order, so that results are equal to the last bit.
+
+    Parameters
+    ----------
+    tiles : Tiles
+        The rows, in tiles.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    ndarray of shape (n_chunks + 1,)
+        First tile of every piece, and the number of tiles.
+    """
+    _, d, width = tiles.cells.shape
+    m = tiles.n_missing
+    per_place = np.full(tiles.n_tiles, 40.0 + 8 * tiles.codes.shape[1])
+    if specification.shape == "full":
+        mixed = (m > 0) & (tiles.pattern < 0)
+        per_place += (
+            d * d + np.where(m > 0, d * m, 0) + np.where(mixed, d * d + 5 * m * m + m**3, 0)
+        )
+    else:
+        per_place += 4 * d
+    work = np.cumsum(per_place * width * np.diff(tiles.components, axis=1)[:, 0])
+    total = work[-1] if len(work) else 0.0
+    n_chunks = int(np.clip(total // CHUNK_WORK, 1, MOST_CHUNKS))
+    inner = np.searchsorted(work, total * np.arange(1, n_chunks) / n_chunks)
+    return np.concatenate([[0], inner, [tiles.n_tiles]])
+
+
+CHUNK_WORK: Final = 2_000_000.0
+"""Multiply-adds for which handing work to another thread pays."""
+
+MOST_CHUNKS: Final = 8
