@@ -44,7 +44,7 @@ def tempered(
     >>> np.exp(tempered(log_joint, 0.5)).round(3)
     array([[0.333, 0.667]])
     """
-    logits = temperature * log_softmax(log_joint, axis=-1)
+    logits = temperature * log_joint
     if log_shift is not None:
         logits = logits + log_shift
     probabilities: Float[np.ndarray, "*rows label"] = log_softmax(logits, axis=-1)
