@@ -17,6 +17,9 @@ from bayesrbf.posterior.temperature import tempered
 MEMORY: Final = 2 * 2**30
 """Bytes that probabilities of draws may take at once."""
 
+_COPIES: Final = 5
+"""Arrays over draws that a summary holds at once: log joints, probabilities, workspace."""
+
 Predictor = Callable[[np.ndarray], np.ndarray]
 """Coordinates of one draw -> class log joint log p(x_o, c) of shape (n_rows, n_classes)."""
 
@@ -100,23 +103,23 @@ class ClassPosterior:
             )
         result = np.empty((*kept.shape[:2], observations.n_obs, self.log_prior_shift.size))
         predict = self.predictor(observations)
-        for chain, draw in np.ndindex(kept.shape[:2]):
-            result[chain, draw] = self.probabilities(predict(kept[chain, draw]))
+        for chain, thetas in enumerate(kept):
+            result[chain] = self.probabilities(_log_joints(predict, thetas))
         return result, thinning
 
     def probabilities(
-        self, log_joint: Float[np.ndarray, "obs label"]
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class probabilities of one draw, tempered and moved to the prevalences of use.
+        self, log_joint: Float[np.ndarray, "*draws label"]
+    ) -> Float[np.ndarray, "*draws label"]:
+        """Class probabilities, tempered and moved to the prevalences of use.
 
         Parameters
         ----------
-        log_joint : ndarray of shape (n_obs, n_classes)
-            ``log p(x_o, c)`` under the draw.
+        log_joint : ndarray of shape (..., n_classes)
+            ``log p(x_o, c)`` under one draw or many.
 
         Returns
         -------
-        ndarray of shape (n_obs, n_classes)
+        ndarray of shape (..., n_classes)
             Probabilities; they sum to one over the classes.
         """
         shift = np.broadcast_to(self.log_prior_shift, log_joint.shape)
@@ -147,8 +150,7 @@ class ClassPosterior:
                 f"prob must lie strictly between 0 and 1, such as 0.9; received {prob!r}."
             )
         n_classes = self.log_prior_shift.size
-        # one block holds its probabilities, a sorted copy of them and the densities
-        rows = max(1, self.memory // (8 * self.n_draws * (2 * n_classes + 2)))
+        rows = max(1, self.memory // (8 * self.n_draws * n_classes * _COPIES))
         starts = range(0, max(observations.n_obs, 1), rows)
         blocks = [
             self._block(observations.take(np.arange(a, min(a + rows, observations.n_obs))), prob)
@@ -160,17 +162,12 @@ class ClassPosterior:
     def _block(self, observations: Observations, prob: float) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
         predict = self.predictor(observations)
-        thetas = self.theta.reshape(self.n_draws, -1)
-        p = np.empty((self.n_draws, observations.n_obs, self.log_prior_shift.size))
-        density = np.empty((self.n_draws, observations.n_obs))
-        for s, theta in enumerate(thetas):
-            log_joint = predict(theta)
-            density[s] = logsumexp(log_joint, axis=1)
-            p[s] = self.probabilities(log_joint)
+        log_joint = _log_joints(predict, self.theta.reshape(self.n_draws, -1))
+        log_density = logsumexp(logsumexp(log_joint, axis=2), axis=0) - np.log(self.n_draws)
+        p = self.probabilities(log_joint)
         mean = p.mean(axis=0)
         total = entropy(mean)
-        # row by row of draws: the entropies of all at once would double the memory
-        aleatoric = np.mean([entropy(one) for one in p], axis=0)
+        aleatoric = entropy(p).mean(axis=0)
         sd = p.std(axis=0, ddof=1) if self.n_draws > 1 else np.full(mean.shape, np.nan)
         tails = ((1 - prob) / 2, (1 + prob) / 2)
         lower, upper = np.quantile(p, tails, axis=0, overwrite_input=True)
@@ -181,7 +178,7 @@ class ClassPosterior:
             "upper": upper,
             "total": total,
             "aleatoric": np.minimum(aleatoric, total),
-            "log_density": logsumexp(density, axis=0) - np.log(self.n_draws),
+            "log_density": log_density,
         }
 
 
@@ -220,6 +217,13 @@ class PredictiveSummary:
     def epistemic(self) -> Float[np.ndarray, " obs"]:
         """Mutual information of class and parameters, in nats: what more data would tell."""
         return self.total - self.aleatoric
+
+
+def _log_joints(
+    predict: Predictor, thetas: Float[np.ndarray, "draw coordinate"]
+) -> Float[np.ndarray, "draw obs label"]:
+    """Class log joints of all rows under every draw."""
+    return np.stack([predict(theta) for theta in thetas])
 
 
 def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows"]:

@@ -13,6 +13,8 @@ from bayesrbf.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.specification import MixtureSpecification
 from tests.inference.moments import BOUND, errors
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 N_OBS, D = 60, 2
 SPECIFICATION = MixtureSpecification(D, (), (0, 1), "full")
 
