@@ -120,6 +120,7 @@ class MixtureEstimator(TableEstimator):
             coords=coordinates(self._columns, structure, self._kept, self._class_names()),
             observed=observed_data(self._rows),
             constant=constant_data(self._rows),
+            trace=self._trace,
         )
 
     def diagnose(self) -> pd.DataFrame:
@@ -234,7 +235,7 @@ class MixtureEstimator(TableEstimator):
             "feature_names": columns.real_names,
             "categorical_names": columns.categorical_names,
             "level_names": columns.all_levels,
-            "obs_names": self._kept,
+            "obs_names": self._kept.tolist(),
         }
 
 

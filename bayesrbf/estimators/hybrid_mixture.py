@@ -223,8 +223,9 @@ class HybridMixtureClassifier(MixtureClassifier):
         )
         if temperature is None:
             warnings.warn(
-                f"{type(self).__name__}(calibrate=True): every class has fewer rows than "
-                f"cv={self.cv} folds, so the temperature is 1; use fewer folds.",
+                f"{type(self).__name__}(calibrate=True): cv={self.cv} holds out no labelled row "
+                "(classes rarer than the folds are never held out), so the temperature is 1; "
+                "use fewer folds.",
                 stacklevel=3,
             )
             return 1.0

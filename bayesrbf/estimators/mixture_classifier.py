@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bayesrbf.posterior.predictive import ClassPosterior
 
 Labels = Shaped[np.ndarray, " obs"]
+DIAGNOSED = 200
+"""Training rows, evenly spread, whose class probabilities are diagnosed."""
 REPLICATES = 1000
 """Labels drawn per row for a predictive check of a point estimate."""
 
@@ -225,8 +227,13 @@ class MixtureClassifier(ClassifierMixin, MixtureEstimator):
         )
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
-        """Class probabilities of the training rows, under the draws and at the fit."""
-        posterior, rows = self._class_posterior(), self._mixture.standardise(self._rows)
+        """Class probabilities of some training rows, under the draws and at the fit."""
+        n_obs = self._rows.n_obs
+        spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
+        posterior, rows = (
+            self._class_posterior(),
+            self._mixture.standardise(self._rows.take(spread)),
+        )
         log_posterior = self._log_posterior()
         at_fit = posterior.predictor(rows)(self._map(log_posterior))
         probabilities, _ = posterior.draws(rows)

@@ -26,7 +26,7 @@ from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.inference.draws import Draws
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixturePrior
-from bayesrbf.results import Fit
+from bayesrbf.results import Fit, Trace
 from bayesrbf.specification import MixtureSpecification
 
 LARGEST_SEED = 2**31 - 1
@@ -43,6 +43,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     _rows: Observations
     _seed: int
     _template: Any
+    _trace: Trace
 
     _STATE: ClassVar[dict[str, type | UnionType]] = {
         "_columns": table.Columns,
@@ -54,6 +55,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         "_rows": Observations,
         "_seed": int,
         "_template": object,
+        "_trace": Trace,
         "converged_": bool,
         "lower_bound_": float,
         "n_features_in_": int,
@@ -125,6 +127,7 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _report(self, fit: Fit) -> None:
         """Fitted attributes about the way of the fit, and a warning if it did not end well."""
+        self._trace = fit.trace
         self.n_iter_ = fit.trace.n_iter
         self.converged_ = fit.converged
         self.lower_bound_ = fit.log_posterior

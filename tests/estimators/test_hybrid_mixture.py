@@ -341,7 +341,7 @@ def test_a_class_with_one_row_does_not_stop_calibration() -> None:
 def test_folds_that_cannot_calibrate_say_so() -> None:
     X, y = iris()
     few = np.r_[0:3, 50:53, 100:103]
-    with pytest.warns(UserWarning, match="fewer rows than cv=5 folds"):
+    with pytest.warns(UserWarning, match="cv=5 holds out no labelled row"):
         model = HybridMixtureClassifier(calibrate=True).fit(X[few], y[few])
     assert model.temperature_ == 1
     with pytest.raises(ValueError, match="cv must be at least 2"):

@@ -364,6 +364,9 @@ def test_the_tree_is_made_when_asked_for_and_then_stored() -> None:
         density.score_samples(real_table(missing=0.2)),
         atol=1e-9,
     )
+    path = tree["optimiser_path"]["log_posterior"].to_numpy()
+    assert path.size == density.n_iter_
+    assert path[-1] == density.lower_bound_ == path.max()
     density.fit(real_table(seed=5))
     assert density.posterior_ is not tree
     with pytest.raises(AttributeError, match="posterior_"):
@@ -385,6 +388,18 @@ def test_refined_density_keeps_its_fit_and_draws_around_it() -> None:
     assert (first[np.isnan(X)] != second[np.isnan(X)]).all()
     with pytest.raises(ValueError, match="'laplace' or 'nuts'; received 'advi'"):
         density.refine("advi")
+
+
+def test_nuts_and_the_gaussian_agree_where_there_is_much_data() -> None:
+    X = real_table(300)[:, :1]
+    density = MixtureDensity(random_state=0).fit(X)
+    gaussian = density.refine("laplace", draws=200).posterior_["posterior"]["means"]
+    sampled = density.refine("nuts", draws=200, tune=200, chains=2).posterior_
+    assert sampled.attrs["inference"] == "nuts"
+    means = sampled["posterior"]["means"]
+    error = float(gaussian.std()) / np.sqrt(100)  # at least 100 effective draws
+    assert abs(float(means.mean() - gaussian.mean())) < 4.9 * np.sqrt(2) * error
+    assert 0.7 < float(means.std() / gaussian.std()) < 1.4
 
 
 def test_inference_at_fit_is_refine_after_fit(monkeypatch: pytest.MonkeyPatch) -> None:
