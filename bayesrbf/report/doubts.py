@@ -24,7 +24,7 @@ THRESHOLD = 0.9
 """Probability below which the most probable class is not sure."""
 FILLINGS = 40
 """Draws of a missing cell when its worth is estimated."""
-WORTH = 0.15
+WORTH = 0.05
 """Share of the entropy that a measurement must take away to be suggested."""
 LACK_OF_DATA = 0.25
 """Share of epistemic entropy from which more rows are suggested."""
@@ -179,8 +179,6 @@ def _help(worth: pd.Series, total: float, epistemic: float) -> str:
         return f"measure {clipped(best, 30)}: takes away about {share} of the doubt"
     if epistemic > LACK_OF_DATA * total:
         return "more labelled rows like it"
-    if worth.max() > 0:
-        return "several of its missing cells: none alone would settle it"
     return "another kind of measurement: the classes overlap here"
 
 

@@ -5,7 +5,10 @@ Graphviz would draw it too, but needs a program that few machines have.
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +21,13 @@ from bayesrbf.report.words import clipped
 if TYPE_CHECKING:
     import pymc as pm
 
-WIDTH, HEIGHT, GAP, FLOOR = 168.0, 66.0, 26.0, 122.0
+WIDTH, HEIGHT, GAP, FLOOR = 172.0, 70.0, 22.0, 118.0
 """Size of a node, room between nodes of a layer, distance of the layers."""
+LANE = 14.0
+"""Width of the slot in which an edge passes a layer."""
+MANY = 4
+"""Nodes alike but for their number that are drawn as one."""
+Place = tuple[float, float]
 
 
 def nodes_of(model: pm.Model) -> tuple[tuple[Node, ...], Mapping[str, int]]:
@@ -60,7 +68,8 @@ def _distribution(variable: Any, kind: Role) -> str:
         return kind
     operation = variable.owner.op
     printed = getattr(operation, "_print_name", None)
-    return str(printed[0]) if printed else type(operation).__name__.removesuffix("RV")
+    name = str(printed[0]) if printed else type(operation).__name__.removesuffix("RV")
+    return name.partition("_")[0]
 
 
 def _parents(variable: Any, ids: Mapping[int, str]) -> tuple[str, ...]:
@@ -80,8 +89,62 @@ def _parents(variable: Any, ids: Mapping[int, str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def gathered(nodes: Sequence[Node]) -> list[Node]:
+    """Nodes that differ by a number only, such as one per column, as one node.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        A graph.
+
+    Returns
+    -------
+    list of Node
+        With "probability_0 … 15" in place of sixteen.
+
+    Examples
+    --------
+    >>> alike = [Node(f"p_{i}", "free", "Normal", (f"level_{i}",), ()) for i in range(9)]
+    >>> [(node.name, node.dims) for node in gathered(alike)]
+    [('p_0 … 8', ('level_i',))]
+    """
+    families: dict[tuple[object, ...], list[Node]] = defaultdict(list)
+    for node in nodes:
+        stem, number = _stem(node.name)
+        families[(stem, node.kind, node.parents) if number else (node.name,)].append(node)
+    renamed: dict[str, str] = {}
+    kept: list[Node] = []
+    for members in families.values():
+        if len(members) < MANY:
+            kept += members
+            continue
+        name = f"{members[0].name} … {_stem(members[-1].name)[1]}"
+        renamed |= {node.name: name for node in members}
+        dims = tuple(re.sub(r"_\d+$", "_i", dim) for dim in members[0].dims)
+        kept.append(replace(members[0], name=name, dims=dims))
+    return [
+        replace(node, parents=tuple(dict.fromkeys(renamed.get(p, p) for p in node.parents)))
+        for node in kept
+    ]
+
+
+def _stem(name: str) -> tuple[str, str]:
+    """A name without the number at its end, and the number."""
+    found = re.fullmatch(r"(.*)_(\d+)", name)
+    return (found[1], found[2]) if found else (name, "")
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A place in a layer: a node, or a lane for an edge that passes."""
+
+    key: tuple[str, ...]
+    above: tuple[tuple[str, ...], ...]
+    width: float
+
+
 def layers(nodes: Sequence[Node]) -> list[list[Node]]:
-    """Nodes by their distance from the roots, neighbours near each other.
+    """Nodes by their distance from the roots; what is given stands below the table.
 
     Parameters
     ----------
@@ -91,40 +154,56 @@ def layers(nodes: Sequence[Node]) -> list[list[Node]]:
     Returns
     -------
     list of list of Node
-        From top to bottom; every edge points down.
+        From top to bottom: every edge points down, but those of the given nodes.
     """
-    by_name = {node.name: node for node in nodes}
     depth: dict[str, int] = {}
+    given = {node.name for node in nodes if node.kind == "data"}
+    by_name = {node.name: node for node in nodes if node.name not in given}
 
     def deep(name: str) -> int:
         if name not in depth:
-            known = [p for p in by_name[name].parents if p in by_name]
+            known = [parent for parent in by_name[name].parents if parent in by_name]
             depth[name] = 1 + max((deep(parent) for parent in known), default=-1)
         return depth[name]
 
-    children = {name: [n.name for n in nodes if name in n.parents] for name in by_name}
     for name in by_name:
         deep(name)
-    for node in nodes:  # a root stands right above its first child, not far up
-        if not node.parents and children[node.name]:
-            depth[node.name] = min(depth[child] for child in children[node.name]) - 1
-    rows: list[list[Node]] = [[] for _ in range(1 + max(depth.values(), default=0))]
-    for node in nodes:
+    for name, node in by_name.items():  # a root stands right above its first child, not far up
+        below = [depth[n.name] for n in by_name.values() if name in n.parents]
+        if below and not set(node.parents) & set(by_name):
+            depth[name] = min(below) - 1
+    rows: list[list[Node]] = [[] for _ in range(1 + max(depth.values(), default=-1))]
+    for node in by_name.values():
         rows[depth[node.name]].append(node)
-    return _ordered(rows)
+    return [*rows, [node for node in nodes if node.name in given]]
 
 
-def _ordered(rows: list[list[Node]]) -> list[list[Node]]:
-    """Every node near the middle of its parents, then of its children: few crossings."""
+def _slots(rows: Sequence[Sequence[Node]]) -> list[list[_Slot]]:
+    """Layers with lanes for the edges that skip one, ordered so that few edges cross."""
+    level = {node.name: i for i, row in enumerate(rows) for node in row}
+    lanes: list[list[_Slot]] = [[] for _ in rows]
+    above: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for node in (node for row in rows for node in row):
+        for parent in (p for p in node.parents if level.get(p, len(rows)) < level[node.name]):
+            key: tuple[str, ...] = (parent,)
+            for i in range(level[parent] + 1, level[node.name]):
+                lane = _Slot((parent, node.name, str(i)), (key,), LANE)
+                lanes[i].append(lane)
+                key = lane.key
+            above[node.name].append(key)
+    slots = [
+        [*(_Slot((node.name,), tuple(above[node.name]), WIDTH) for node in row), *lanes[i]]
+        for i, row in enumerate(rows)
+    ]
     for _ in range(4):
-        for upper, lower in pairwise(rows):
-            place = {node.name: i / max(len(upper), 1) for i, node in enumerate(upper)}
-            lower.sort(key=lambda node: _mean([place[p] for p in node.parents if p in place]))
-        for upper, lower in zip(rows[-2::-1], rows[:0:-1], strict=False):
-            below = {node.name: i / max(len(lower), 1) for i, node in enumerate(lower)}
-            wanted = {n.name: [below[c.name] for c in lower if n.name in c.parents] for n in upper}
-            upper.sort(key=lambda node: _mean(wanted[node.name]))
-    return rows
+        for upper, lower in pairwise(slots):
+            place = {slot.key: (i + 0.5) / len(upper) for i, slot in enumerate(upper)}
+            lower.sort(key=lambda slot: _mean([place[k] for k in slot.above if k in place]))
+        for lower, upper in pairwise(slots[::-1]):
+            place = {slot.key: (i + 0.5) / max(len(lower), 1) for i, slot in enumerate(lower)}
+            below = {s.key: [place[t.key] for t in lower if s.key in t.above] for s in upper}
+            upper.sort(key=lambda slot: _mean(below[slot.key]))
+    return slots
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -147,36 +226,44 @@ def plate(nodes: Sequence[Node], sizes: Mapping[str, int]) -> Markup:
     Markup
         A picture.
     """
-    rows = [row for row in layers(nodes) if row]
-    widest = max((len(row) for row in rows), default=1)
-    width = widest * (WIDTH + GAP) + GAP
-    place: dict[str, tuple[float, float]] = {}
-    for i, row in enumerate(rows):
-        start = (width - len(row) * (WIDTH + GAP) + GAP) / 2
-        for j, node in enumerate(row):
-            place[node.name] = (start + j * (WIDTH + GAP) + WIDTH / 2, 12 + i * FLOOR + HEIGHT / 2)
-    edges = [
-        _edge(place[parent], place[node.name])
-        for node in nodes
-        for parent in node.parents
-        if parent in place
-    ]
-    drawn = [_node(node, *place[node.name], sizes) for node in nodes]
-    height = 24 + (len(rows) - 1) * FLOOR + HEIGHT
+    nodes = gathered(nodes)
+    slots = [row for row in _slots(layers(nodes)) if row]
+    widths = [sum(slot.width + GAP for slot in row) - GAP for row in slots]
+    width = max(widths, default=WIDTH) + 2 * GAP
+    place: dict[tuple[str, ...], Place] = {}
+    for i, (row, wide) in enumerate(zip(slots, widths, strict=True)):
+        x = (width - wide) / 2
+        for slot in row:
+            place[slot.key] = (x + slot.width / 2, GAP + i * FLOOR + HEIGHT / 2)
+            x += slot.width + GAP
+    edges = [_way(parent, node, place) for node in nodes for parent in node.parents]
+    drawn = [_node(node, *place[(node.name,)], sizes) for node in nodes]
     told = "; ".join(f"{n.name} from {', '.join(n.parents)}" for n in nodes if n.parents)
     head = element("path", class_="fill ink", d="M0,0L8,4L0,8z")
     marker = element(
         "marker", head, id="head", markerWidth=8, markerHeight=8, refX=8, refY=4, orient="auto"
     )
     title = f"Plate diagram of the declared graph: {told}"
+    height = 2 * GAP + (len(slots) - 1) * FLOOR + HEIGHT
     return picture(width, height, title, element("defs", marker), *edges, *drawn)
 
 
-def _edge(start: tuple[float, float], end: tuple[float, float]) -> Markup:
-    """A curve from the foot of one node to the head of another."""
-    x0, y0, x1, y1 = start[0], start[1] + HEIGHT / 2, end[0], end[1] - HEIGHT / 2 - 1
-    bend = (y1 - y0) / 2
-    path = f"M{x0:.0f},{y0:.0f}C{x0:.0f},{y0 + bend:.0f} {x1:.0f},{y1 - bend:.0f} {x1:.0f},{y1:.0f}"
+def _way(parent: str, node: Node, place: Mapping[tuple[str, ...], Place]) -> Markup:
+    """An edge from node to node, through its lanes; from below where the parent is given."""
+    if (parent,) not in place:
+        return Markup("")
+    start, end = place[(parent,)], place[(node.name,)]
+    side = 1 if start[1] < end[1] else -1
+    lanes = sorted(spot for key, spot in place.items() if key[:2] == (parent, node.name))
+    lanes.sort(key=lambda spot: side * spot[1])
+    stops = [(start[0], start[1] + side * HEIGHT / 2)]
+    for x, y in lanes:
+        stops += [(x, y - side * HEIGHT / 2), (x, y + side * HEIGHT / 2)]
+    stops.append((end[0], end[1] - side * (HEIGHT / 2 + 1)))
+    path = f"M{stops[0][0]:.0f},{stops[0][1]:.0f}"
+    for (x0, y0), (x1, y1) in pairwise(stops):
+        middle = (y0 + y1) / 2
+        path += f"C{x0:.0f},{middle:.0f} {x1:.0f},{middle:.0f} {x1:.0f},{y1:.0f}"
     return element("path", class_="edge", d=path, marker_end="url(#head)")
 
 
@@ -203,5 +290,5 @@ def _node(node: Node, x: float, y: float, sizes: Mapping[str, int]) -> Markup:
         shape,
         element("text", clipped(node.name, 22), class_="node-name", x=x, y=y - 9),
         element("text", clipped(node.distribution, 24), class_="node-kind", x=x, y=y + 6),
-        element("text", clipped(axes, 28), class_="node-dims", x=x, y=y + 21),
+        element("text", clipped(axes, 28), class_="node-dims", x=x, y=y + 20),
     )

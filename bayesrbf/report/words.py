@@ -26,7 +26,7 @@ def number(value: float) -> str:
     Examples
     --------
     >>> number(0.012345), number(12345.0), number(-2.0), number(3e-12), number(float("nan"))
-    ('0.0123', '12\u202f300', '−2', '3 × 10⁻¹²', '–')
+    ('0.0123', '12\u202f300', '−2', '3.00 × 10⁻¹²', '–')
     """
     if math.isnan(value):
         return "–"
@@ -38,7 +38,7 @@ def number(value: float) -> str:
         rounded = round(abs(value), 2 - power)
         text = _grouped(f"{rounded:.{max(0, 2 - power)}f}")
     else:
-        text = f"{_short(mantissa)} × 10{str(power).translate(SUPERSCRIPTS)}"
+        text = f"{mantissa} × 10{str(power).translate(SUPERSCRIPTS)}"
     return (MINUS if value < 0 else "") + text
 
 
@@ -60,8 +60,8 @@ def tick(value: float) -> str:
     >>> tick(0.2), tick(20.0), tick(-1.5)
     ('0.2', '20', '−1.5')
     """
-    text = number(value)
-    return text if "×" in text else _short(text)
+    digits, power, exponent = number(value).partition(" × ")
+    return _short(digits) + power + exponent
 
 
 def spread(value: float) -> str:
