@@ -15,6 +15,7 @@ from pytensor.tensor import TensorVariable
 from bayesrbf import names
 from bayesrbf.models import densities
 from bayesrbf.models.priors import MixtureNodes, declare_priors
+from bayesrbf.models.row_mixture import RowMixture
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -142,7 +143,7 @@ def _declare_marginal(
     """One observed node ``x``: label and component of every row summed out."""
     label_observed, cell_observed = _declare_masks(observations)
     row_weight = pm.Data("row_weight", observations.weights, dims=names.OBS)
-    rows = densities.RowMixture(
+    rows = RowMixture(
         n_features=specification.n_features,
         n_categorical=len(specification.levels),
         covariance_group=tuple(int(g) for g in specification.covariance_group),
