@@ -38,6 +38,7 @@ from bayesrbf.report.words import number, plural
 if TYPE_CHECKING:
     import xarray as xr
 
+FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
 MODEL, FREQUENCIES, LOGISTIC = "this model", "class frequencies", "logistic regression"
 
 
@@ -101,7 +102,8 @@ def _heard() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield sentences
-    sentences += dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
+    meant = [one for one in caught if not issubclass(one.category, FOR_DEVELOPERS)]
+    sentences += dict.fromkeys(" ".join(str(one.message).split()) for one in meant)
 
 
 def _validated(job: Job, common: Mapping[str, Any], track: Track) -> HeldOut:

@@ -120,7 +120,7 @@ def reliability(curve: ReliabilityCurve, name: str, series: int = 0) -> Markup:
     line = points(across, [y(share) for share in curve.observed])
     return picture(
         SMALL,
-        292,
+        292.0,
         title,
         axes.frame(f"predicted probability of {clipped(name, 22)}", "observed share"),
         *bands,
@@ -159,7 +159,9 @@ def doubt(
     kept = kept[np.argsort(-outcome[kept], kind="stable")]
     kept = np.concatenate([kept[outcome[kept] != 0], kept[outcome[kept] == 0]])
     dots = [
-        _outcome_mark(axes.at_x(float(aleatoric[i])), axes.at_y(float(epistemic[i])), outcome[i])
+        _outcome_mark(
+            axes.at_x(float(aleatoric[i])), axes.at_y(float(epistemic[i])), int(outcome[i])
+        )
         for i in kept
     ]
     title = (
@@ -242,7 +244,7 @@ def density(column: Density, classes: Sequence[str]) -> Markup:
     else:
         frame, marks = _level_bars(column, box, top)
     title = f"Distribution of {column.name} in the classes {', '.join(classes)}"
-    return picture(SMALL, 190, title, frame, *marks)
+    return picture(SMALL, 190.0, title, frame, *marks)
 
 
 def _level_bars(
@@ -300,7 +302,7 @@ def coverage(nominal: Float[np.ndarray, " level"], covered: Float[np.ndarray, " 
     title = f"Intervals of {percent(float(nominal[at]))} hold {percent(float(covered[at]))}"
     return picture(
         SMALL,
-        292,
+        292.0,
         title,
         axes.frame("probability promised", "share of cells inside"),
         element("line", class_="diagonal", x1=x(0.0), y1=y(0.0), x2=x(1.0), y2=y(1.0)),
@@ -345,7 +347,7 @@ def filled_against_truth(
     )
     title = f"True against filled cells, correlation {number(r)}"
     frame = axes.frame("filled in (column sd)", "true value (column sd)")
-    return picture(SMALL, 292, title, frame, line, *dots)
+    return picture(SMALL, 292.0, title, frame, line, *dots)
 
 
 def missingness(
@@ -461,8 +463,8 @@ def share_bar(share: float, what: str) -> Markup:
     """
     width = linear((0.0, 1.0), (0.0, 60.0))(share)
     return picture(
-        60,
-        10,
+        60.0,
+        10.0,
         what,
         element("rect", class_="trough", x=0, y=1, width=60, height=8, rx=2),
         element("rect", class_="fill c0", x=0, y=1, width=width, height=8, rx=2),

@@ -215,12 +215,13 @@ def clipped(text: object, width: int = 40) -> str:
     Returns
     -------
     str
-        On one line, with an ellipsis where it was cut.
+        On one line, with an ellipsis where it was cut; what would turn the writing
+        direction, or is no sign at all, becomes a replacement character.
 
     Examples
     --------
     >>> clipped("a long name", width=7)
     'a long…'
     """
-    line = " ".join(str(text).split())
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(str(text).split()))
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"

@@ -1,0 +1,135 @@
+"""A report of synthetic numbers whose every name is hostile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesrbf.posterior.calibration import calibration
+from bayesrbf.report.records import (
+    Check,
+    Column,
+    Density,
+    Described,
+    Diagnostics,
+    Doubt,
+    Filled,
+    Imputations,
+    Learned,
+    Node,
+    OddCell,
+    Oddities,
+    OddLabel,
+    Reading,
+    Report,
+    Score,
+    UnsureRow,
+)
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(2)>',
+    "]]></svg><style>*{display:none}</style>",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:alert(3)",
+    "a\tb\nc & d < e > f",
+    "</title></head><body onload=alert(4)>",
+    "—ß漢字🦊gnp.exe",
+)
+
+
+def synthetic(text: str = "x", n_classes: int = 3) -> Report:
+    """Every slot filled; ``text`` stands wherever a table can put a text."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(n_classes), 90)
+    labels = p.argmax(1)
+    classes = tuple(f"{text}{c}" for c in range(n_classes))
+    found = calibration(p, labels, n_resamples=20)
+    scores = tuple(
+        Score(name, (0.4 + i, 0.02), (0.2, 0.01), (0.9, 0.01), (0.9, 0.2), found)
+        for i, name in enumerate(("this model", "class frequencies", "logistic regression"))
+    )
+    columns = (
+        Column(f"{text} real", "real", 0.25, "0 to 1", rng.random(20)),
+        Column(f"{text} cat", "categorical", 0.0, f"2 levels: {text}, b", np.array([3.0, 2.0])),
+    )
+    nodes = (
+        Node("precision_diagonal", "free", "Gamma", ("feature",), ()),
+        Node(
+            "covariances", "deterministic", "deterministic", ("feature",), ("precision_diagonal",)
+        ),
+        Node("means", "free", "MultivariateNormal", ("component", "feature"), ("covariances",)),
+        Node("row_weight", "data", "data", ("obs",), ()),
+        Node(text, "observed", "CustomDist", ("obs",), ("means", "covariances", "row_weight")),
+    )
+    return Report(
+        title=text,
+        target=text,
+        classes=classes,
+        inference="Laplace.",
+        scores=scores,
+        folds=5,
+        confusion=rng.integers(0, 30, (n_classes, n_classes)),
+        reading=Reading(
+            rows=90,
+            columns=columns,
+            class_counts=dict.fromkeys(classes, 30),
+            hidden=7,
+            holes=rng.random((30, 2)),
+            band=3,
+            patterns=4,
+            notes=(f"Column {text} is odd.",),
+        ),
+        doubt=Doubt(
+            aleatoric=rng.random(90),
+            epistemic=rng.random(90) / 10,
+            outcome=rng.integers(-1, 2, 90),
+            rows=(UnsureRow(3, text, text, 0.5, 0.2, 0.8, 0.6, 0.05, text, f"measure {text}"),),
+            below=5,
+            threshold=0.9,
+            novel=((4, -12.5, 0.004),),
+        ),
+        oddities=Oddities(
+            cells=(OddCell(9, text, text, text, 1e-9),),
+            threshold=1e-3,
+            found=1,
+            by_chance=0.2,
+            labels=(OddLabel(5, text, text, 0.01),),
+        ),
+        learned=Learned(
+            contributions=((text, 0.2), ("other", 0.1)),
+            densities=(
+                Density(text, "real", np.linspace(0, 1, 5), (), rng.random((n_classes, 5))),
+                Density(
+                    text, "categorical", np.arange(2.0), (text, text), rng.random((n_classes, 2))
+                ),
+            ),
+            component_names=classes,
+            weights=(1 / n_classes,) * n_classes,
+            means=((text, (1.0,) * n_classes, (0.1,) * n_classes),),
+        ),
+        imputations=Imputations(
+            missing=3,
+            examples=(Filled(2, text, text, "1 to 2", text),),
+            nominal=np.array([0.5, 0.9]),
+            covered=np.array([0.45, 0.91]),
+            known=40,
+            hidden_truth=True,
+            truth=rng.normal(size=40),
+            filled=rng.normal(size=40),
+            error=(("this model", 0.4), ("the column's mean", 1.0)),
+        ),
+        diagnostics=Diagnostics(
+            status=("Converged.",),
+            findings=(("rhat_parameters", 1.001, "Fine."), ("pareto_k", 0.4, "Fine.")),
+            variables=(("means", 6, 1.001, 900.0), ("weights", 3, float("nan"), float("nan"))),
+            warnings=(f"Category {text} was not seen.",),
+        ),
+        described=Described(
+            nodes=nodes,
+            sizes={"obs": 90, "feature": 2},
+            priors=(("means", "Normal"),),
+            trials=((text, 0.4, True), ("other", 0.5, False)),
+            facts=(("command", f"bayesrbf report {text}"),),
+        ),
+        check=Check(rows=7, log_loss=0.3, accuracy=0.9, outside=0),
+    )

@@ -1,0 +1,162 @@
+"""The page: self-contained, escaped, well-formed, readable without eyes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayesrbf.report.render import render
+from tests.report.records import HOSTILE, synthetic
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Tags, attributes and texts of a page; every tag must be closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        """Attributes of every element of a kind."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(render(synthetic()))
+
+
+def test_nothing_comes_from_outside(page: Page) -> None:
+    policy = page.all("meta")[1]
+    assert policy["http-equiv"] == "Content-Security-Policy"
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    found = {tag for tag, _ in page.tags}
+    assert not found & {"script", "link", "img", "iframe", "object", "embed", "form", "a", "base"}
+    for _, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")]
+    assert "url(" not in "".join(page.texts)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_change_no_element(text: str) -> None:
+    """The same elements and attribute names as with a harmless text; the text is shown."""
+    plain, hostile = Page(render(synthetic("x"))), Page(render(synthetic(text)))
+    shape = [(tag, sorted(attributes)) for tag, attributes in plain.tags]
+    assert [(tag, sorted(attributes)) for tag, attributes in hostile.tags] == shape
+    shown = " ".join(" ".join(hostile.texts).split())
+    assert " ".join(text.split())[:18] in shown
+    assert "49" not in "".join(hostile.texts[:10])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.text(min_size=1, max_size=30))
+def test_any_text_changes_no_element(text: str) -> None:
+    plain, other = Page(render(synthetic("x"))), Page(render(synthetic(text.replace("\0", ""))))
+    assert [tag for tag, _ in other.tags] == [tag for tag, _ in plain.tags]
+
+
+@pytest.mark.parametrize("text", ["x", *HOSTILE])
+def test_pictures_are_well_formed_and_told(text: str) -> None:
+    pictures = re.findall(r"<svg.*?</svg>", render(synthetic(text)), flags=re.DOTALL)
+    assert len(pictures) > 12
+    for picture in pictures:
+        root = ElementTree.fromstring(picture)
+        hidden = root.get("aria-hidden") == "true"
+        assert hidden or (root.get("role") == "img" and root.get("aria-label"))
+        assert hidden or root.find("title") is not None
+        numbers = re.findall(r' (?:x|y|cx|cy|r|width|height|[xy][12])="([^"]*)"', picture)
+        assert all(np.isfinite(float(value)) for value in numbers)
+
+
+def test_sections_come_in_order_and_open_with_a_finding(page: Page) -> None:
+    assert [s["id"] for s in page.all("section")] == [
+        "trust", "read", "good", "unsure", "odd", "learned", "filled", "healthy", "model",
+    ]  # fmt: skip
+    kinds = [p.get("class") for p in page.all("p")]
+    assert kinds.count("finding") == 8
+    assert kinds.count("verdict") == 1
+    assert kinds.count("how") >= 9
+
+
+def test_sparse_report_renders() -> None:
+    """No holes, no notes, no posterior, nothing odd, no truth: sections stay, pictures go."""
+    full = synthetic()
+    sparse = replace(
+        full,
+        reading=replace(
+            full.reading,
+            notes=(),
+            hidden=0,
+            columns=tuple(replace(c, missing=0.0) for c in full.reading.columns),
+        ),
+        doubt=replace(full.doubt, novel=(), epistemic=np.zeros(90)),
+        oddities=replace(full.oddities, cells=(), labels=(), found=0),
+        learned=replace(full.learned, means=()),
+        imputations=replace(
+            full.imputations, missing=0, examples=(), known=0, hidden_truth=False, error=()
+        ),
+        diagnostics=replace(full.diagnostics, variables=(), findings=(), warnings=()),
+        check=None,
+    )
+    page = Page(render(sparse))
+    assert len(page.all("section")) == 9
+    text = " ".join(page.texts)
+    assert "No cell is missing" in text
+    assert "no cell is missing" in text
+    assert "nan" not in text.lower().split()
+
+
+@pytest.mark.parametrize("n_classes", [2, 12, 15])
+def test_many_classes_have_colours(n_classes: int) -> None:
+    html = render(synthetic(n_classes=n_classes))
+    used = set(re.findall(r'class="[^"]*\b(c\d+)\b', html))
+    assert used <= {f"c{i}" for i in range(8)}
+
+
+def test_dark_print_and_phone_have_their_styles() -> None:
+    html = render(synthetic())
+    assert "prefers-color-scheme: dark" in html
+    assert "@media print" in html
+    assert 'name="viewport"' in html
+
+
+def test_classes_of_pictures_are_styled() -> None:
+    """Every class that a picture uses is in the style sheet."""
+    html = render(synthetic())
+    style = html[html.index("<style>") : html.index("</style>")]
+    used = {
+        name
+        for picture in re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL)
+        for names in re.findall(r'class="([^"]*)"', picture)
+        for name in names.split()
+    }
+    unstyled = {name for name in used if f".{name}" not in style}
+    assert unstyled <= {"dash0", "free"}

@@ -1,0 +1,82 @@
+"""Numbers keep three significant digits and texts stay on their line."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesrbf.report.svg import element, linear, ticks
+from bayesrbf.report.words import THIN, clipped, count, number, percent, spread
+
+SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def value_of(text: str) -> float:
+    """The number that a text stands for."""
+    plain = text.replace(THIN, "").replace("−", "-")
+    digits, _, power = plain.partition(" × 10")
+    return float(digits) * 10 ** int(power.translate(SUPERSCRIPT) or 0)
+
+
+@given(st.floats(1e-200, 1e200), st.sampled_from([1, -1]))
+def test_three_significant_digits(size: float, sign: int) -> None:
+    text = number(sign * size)
+    assert value_of(text) == pytest.approx(sign * size, rel=5.01e-3)
+    assert len(re.sub(r"[^0-9]", "", text.partition(" × ")[0]).lstrip("0")) <= 6
+    assert "e" not in text
+    assert len(text) <= 14
+
+
+@pytest.mark.parametrize("odd", [0.0, -0.0, math.nan, math.inf, -math.inf])
+def test_numbers_that_are_none_have_a_sign_of_their_own(odd: float) -> None:
+    assert number(odd) in {"0", "–", "∞", "−∞"}
+    assert spread(odd) in {"0", "–", "∞", "−∞"}
+
+
+@given(st.floats(1e-3, 1e3))
+def test_spread_has_two_digits(size: float) -> None:
+    assert value_of(spread(size)) == pytest.approx(size, rel=0.051)
+
+
+@given(st.floats(0, 1))
+def test_percent_never_rounds_to_certainty(share: float) -> None:
+    text = percent(share)
+    assert text.endswith(" %")
+    assert (text == "100 %") == (share == 1)
+    assert (text == "0 %") == (share == 0)
+
+
+@given(st.text(), st.integers(1, 50))
+def test_clipped_fits_and_is_one_printable_line(text: str, width: int) -> None:
+    line = clipped(text, width)
+    assert len(line) <= width
+    assert line.isprintable()
+
+
+def test_counts_keep_every_digit() -> None:
+    assert count(1234567).replace(THIN, "") == "1234567"
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_ticks_are_round_and_inside(low: float, span: float) -> None:
+    high = low + span
+    found = ticks(low, high)
+    slack = 1e-6 * (abs(low) + span)
+    assert all(low - slack <= tick <= high + slack for tick in found)
+    if high - low > 1e-9 * abs(low):
+        assert 1 <= len(found) <= 12
+
+
+def test_scale_of_a_point_is_finite() -> None:
+    assert math.isfinite(linear((2.0, 2.0), (0.0, 10.0))(2.0))
+
+
+@given(st.text())
+def test_elements_escape(text: str) -> None:
+    drawn = str(element("text", text, x=1.0, label=text))
+    assert drawn.count("<") == 2 if text else 1
+    assert drawn.count('"') == 4
