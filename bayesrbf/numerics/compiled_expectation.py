@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numba
@@ -60,8 +61,10 @@ class CompiledExpectation:
         available = granted if n_threads is None else n_threads
         self._n_threads = min(available, len(self._chunks) - 1)
         self._pool: ThreadPoolExecutor | None = None
-        if self._n_threads > 1:
-            self._pool = ThreadPoolExecutor(self._n_threads - 1, "bayesrbf-expectation")
+        self._pool_process = 0
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_pool": None}  # threads cannot be pickled, and start anew
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
         """Compute the expected statistics; labels restrict the components of a row.
@@ -123,13 +126,18 @@ class CompiledExpectation:
             for i in range(thread, len(pieces), self._n_threads):
                 expect(self._tiles, ranges, edges[i], edges[i + 1], pieces[i], *model)
 
-        others = (
-            [self._pool.submit(work, i) for i in range(1, self._n_threads)] if self._pool else []
-        )
+        others = [self._threads().submit(work, i) for i in range(1, self._n_threads)]
         work(0)
         for other in others:
             other.result()
         return pieces
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """Give the threads beside the caller's; a forked process inherits none that live."""
+        if self._pool is None or self._pool_process != os.getpid():
+            self._pool = ThreadPoolExecutor(self._n_threads - 1, "bayesrbf-expectation")
+            self._pool_process = os.getpid()
+        return self._pool
 
     def _empty_results(self, pointwise: np.ndarray, log_joint: np.ndarray) -> Results:
         """Zero sums for one piece, and the arrays that all pieces write to."""

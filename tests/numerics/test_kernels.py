@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -160,6 +162,20 @@ def test_threads_change_no_bit(shape: str, missing: float, monkeypatch: pytest.M
             together.component_log_joint(point), alone.component_log_joint(point)
         )
     assert_equals_reference(specification, observations)
+
+
+def test_threads_neither_travel_nor_survive_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "CHUNK_WORK", 20_000.0)
+    specification = structure(classes=(0, 0), n_features=4)
+    expectation = CompiledExpectation(table(specification, 2_000), specification, n_threads=2)
+    point = random_point(specification)
+    before = expectation.statistics(point)
+    copy = pickle.loads(pickle.dumps(expectation))
+    assert_bit_equal(copy.statistics(point), before)
+    pool = expectation._pool
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert_bit_equal(expectation.statistics(point), before)
+    assert expectation._pool is not pool
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
