@@ -21,13 +21,35 @@ class Expectation(Protocol):
     """Rows of one table under one specification, ready for any parameters."""
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Expected sufficient statistics; honours labels and row weights."""
+        """Compute expected sufficient statistics; labels and row weights count.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        Statistics
+            Statistics, centred at the means of ``parameters``.
+        """
         ...
 
     def component_log_joint(
         self, parameters: MixtureParameters
     ) -> Float[np.ndarray, "obs component"]:
-        """``log pi_c + log w_k + log p(x_o | k)`` of all components, labels ignored."""
+        """Compute the joint log density of every row and component.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            ``log pi_c + log w_k + log p(x_o | k)`` in nats, labels ignored.
+        """
         ...
 
 
