@@ -106,7 +106,21 @@ def add_log_probability(
     log_joint: np.ndarray,
     by_row: np.ndarray,
 ) -> None:
-    """Add the log probability of a tile's codes to ``log_joint``."""
+    """Add the log probability of a tile's codes to ``log_joint``.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_packs, width)
+        Combined codes of the tile.
+    table : ndarray of shape (n_codes, n_components)
+        Log probabilities of the combined codes.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    by_row : ndarray of shape (width, n_components)
+        Scratch.
+    """
     low, high = components
     for r in range(codes.shape[1]):
         for k in range(low, high):
@@ -128,7 +142,21 @@ def add_counts(
     counts: np.ndarray,
     by_row: np.ndarray,
 ) -> None:
-    """Add a tile's shares to the lines of their combined codes."""
+    """Add a tile's shares to the lines of their combined codes.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_packs, width)
+        Combined codes of the tile.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    counts : ndarray of shape (n_codes, n_components)
+        Counts, added to in place.
+    by_row : ndarray of shape (width, n_components)
+        Scratch.
+    """
     low, high = components
     for k in range(low, high):
         for r in range(codes.shape[1]):

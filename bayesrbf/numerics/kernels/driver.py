@@ -9,8 +9,8 @@ r"""The E-step over a piece of the table: what a tile goes through, in order.
    nothing overflows and not everything vanishes), and their statistics are added.
 
 What a model lacks is passed as None: Numba drops branches on arguments that are None, and
-what is not used is not compiled. (It looks at arguments only, and at conditions of one term:
-hence the long list of parameters, and conditions within conditions.)
+what is not used is not compiled. It looks at conditions of one term only: hence conditions
+within conditions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_missing import GaussiansWithHoles, MixedScratch
+from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+from bayesrbf.numerics.kernels.gaussian_missing import MixedScratch
 from bayesrbf.numerics.kernels.gaussian_pattern import PatternScratch
 from bayesrbf.numerics.kernels.tiles import Tiles
 
@@ -49,6 +50,23 @@ class Model(NamedTuple):
     categories: np.ndarray | None  # (code, component): log probabilities
 
 
+class Holes(NamedTuple):
+    """Parameters and space for tiles with missing cells under full covariances."""
+
+    gaussians: GaussiansWithHoles
+    mixed: MixedScratch
+    pattern: PatternScratch
+
+
+class Space(NamedTuple):
+    """Space for one tile of any kind."""
+
+    log_joint: np.ndarray  # (component, place)
+    deviation: np.ndarray  # (feature, place)
+    by_row: np.ndarray  # (place, component)
+    lines: np.ndarray  # (2, place)
+
+
 class Results(NamedTuple):
     """Where the results go; the sums of one piece belong to it alone."""
 
@@ -63,14 +81,11 @@ class Results(NamedTuple):
 
 @kernel
 def _normalise(
-    log_joint: np.ndarray,
-    components: tuple[int, int],
-    weights: np.ndarray,
-    lines: np.ndarray,
-    counts: np.ndarray,
+    tiles: Tiles, tile: int, part: tuple[int, int], space: Space, results: Results
 ) -> None:
-    """Turn log joints into shares, in place; the log sums are left in ``lines[0]``."""
-    low, high = components
+    """Turn log joints into shares, in place; add counts and hand out log densities."""
+    low, high = part
+    log_joint, lines = space.log_joint, space.lines
     n_rows = log_joint.shape[1]
     for r in range(n_rows):
         lines[0, r] = LOWEST
@@ -85,18 +100,21 @@ def _normalise(
             lines[1, r] += share
     for r in range(n_rows):
         lines[0, r] += logarithm(lines[1, r])
-        lines[1, r] = weights[r] / lines[1, r]
+        lines[1, r] = tiles.weights[tile, r] / lines[1, r]
     for k in range(low, high):
         count = 0.0
         for r in range(n_rows):
             share = log_joint[k, r] * lines[1, r]
             log_joint[k, r] = share
             count += share
-        counts[k] += count
+        results.counts[k] += count
+    for r in range(tiles.sizes[tile]):
+        results.pointwise[tiles.rows[tile, r]] = lines[0, r]
+        results.log_likelihood[0] += tiles.weights[tile, r] * lines[0, r]
 
 
 @kernel
-def _hand_out(tile: int, tiles: Tiles, log_joint: np.ndarray, out: np.ndarray) -> None:
+def _hand_out(tiles: Tiles, tile: int, log_joint: np.ndarray, out: np.ndarray) -> None:
     """Write a tile's log joints to the rows of the caller."""
     for r in range(tiles.sizes[tile]):
         row = tiles.rows[tile, r]
@@ -114,35 +132,104 @@ def _mirror(second: np.ndarray) -> None:
 
 
 @kernel
-def _mixed_scratch(n_components: int, d: int, m: int, width: int) -> MixedScratch:
-    """Space for tiles of mixed patterns with at most m missing cells a row."""
-    triangle = m * (m + 1) // 2
-    return MixedScratch(
-        np.empty((n_components, d, width)),
-        np.empty((n_components, triangle, width)),
-        np.empty((triangle, width)),
-        np.empty((d, width)),
-        np.empty((m, width)),
-        np.empty((m, width), np.int64),
-        np.empty((triangle, width), np.uint64),
-        np.empty((2, width)),
-    )
+def _make_room(
+    tiles: Tiles, gaussians: GaussiansWithHoles | None, n_components: int
+) -> Holes | None:
+    """Allocate space for tiles with missing cells."""
+    if gaussians is not None:
+        _, d, width = tiles.cells.shape
+        m = tiles.n_missing.max()
+        triangle = m * (m + 1) // 2
+        completed = np.empty((n_components, d, width))
+        mixed = MixedScratch(
+            completed,
+            np.empty((n_components, triangle, width)),
+            np.empty((triangle, width)),
+            np.empty((d, width)),
+            np.empty((m, width)),
+            np.empty((m, width), np.int64),
+            np.empty((triangle, width), np.uint64),
+            np.empty((2, width)),
+        )
+        pattern = PatternScratch(
+            np.full(1, -1),
+            np.empty((n_components, m, m)),
+            np.empty((n_components, m, d)),
+            np.empty(n_components),
+            np.empty((m, 1), np.int64),
+            np.empty((m, m)),
+            completed,
+            np.empty((m, width)),
+            np.empty((2, width)),
+        )
+        return Holes(gaussians, mixed, pattern)
+    return None
 
 
 @kernel
-def _pattern_scratch(completed: np.ndarray, m: int) -> PatternScratch:
-    """Space for tiles of one pattern; completed rows share the space of mixed tiles."""
-    n_components, d, width = completed.shape
-    return PatternScratch(
-        completed,
-        np.empty((n_components, m, m)),
-        np.empty((n_components, m, d)),
-        np.empty(n_components),
-        np.empty((m, m)),
-        np.empty((m, 1), np.int64),
-        np.empty((m, width)),
-        np.empty((2, width)),
-    )
+def _evaluate(
+    tiles: Tiles,
+    tile: int,
+    part: tuple[int, int],
+    full: FullGaussians | None,
+    holes: Holes | None,
+    diagonal: DiagonalGaussians | None,
+    categories: np.ndarray | None,
+    space: Space,
+) -> None:
+    """Add the log densities of a tile to its log joint."""
+    cells, m, number = tiles.cells[tile], tiles.n_missing[tile], tiles.pattern[tile]
+    log_joint = space.log_joint
+    if full is not None:  # noqa: SIM102
+        if m == 0:
+            gaussian_complete.add_log_density(
+                cells, full, part, log_joint, space.deviation, space.lines
+            )
+    if holes is not None:
+        if m > 0 and number >= 0:
+            gaussian_pattern.add_log_density(
+                cells, m, number, holes.gaussians, part, log_joint, holes.pattern
+            )
+        elif m > 0:
+            gaussian_missing.add_log_density(
+                cells, m, holes.gaussians, part, log_joint, holes.mixed
+            )
+    if diagonal is not None:
+        gaussian_diagonal.add_log_density(cells, diagonal, part, log_joint)
+    if categories is not None:
+        codes = tiles.codes[tile]
+        categorical.add_log_probability(codes, categories, part, log_joint, space.by_row)
+
+
+@kernel
+def _add_statistics(
+    tiles: Tiles,
+    tile: int,
+    part: tuple[int, int],
+    full: FullGaussians | None,
+    holes: Holes | None,
+    diagonal: DiagonalGaussians | None,
+    categories: np.ndarray | None,
+    space: Space,
+    results: Results,
+) -> None:
+    """Add the statistics of a tile whose log joint has become shares."""
+    cells, m, number = tiles.cells[tile], tiles.n_missing[tile], tiles.pattern[tile]
+    shares, first, second = space.log_joint, results.first, results.second
+    if full is not None:  # noqa: SIM102
+        if m == 0:
+            gaussian_complete.add_moments(
+                cells, full, part, shares, first, second, space.deviation, space.lines
+            )
+    if holes is not None:
+        if m > 0 and number >= 0:
+            gaussian_pattern.add_moments(m, part, shares, first, second, holes.pattern)
+        elif m > 0:
+            gaussian_missing.add_moments(m, part, shares, first, second, holes.mixed)
+    if diagonal is not None:
+        gaussian_diagonal.add_moments(cells, diagonal, part, shares, first, second)
+    if categories is not None:
+        categorical.add_counts(tiles.codes[tile], part, shares, results.categories, space.by_row)
 
 
 def _compiled(sources: str) -> Callable[..., None]:
@@ -157,81 +244,28 @@ def _compiled(sources: str) -> Callable[..., None]:
         results: Results,
         constants: np.ndarray,
         full: FullGaussians | None,
-        holes: GaussiansWithHoles | None,
+        gaps: GaussiansWithHoles | None,
         diagonal: DiagonalGaussians | None,
         categories: np.ndarray | None,
     ) -> None:
         _ = sources
-        d, width = tiles.cells.shape[1:]
-        n_components = len(constants)
-        log_joint = np.empty((n_components, width))
-        lines = np.empty((2, width))
-        if full is not None:
-            deviation = np.empty((d, width))
-        if holes is not None:
-            most = tiles.n_missing[start:stop].max()
-            mixed = _mixed_scratch(n_components, d, most, width)
-            pattern = _pattern_scratch(mixed.completed, most)
-            known_pattern = -1
-        if categories is not None:
-            by_row = np.empty((width, n_components))
+        k, (_, d, width) = len(constants), tiles.cells.shape
+        space = Space(
+            np.empty((k, width)), np.empty((d, width)), np.empty((width, k)), np.empty((2, width))
+        )
+        holes = _make_room(tiles, gaps, k)
         for tile in range(start, stop):
             part = (ranges[tile, 0], ranges[tile, 1])
-            cells, codes, m = tiles.cells[tile], tiles.codes[tile], tiles.n_missing[tile]
-            one_pattern = tiles.pattern[tile] >= 0
-            for k in range(part[0], part[1]):
-                log_joint[k] = constants[k]
-            if full is not None:  # noqa: SIM102
-                if m == 0:
-                    gaussian_complete.add_log_density(
-                        cells, full, part, log_joint, deviation, lines
-                    )
-            if holes is not None:
-                if m > 0 and one_pattern:
-                    if known_pattern != tiles.pattern[tile]:
-                        known_pattern = tiles.pattern[tile]
-                        gaussian_pattern.learn_pattern(cells, m, holes, part, pattern)
-                    gaussian_pattern.add_log_density(cells, m, holes, part, log_joint, pattern)
-                if m > 0 and not one_pattern:
-                    gaussian_missing.add_log_density(cells, m, holes, part, log_joint, mixed)
-            if diagonal is not None:
-                gaussian_diagonal.add_log_density(cells, diagonal, part, log_joint)
-            if categories is not None:
-                categorical.add_log_probability(codes, categories, part, log_joint, by_row)
+            for j in range(part[0], part[1]):
+                space.log_joint[j] = constants[j]
+            _evaluate(tiles, tile, part, full, holes, diagonal, categories, space)
             if len(results.log_joint):
-                _hand_out(tile, tiles, log_joint, results.log_joint)
-                continue
-            _normalise(log_joint, part, tiles.weights[tile], lines, results.counts)
-            for r in range(tiles.sizes[tile]):
-                results.pointwise[tiles.rows[tile, r]] = lines[0, r]
-                results.log_likelihood[0] += tiles.weights[tile, r] * lines[0, r]
-            if full is not None:  # noqa: SIM102
-                if m == 0:
-                    gaussian_complete.add_moments(
-                        cells,
-                        full,
-                        part,
-                        log_joint,
-                        results.first,
-                        results.second,
-                        deviation,
-                        lines,
-                    )
-            if holes is not None:
-                if m > 0 and one_pattern:
-                    gaussian_pattern.add_moments(
-                        m, part, log_joint, results.first, results.second, pattern
-                    )
-                if m > 0 and not one_pattern:
-                    gaussian_missing.add_moments(
-                        m, part, log_joint, results.first, results.second, mixed
-                    )
-            if diagonal is not None:
-                gaussian_diagonal.add_moments(
-                    cells, diagonal, part, log_joint, results.first, results.second
+                _hand_out(tiles, tile, space.log_joint, results.log_joint)
+            else:
+                _normalise(tiles, tile, part, space, results)
+                _add_statistics(
+                    tiles, tile, part, full, holes, diagonal, categories, space, results
                 )
-            if categories is not None:
-                categorical.add_counts(codes, part, log_joint, results.categories, by_row)
         if full is not None:
             _mirror(results.second)
 

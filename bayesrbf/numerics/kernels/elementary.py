@@ -55,7 +55,18 @@ LOGARITHM_TERMS: Final = tuple(2.0 / (2 * i + 1) for i in range(10, 0, -1))
 
 @exact_kernel
 def exponential(x: float) -> float:
-    """e^x of a number that is not positive; 0 below :data:`NEGLIGIBLE`."""
+    """Compute e^x of a number that is not positive; 0 below :data:`NEGLIGIBLE`.
+
+    Parameters
+    ----------
+    x : float
+        A number that is not positive.
+
+    Returns
+    -------
+    float
+        e^x.
+    """
     bounded = max(x, NEGLIGIBLE)
     n = np.floor(bounded * INVERSE_LN_2 + 0.5)
     r = (bounded - n * LN_2_HIGH) - n * LN_2_LOW
@@ -69,7 +80,18 @@ def exponential(x: float) -> float:
 
 @exact_kernel
 def logarithm(x: float) -> float:
-    """Natural logarithm of a positive normal number."""
+    """Compute the natural logarithm of a positive normal number.
+
+    Parameters
+    ----------
+    x : float
+        A positive normal number.
+
+    Returns
+    -------
+    float
+        ln x.
+    """
     bits = np.float64(x).view(np.int64)
     exponent = (bits - SQRT_HALF_BITS) >> FRACTION_BITS
     m = np.int64(bits - (exponent << FRACTION_BITS)).view(np.float64)

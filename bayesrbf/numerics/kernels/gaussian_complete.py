@@ -40,7 +40,23 @@ def add_log_density(
     deviation: np.ndarray,
     lines: np.ndarray,
 ) -> None:
-    """Subtract half the squared Mahalanobis distance of a tile's rows from ``log_joint``."""
+    """Subtract half the squared Mahalanobis distance of a tile's rows from ``log_joint``.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    gaussians : FullGaussians
+        Parameters of the components.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    deviation : ndarray of shape (n_features, width)
+        Deviations x - mu.
+    lines : ndarray of shape (2, width)
+        Scratch.
+    """
     for k in range(components[0], components[1]):
         deviate(cells, gaussians.means, k, deviation)
         subtract_squares(gaussians.factors, gaussians.group[k], deviation, log_joint, k, lines)
@@ -57,7 +73,27 @@ def add_moments(
     deviation: np.ndarray,
     lines: np.ndarray,
 ) -> None:
-    """Add a tile's centred first and second moments."""
+    """Add a tile's centred first and second moments.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    gaussians : FullGaussians
+        Parameters of the components.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features, n_features)
+        Second moments, added to in place.
+    deviation : ndarray of shape (n_features, width)
+        Deviations x - mu.
+    lines : ndarray of shape (2, width)
+        Scratch.
+    """
     for k in range(components[0], components[1]):
         if shares[k].any():
             deviate(cells, gaussians.means, k, deviation)
@@ -66,7 +102,19 @@ def add_moments(
 
 @kernel
 def deviate(cells: np.ndarray, means: np.ndarray, k: int, deviation: np.ndarray) -> None:
-    """Write x - mu_k of a tile."""
+    """Write x - mu_k of a tile.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    means : ndarray of shape (n_components, n_features)
+        Component means.
+    k : int
+        Component.
+    deviation : ndarray of shape (n_features, width)
+        Deviations x - mu.
+    """
     for i in range(cells.shape[0]):
         mean = means[k, i]
         for r in range(cells.shape[1]):
@@ -85,6 +133,22 @@ def subtract_squares(
     """Subtract |F'd|^2 of each row from component k, F being lower triangle g of factors.
 
     Lines e and e + 1 of F'd are gathered together in ``lines``; both read d from e on.
+
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n_groups, n_features, n_features)
+        Lower triangular factors.
+    g : int
+        Covariance group.
+    deviation : ndarray of shape (n_features, width)
+        Deviations x - mu.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    k : int
+        Component.
+    lines : ndarray of shape (2, width)
+        Scratch.
     """
     n_features, n_rows = deviation.shape
     for e in range(0, n_features - 1, 2):
@@ -129,7 +193,23 @@ def add_products(
     second: np.ndarray,
     lines: np.ndarray,
 ) -> None:
-    """Add sum r d to ``first[k]`` and sum r d d' to the upper triangle of ``second[k]``."""
+    """Add sum r d to ``first[k]`` and sum r d d' to the upper triangle of ``second[k]``.
+
+    Parameters
+    ----------
+    deviation : ndarray of shape (n_features, width)
+        Deviations x - mu.
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    k : int
+        Component.
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features, n_features)
+        Second moments, added to in place.
+    lines : ndarray of shape (2, width)
+        Scratch.
+    """
     n_features, n_rows = deviation.shape
     for i in range(0, n_features - 1, 2):
         s0 = s1 = m00 = m01 = m11 = 0.0

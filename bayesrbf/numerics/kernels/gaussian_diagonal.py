@@ -35,7 +35,19 @@ def add_log_density(
     components: tuple[int, int],
     log_joint: np.ndarray,
 ) -> None:
-    """Subtract from ``log_joint`` what each cell costs, two features at a time."""
+    """Subtract from ``log_joint`` what each cell costs, two features at a time.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    gaussians : DiagonalGaussians
+        Parameters of the components.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    """
     n_features, n_rows = cells.shape
     means, scales, constants = gaussians.means, gaussians.scales, gaussians.constants
     for k in range(components[0], components[1]):
@@ -68,7 +80,23 @@ def add_moments(
     first: np.ndarray,
     second: np.ndarray,
 ) -> None:
-    """Add a tile's centred first and second moments."""
+    """Add a tile's centred first and second moments.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    gaussians : DiagonalGaussians
+        Parameters of the components.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features)
+        Second moments, added to in place.
+    """
     n_features, n_rows = cells.shape
     for k in range(components[0], components[1]):
         for i in range(n_features):

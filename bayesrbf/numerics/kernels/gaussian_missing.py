@@ -28,24 +28,17 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import kernel
 from bayesrbf.numerics.kernels.elementary import logarithm
-from bayesrbf.numerics.kernels.gaussian_complete import (
-    add_products,
-    subtract_squares,
+from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
+from bayesrbf.numerics.kernels.gaussian_holes import (
+    HALF_LOG_2PI,
+    GaussiansWithHoles,
+    find_missing,
+    multiply_line,
+    zero_filled_deviation,
 )
-
-HALF_LOG_2PI: Final = 0.5 * math.log(2 * math.pi)
 
 PIVOTS: Final = 8
 """Pivots multiplied before a logarithm is taken: few enough not to overflow."""
-
-
-class GaussiansWithHoles(NamedTuple):
-    """Parameters of all components with full covariances, for rows with missing cells."""
-
-    means: np.ndarray  # (component, feature)
-    factors: np.ndarray  # (group, feature, feature): L / sqrt(2)
-    precisions: np.ndarray  # (group, feature, feature): P
-    group: np.ndarray  # (component,): which factor and precision
 
 
 class MixedScratch(NamedTuple):
@@ -70,7 +63,23 @@ def add_log_density(
     log_joint: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Complete a tile's rows under every component and subtract what they cost."""
+    """Complete a tile's rows under every component and subtract what they cost.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    n_missing : int
+        Missing cells of each row.
+    gaussians : GaussiansWithHoles
+        Parameters of the components.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    scratch : MixedScratch
+        Space for the tile.
+    """
     find_missing(cells, cells.shape[1], scratch.missing)
     _locate_block(cells.shape[0], n_missing, scratch)
     precisions = gaussians.precisions
@@ -93,24 +102,29 @@ def add_moments(
     second: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed."""
+    """Add the moments of a tile that ``add_log_density`` has completed.
+
+    Parameters
+    ----------
+    n_missing : int
+        Missing cells of each row.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features, n_features)
+        Second moments, added to in place.
+    scratch : MixedScratch
+        Space for the tile.
+    """
     flat_second = second.reshape(len(second), -1)
     for k in range(components[0], components[1]):
         if shares[k].any():
             add_products(scratch.completed[k], shares, k, first, second, scratch.lines)
             _invert(k, n_missing, scratch)
             _add_covariances(k, n_missing, shares, flat_second, scratch)
-
-
-@kernel
-def find_missing(cells: np.ndarray, n_rows: int, missing: np.ndarray) -> None:
-    """List the missing features of the first rows of a tile in ascending order."""
-    for r in range(n_rows):
-        found = 0
-        for feature in range(cells.shape[0]):
-            if np.isnan(cells[feature, r]):
-                missing[found, r] = feature
-                found += 1
 
 
 @kernel
@@ -121,42 +135,6 @@ def _locate_block(n_features: int, n_missing: int, scratch: MixedScratch) -> Non
             for r in range(scratch.missing.shape[1]):
                 place = scratch.missing[j, r] * n_features + scratch.missing[i, r]
                 scratch.block[i * (i + 1) // 2 + j, r] = place
-
-
-@kernel
-def zero_filled_deviation(
-    cells: np.ndarray, means: np.ndarray, k: int, completed: np.ndarray
-) -> None:
-    """Write x - mu_k of a tile to ``completed[k]``, zero where missing."""
-    for i in range(cells.shape[0]):
-        mean = means[k, i]
-        for r in range(cells.shape[1]):
-            cell = cells[i, r]
-            completed[k, i, r] = 0.0 if np.isnan(cell) else cell - mean
-
-
-@kernel
-def multiply_line(
-    matrices: np.ndarray, g: int, i: int, deviation: np.ndarray, k: int, out: np.ndarray, o: int
-) -> None:
-    """Write line i of matrix g times ``deviation[k]`` to line o of ``out``."""
-    n_features, n_rows = deviation.shape[1:]
-    for r in range(n_rows):
-        out[o, r] = 0.0
-    j = 0
-    while j + 4 <= n_features:
-        a0, a1 = matrices[g, i, j], matrices[g, i, j + 1]
-        a2, a3 = matrices[g, i, j + 2], matrices[g, i, j + 3]
-        for r in range(n_rows):
-            out[o, r] += (a0 * deviation[k, j, r] + a1 * deviation[k, j + 1, r]) + (
-                a2 * deviation[k, j + 2, r] + a3 * deviation[k, j + 3, r]
-            )
-        j += 4
-    while j < n_features:
-        a0 = matrices[g, i, j]
-        for r in range(n_rows):
-            out[o, r] += a0 * deviation[k, j, r]
-        j += 1
 
 
 @kernel

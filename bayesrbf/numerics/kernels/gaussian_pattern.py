@@ -17,11 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import kernel
-from bayesrbf.numerics.kernels.gaussian_complete import (
-    add_products,
-    subtract_squares,
-)
-from bayesrbf.numerics.kernels.gaussian_missing import (
+from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
+from bayesrbf.numerics.kernels.gaussian_holes import (
     HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,
@@ -33,41 +30,49 @@ from bayesrbf.numerics.kernels.gaussian_missing import (
 class PatternScratch(NamedTuple):
     """Space for one tile whose rows share their pattern, and what the pattern fixes."""
 
-    completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
+    known: np.ndarray  # (1,): number of the pattern that the next four belong to
     covariance: np.ndarray  # (component, missing cell, missing cell): C
     regression: np.ndarray  # (component, missing cell, feature): B
     constant: np.ndarray  # (component,): -log|P_mm| / 2 + m log(2 pi) / 2
-    root: np.ndarray  # (missing cell, missing cell): R, P_mm = R R', then R^-1
     missing: np.ndarray  # (missing cell, 1): which feature
+    root: np.ndarray  # (missing cell, missing cell): R, P_mm = R R', then R^-1
+    completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
     imputed: np.ndarray  # (missing cell, place): E[d_m | x_o]
     lines: np.ndarray  # (2, place)
-
-
-@kernel
-def learn_pattern(
-    cells: np.ndarray,
-    n_missing: int,
-    gaussians: GaussiansWithHoles,
-    components: tuple[int, int],
-    scratch: PatternScratch,
-) -> None:
-    """Compute what all rows of a pattern share."""
-    find_missing(cells, 1, scratch.missing)
-    for k in range(components[0], components[1]):
-        _condition(gaussians.precisions, gaussians.group[k], k, n_missing, scratch)
-        _regress(cells, gaussians.precisions, gaussians.group[k], k, n_missing, scratch)
 
 
 @kernel
 def add_log_density(
     cells: np.ndarray,
     n_missing: int,
+    pattern: int,
     gaussians: GaussiansWithHoles,
     components: tuple[int, int],
     log_joint: np.ndarray,
     scratch: PatternScratch,
 ) -> None:
-    """Complete a tile's rows under every component and subtract what they cost."""
+    """Complete a tile's rows under every component and subtract what they cost.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    n_missing : int
+        Missing cells of each row.
+    pattern : int
+        Number of the pattern, the same for all tiles with these missing cells and components.
+    gaussians : GaussiansWithHoles
+        Parameters of the components.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    scratch : PatternScratch
+        Space for the tile.
+    """
+    if scratch.known[0] != pattern:
+        _learn(cells, n_missing, gaussians, components, scratch)
+        scratch.known[0] = pattern
     completed, imputed = scratch.completed, scratch.imputed
     for k in range(components[0], components[1]):
         zero_filled_deviation(cells, gaussians.means, k, completed)
@@ -92,7 +97,23 @@ def add_moments(
     second: np.ndarray,
     scratch: PatternScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed."""
+    """Add the moments of a tile that ``add_log_density`` has completed.
+
+    Parameters
+    ----------
+    n_missing : int
+        Missing cells of each row.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features, n_features)
+        Second moments, added to in place.
+    scratch : PatternScratch
+        Space for the tile.
+    """
     missing = scratch.missing
     for k in range(components[0], components[1]):
         total = shares[k].sum()
@@ -102,6 +123,21 @@ def add_moments(
                 for j in range(i, n_missing):
                     spread = total * scratch.covariance[k, i, j]
                     second[k, missing[i, 0], missing[j, 0]] += spread
+
+
+@kernel
+def _learn(
+    cells: np.ndarray,
+    n_missing: int,
+    gaussians: GaussiansWithHoles,
+    components: tuple[int, int],
+    scratch: PatternScratch,
+) -> None:
+    """Compute what all rows of a pattern share."""
+    find_missing(cells, 1, scratch.missing)
+    for k in range(components[0], components[1]):
+        _condition(gaussians.precisions, gaussians.group[k], k, n_missing, scratch)
+        _regress(cells, gaussians.precisions, gaussians.group[k], k, n_missing, scratch)
 
 
 @kernel
