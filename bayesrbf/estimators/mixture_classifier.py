@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from bayesrbf import names, table
 from bayesrbf.estimators.base import MixtureEstimator
 from bayesrbf.estimators.describing import observed_data
+from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import tempered
@@ -70,7 +71,7 @@ class MixtureClassifier(ClassifierMixin, MixtureEstimator):
         if self._draws is None:
             log_joint = self._mixture.class_log_joint(rows)
             return tempered(log_joint, self.temperature_, self._shift())
-        mean = self._class_posterior().summary(self._mixture.standardise(rows)).mean
+        mean = self._class_posterior().mean(self._mixture.standardise(rows))
         with np.errstate(divide="ignore"):
             return np.log(mean)
 
@@ -219,25 +220,36 @@ class MixtureClassifier(ClassifierMixin, MixtureEstimator):
 
         log_posterior = self._log_posterior()
         fitted = self._map(log_posterior)[None, None]
+        theta = fitted if self._draws is None else self._draws.theta
         return ClassPosterior(
             predictor=log_posterior.predictor,
-            theta=fitted if self._draws is None else self._draws.theta,
-            log_prior_shift=self._shift(),
+            theta=theta,
+            log_prior_shift=self._shifts(log_posterior, theta),
             temperature=self.temperature_,
         )
+
+    def _shifts(
+        self, log_posterior: MixtureLogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
+    ) -> Float[np.ndarray, "chains draws label"]:
+        """Log ratio of the prevalences of use to those of every draw."""
+        if self._prevalence is None or self.classes_.size == 1:
+            return np.zeros((1, 1, self.classes_.size))
+        drawn = log_posterior.constrained(theta)[names.CLASS_PROBABILITIES]
+        return np.log(self._prevalence) - np.log(drawn)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""
         n_obs = self._rows.n_obs
         spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
-        posterior, rows = (
-            self._class_posterior(),
-            self._mixture.standardise(self._rows.take(spread)),
-        )
+        posterior = self._class_posterior()
+        rows = self._mixture.standardise(self._rows.take(spread))
         log_posterior = self._log_posterior()
-        at_fit = posterior.predictor(rows)(self._map(log_posterior))
+        fitted = self._map(log_posterior)
+        at_fit = posterior.probabilities(
+            posterior.predictor(rows)(fitted), self._shifts(log_posterior, fitted[None, None])[0]
+        )
         probabilities, _ = posterior.draws(rows)
         return {
             "probabilities": probabilities,
-            "map_probabilities": posterior.probabilities(at_fit),
+            "map_probabilities": at_fit,
         }

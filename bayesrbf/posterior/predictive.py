@@ -28,9 +28,9 @@ Predictor = Callable[[np.ndarray], np.ndarray]
 class ClassPosterior:
     r"""Posterior of the class probabilities of rows.
 
-    Of draw s, with t the temperature and b the shift,
+    Of draw s, with t the temperature and b the draw's shift,
 
-    .. math:: p_s(c | x) \propto \exp(t \log p_s(c | x_o) + b_c).
+    .. math:: p_s(c | x) \propto \exp(t \log p_s(c | x_o) + b_{sc}).
 
     Attributes
     ----------
@@ -40,16 +40,16 @@ class ClassPosterior:
         Unconstrained coordinates of the draws.
     temperature : float
         Factor t of every draw's log probabilities.
-    log_prior_shift : ndarray of shape (n_classes,)
-        Log of the prevalences of use over those of the training table; 0 where
-        they are the same.
+    log_prior_shift : ndarray of shape (n_chains or 1, n_draws or 1, n_classes)
+        Log of the prevalences of use over each draw's own class probabilities;
+        0 where the model is used at its own.
     memory : int
         Bytes that arrays over draws may take.
     """
 
     predictor: Callable[[Observations], Predictor]
     theta: Float[np.ndarray, "chain draw coordinate"]
-    log_prior_shift: Float[np.ndarray, " label"]
+    log_prior_shift: Float[np.ndarray, "chain_or_one draw_or_one label"]
     temperature: float = 1.0
     memory: int = MEMORY
 
@@ -57,6 +57,16 @@ class ClassPosterior:
     def n_draws(self) -> int:
         """Number of draws of all chains together."""
         return self.theta.shape[0] * self.theta.shape[1]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.log_prior_shift.shape[-1])
+
+    @property
+    def _shifts(self) -> Float[np.ndarray, "chain draw label"]:
+        """The shift of every draw."""
+        return np.broadcast_to(self.log_prior_shift, (*self.theta.shape[:2], self.n_classes))
 
     def draws(
         self, observations: Observations
@@ -84,7 +94,7 @@ class ClassPosterior:
             If not even one draw of each chain fits into the memory.
         """
         chains, n_draws, _ = self.theta.shape
-        row_bytes = 8 * chains * self.log_prior_shift.size * observations.n_obs
+        row_bytes = 8 * chains * self.n_classes * observations.n_obs
         affordable = int(self.memory // row_bytes) if row_bytes else n_draws
         if affordable == 0:
             raise ValueError(
@@ -101,14 +111,18 @@ class ClassPosterior:
                 f"{thinning} is kept. uncertainty() uses every draw.",
                 stacklevel=3,
             )
-        result = np.empty((*kept.shape[:2], observations.n_obs, self.log_prior_shift.size))
+        shifts = self._shifts[:, ::thinning]
+        result = np.empty((*kept.shape[:2], observations.n_obs, self.n_classes))
         predict = self.predictor(observations)
         for chain, thetas in enumerate(kept):
-            result[chain] = self.probabilities(_log_joints(predict, thetas))
+            log_joint = _log_joints(predict, thetas)
+            result[chain] = self.probabilities(log_joint, shifts[chain, :, None])
         return result, thinning
 
     def probabilities(
-        self, log_joint: Float[np.ndarray, "*draws label"]
+        self,
+        log_joint: Float[np.ndarray, "*draws label"],
+        shift: Float[np.ndarray, "*broadcast label"],
     ) -> Float[np.ndarray, "*draws label"]:
         """Class probabilities, tempered and moved to the prevalences of use.
 
@@ -116,14 +130,37 @@ class ClassPosterior:
         ----------
         log_joint : ndarray of shape (..., n_classes)
             ``log p(x_o, c)`` under one draw or many.
+        shift : ndarray that broadcasts to the shape of ``log_joint``
+            Log ratios of the prevalences, of those draws.
 
         Returns
         -------
         ndarray of shape (..., n_classes)
             Probabilities; they sum to one over the classes.
         """
-        shift = np.broadcast_to(self.log_prior_shift, log_joint.shape)
-        return np.exp(tempered(log_joint, self.temperature, shift))
+        return np.exp(
+            tempered(log_joint, self.temperature, np.broadcast_to(shift, log_joint.shape))
+        )
+
+    def mean(self, observations: Observations) -> Float[np.ndarray, "obs label"]:
+        """Posterior mean of the class probabilities; no draw but one is held.
+
+        Parameters
+        ----------
+        observations : Observations
+            Rows, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            Mean probabilities; they sum to one over the classes.
+        """
+        predict = self.predictor(observations)
+        total = np.zeros((observations.n_obs, self.n_classes))
+        thetas = self.theta.reshape(self.n_draws, -1)
+        for theta, shift in zip(thetas, self._shifts.reshape(self.n_draws, -1), strict=True):
+            total += self.probabilities(predict(theta), shift)
+        return total / self.n_draws
 
     def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
         """What the draws say about every row, a block of rows at a time.
@@ -149,8 +186,7 @@ class ClassPosterior:
             raise ValueError(
                 f"prob must lie strictly between 0 and 1, such as 0.9; received {prob!r}."
             )
-        n_classes = self.log_prior_shift.size
-        rows = max(1, self.memory // (8 * self.n_draws * n_classes * _COPIES))
+        rows = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
         starts = range(0, max(observations.n_obs, 1), rows)
         blocks = [
             self._block(observations.take(np.arange(a, min(a + rows, observations.n_obs))), prob)
@@ -164,7 +200,7 @@ class ClassPosterior:
         predict = self.predictor(observations)
         log_joint = _log_joints(predict, self.theta.reshape(self.n_draws, -1))
         log_density = logsumexp(logsumexp(log_joint, axis=2), axis=0) - np.log(self.n_draws)
-        p = self.probabilities(log_joint)
+        p = self.probabilities(log_joint, self._shifts.reshape(self.n_draws, 1, -1))
         mean = p.mean(axis=0)
         total = entropy(mean)
         aleatoric = entropy(p).mean(axis=0)

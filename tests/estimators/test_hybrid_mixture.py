@@ -267,6 +267,22 @@ def test_class_prior_is_bayes_rule(calibrate: bool) -> None:
     np.testing.assert_allclose(same.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
 
 
+def test_class_prior_moves_every_draw_by_bayes_rule() -> None:
+    """Each draw has class probabilities of its own, and they are what is divided out."""
+    X, y = table()
+    new = np.array([0.1, 0.2, 0.7])
+    draws = {"draws": 20, "chains": 2}
+    model = HybridMixtureClassifier(tied=True, random_state=0)
+    plain = clone(model).fit(X, y).refine("laplace", **draws)
+    moved = clone(model).set_params(class_prior=new).fit(X, y).refine("laplace", **draws)
+    drawn = plain.posterior_["posterior"]["class_probabilities"].to_numpy()[:, :, None, :]
+    odds = plain.predict_posterior(X)["predictions"]["probability"].to_numpy() * new / drawn
+    expected = odds / odds.sum(axis=-1, keepdims=True)
+    found = moved.predict_posterior(X)["predictions"]["probability"].to_numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    np.testing.assert_allclose(moved.predict_proba(X), expected.mean(axis=(0, 1)), atol=1e-10)
+
+
 @pytest.mark.parametrize(
     "class_prior", [[0.5, 0.5], [0.5, 0.5, 0.5], [1.0, 0.0, 0.0], {"calm": 1.0}, [0.5, 0.6, -0.1]]
 )

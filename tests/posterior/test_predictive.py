@@ -4,13 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.predictive import ClassPosterior, entropy
 from bayesrbf.posterior.uncertainty import to_dataset
 
 N_OBS, N_CLASSES = 11, 3
+NO_SHIFT = np.zeros((1, 1, N_CLASSES))
+SHIFTS = np.random.default_rng(2).normal(size=(2, 40, N_CLASSES))
 
 
 def rows(n: int = N_OBS, seed: int = 0) -> Observations:
@@ -30,17 +32,24 @@ def predictor(observations: Observations):
 
 def posterior(n_draws: int = 40, memory: int = 2**31, **options) -> ClassPosterior:
     theta = np.random.default_rng(1).normal(size=(2, n_draws, 2 * N_CLASSES))
-    shift = options.pop("log_prior_shift", np.zeros(N_CLASSES))
+    shift = options.pop("log_prior_shift", NO_SHIFT)
     return ClassPosterior(predictor, theta, shift, memory=memory, **options)
 
 
 def brute(p: ClassPosterior, observations: Observations) -> np.ndarray:
     """All draws of all rows in one array."""
     log_joint = np.einsum("nf,cdfk->cdnk", observations.real, p.theta.reshape(2, -1, 2, N_CLASSES))
-    return softmax(p.temperature * log_joint + p.log_prior_shift, axis=-1)
+    return softmax(
+        p.temperature * log_softmax(log_joint, axis=-1) + p.log_prior_shift[:, :, None], axis=-1
+    )
 
 
-OPTIONS = [{}, {"temperature": 0.4}, {"log_prior_shift": np.array([0.0, 1.0, -2.0])}]
+OPTIONS = [
+    {},
+    {"temperature": 0.4},
+    {"log_prior_shift": SHIFTS[:1, :1]},
+    {"log_prior_shift": SHIFTS},
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -58,6 +67,7 @@ def test_summary_is_that_of_all_draws_at_any_memory(options, memory):
     summary = p.summary(rows(), prob=0.8)
     draws = brute(p, rows()).reshape(-1, N_OBS, N_CLASSES)
     np.testing.assert_allclose(summary.mean, draws.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(p.mean(rows()), draws.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(summary.sd, draws.std(axis=0, ddof=1), rtol=1e-9)
     np.testing.assert_allclose(summary.lower, np.quantile(draws, 0.1, axis=0), rtol=1e-12)
     np.testing.assert_allclose(summary.upper, np.quantile(draws, 0.9, axis=0), rtol=1e-12)
@@ -76,7 +86,7 @@ def test_blocks_of_rows_fit_into_the_memory():
         largest = max(largest, observations.n_obs)
         return predictor(observations)
 
-    p = ClassPosterior(watching, posterior().theta, np.zeros(N_CLASSES), memory=8 * 80 * 3 * 5 * 4)
+    p = ClassPosterior(watching, posterior().theta, NO_SHIFT, memory=8 * 80 * 3 * 5 * 4)
     p.summary(rows())
     assert largest == 4
 
@@ -92,7 +102,7 @@ def test_entropies_split_and_are_not_negative():
 def test_equal_draws_leave_nothing_epistemic():
     p = posterior()
     same = np.broadcast_to(p.theta[:1, :1], p.theta.shape)
-    summary = ClassPosterior(predictor, same, np.zeros(N_CLASSES)).summary(rows())
+    summary = ClassPosterior(predictor, same, NO_SHIFT).summary(rows())
     np.testing.assert_allclose(summary.epistemic, 0, atol=1e-12)
     np.testing.assert_allclose(summary.sd, 0, atol=1e-12)
 
@@ -100,7 +110,7 @@ def test_equal_draws_leave_nothing_epistemic():
 def test_shift_moves_the_odds_after_the_temperature():
     shift = np.log([2.0, 1.0, 1.0])
     plain, _ = posterior(temperature=0.3).draws(rows())
-    moved, _ = posterior(temperature=0.3, log_prior_shift=shift).draws(rows())
+    moved, _ = posterior(temperature=0.3, log_prior_shift=shift[None, None]).draws(rows())
     np.testing.assert_allclose(moved[..., 0] / moved[..., 1], 2 * plain[..., 0] / plain[..., 1])
 
 
@@ -145,7 +155,7 @@ def test_dataset_names_rows_and_labels():
 
 
 def test_a_point_estimate_claims_no_certainty():
-    p = ClassPosterior(predictor, posterior().theta[:1, :1], np.zeros(N_CLASSES))
+    p = ClassPosterior(predictor, posterior().theta[:1, :1], NO_SHIFT)
     summary = p.summary(rows())
     with pytest.warns(UserWarning, match=r"refine\('laplace'\)"):
         dataset = to_dataset(summary, list("abc"), np.arange(N_OBS), point_estimate=True)
