@@ -89,7 +89,7 @@ def collect(job: Job, track: Track = silently) -> Outcome:
         for _ in track((None,), "Drawing the posterior", 1):
             refined = copy.copy(model)
             if job.inference != "map":
-                refined.refine(job.inference)
+                refined.refine(job.inference, draws=job.draws)
             uncertainty = refined.uncertainty(job.X)
     report = _look(job, choice, model, refined, held_out, uncertainty, tuple(heard), track)
     return Outcome(report, refined, held_out, uncertainty)
@@ -113,7 +113,7 @@ def _validated(job: Job, common: Mapping[str, Any], track: Track) -> HeldOut:
         FREQUENCIES: class_frequencies,
         LOGISTIC: logistic_regression(job.categorical),
     }
-    return hold_out(job.X, job.y, fitters, seed=job.seed, track=track)
+    return hold_out(job.X, job.y, fitters, n_folds=job.folds, seed=job.seed, track=track)
 
 
 def _look(

@@ -250,7 +250,7 @@ def read_oddities(
     low = np.argwhere(tails < threshold)
     low = low[np.argsort(tails[tuple(low.T)], kind="stable")]
     return Oddities(
-        cells=tuple(_odd_cell(job, model, cells, *place) for place in low[:LISTED]),
+        cells=tuple(_odd_cell(job, model, cells, *place.tolist()) for place in low[:LISTED]),
         threshold=threshold,
         found=len(low),
         by_chance=n_cells * threshold,

@@ -59,6 +59,10 @@ class Job:
         Command, versions, digest of the data.
     truth : Truth, optional
         What was hidden, where it is known.
+    draws : int
+        Posterior draws per chain.
+    folds : int
+        Most folds of the cross-validation.
     """
 
     title: str
@@ -71,6 +75,8 @@ class Job:
     notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     truth: Truth | None = None
+    draws: int = 1000
+    folds: int = 5
 
     @property
     def categorical(self) -> list[str]:

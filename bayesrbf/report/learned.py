@@ -267,7 +267,7 @@ def _examples(job: Job, drawn: _Draws, rows: np.ndarray) -> tuple[Filled, ...]:
     """A few missing cells, chosen at random."""
     places = np.argwhere(drawn.X.isna().to_numpy())
     chosen = np.random.default_rng(job.seed).permutation(len(places))[:EXAMPLES]
-    return tuple(_filled(job, drawn, rows, *places[i]) for i in np.sort(chosen))
+    return tuple(_filled(job, drawn, rows, *places[i].tolist()) for i in np.sort(chosen))
 
 
 def _filled(job: Job, drawn: _Draws, rows: np.ndarray, place: int, column: int) -> Filled:

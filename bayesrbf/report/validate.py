@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ Fitter = Callable[[pd.DataFrame, pd.Series], Any]
 """Training rows and labels to something with ``classes_`` and ``predict_proba``."""
 
 
+@runtime_checkable
 class Track(Protocol):
     """Walks through a step and may show how far it is."""
 

@@ -1,0 +1,181 @@
+"""The whole page from a small table: what is said is true."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.report.collect import Outcome, collect
+from bayesrbf.report.columns import read_columns
+from bayesrbf.report.doubts import measurement_worth
+from bayesrbf.report.job import Inference, Job, Truth
+from bayesrbf.report.records import Report
+from bayesrbf.report.render import render
+from tests.report.tables import mixed_table
+
+KINDS = {"size": "real", "weight": "real", "colour": "categorical"}
+
+
+def job(inference: Inference = "laplace", **changes: Any) -> Job:
+    """A job on the small table."""
+    table = mixed_table()
+    fields = {
+        "title": "small",
+        "target": "outcome",
+        "X": table[["size", "weight", "colour"]],
+        "y": table["outcome"],
+        "kinds": KINDS,
+        "inference": inference,
+        "seed": 0,
+        "draws": 100,
+        "folds": 2,
+    }
+    return Job(**(fields | changes))
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return collect(job())
+
+
+def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
+    labelled = int(job().y.notna().sum())
+    assert outcome.report.confusion.sum() == labelled
+    assert [score.name for score in outcome.report.scores] == [
+        "this model", "class frequencies", "logistic regression",
+    ]  # fmt: skip
+    own, frequencies = outcome.report.scores[:2]
+    assert own.log_loss[0] < frequencies.log_loss[0]
+    right = np.trace(outcome.report.confusion) / labelled
+    assert own.accuracy[0] == pytest.approx(right)
+
+
+def test_the_slip_is_found(outcome: Outcome) -> None:
+    worst = outcome.report.oddities.cells[0]
+    assert worst.row == 5
+    assert worst.column in {"size", "weight"}
+    assert outcome.report.doubt.novel[0][0] == 5
+
+
+def test_doubt_is_ordered_and_adds_up(outcome: Outcome) -> None:
+    doubt = outcome.report.doubt
+    totals = [row.aleatoric + row.epistemic for row in doubt.rows]
+    assert totals == sorted(totals, reverse=True)
+    assert len(doubt.rows) == 20
+    for row in doubt.rows:
+        assert row.lower <= row.probability <= row.upper
+        assert row.epistemic >= 0
+    assert doubt.below == int((outcome.uncertainty["mean"].to_numpy().max(1) < 0.9).sum())
+
+
+def test_everything_is_said_about_convergence(outcome: Outcome) -> None:
+    names = [name for name, *_ in outcome.report.diagnostics.variables]
+    assert {"class_probabilities", "means", "precision_diagonal"} <= set(names)
+    assert {name for name, *_ in outcome.report.diagnostics.findings} >= {"pareto_k"}
+
+
+def test_coverage_without_truth_leaves_cells_out(outcome: Outcome) -> None:
+    imputations = outcome.report.imputations
+    assert not imputations.hidden_truth
+    assert imputations.known == int(job().X[["size", "weight"]].notna().to_numpy().sum())
+    assert np.all(np.diff(imputations.covered) >= 0)
+    assert imputations.covered[-1] > 0.85
+
+
+def test_page_of_a_real_run(outcome: Outcome) -> None:
+    html = render(outcome.report)
+    assert html.count("<section") == 9
+    assert "nan" not in html.lower().split()
+    assert ">None<" not in html
+
+
+@pytest.fixture(scope="module")
+def pointed() -> Report:
+    """A point estimate of a table whose truth is known."""
+    complete = mixed_table(hidden=0.0)
+    filled = complete.fillna({"size": 0.5, "weight": 1.0, "colour": "red"})
+    truth = Truth(filled[["size", "weight", "colour"]], filled["outcome"])
+    return collect(job("map", truth=truth)).report
+
+
+def test_truth_is_used_where_it_is_known(pointed: Report) -> None:
+    assert pointed.check is not None
+    assert pointed.check.rows == int(job().y.isna().sum())
+    assert pointed.imputations.hidden_truth
+    holes = job().X[["size", "weight"]].isna().to_numpy().sum()
+    assert pointed.imputations.known == holes == pointed.imputations.truth.size
+
+
+def test_point_estimate_claims_no_intervals(pointed: Report) -> None:
+    assert not pointed.doubt.epistemic.any()
+    html = render(pointed)
+    assert "point estimate" in html
+    assert "– to –" in html
+
+
+def test_same_seed_same_report() -> None:
+    small = job("map", X=job().X[["colour"]], kinds={"colour": "categorical"})
+    first, again = (render(collect(small).report) for _ in range(2))
+    assert first == again
+
+
+@pytest.mark.parametrize("columns", [["colour"], ["size"]])
+def test_tables_of_one_kind(columns: list[str]) -> None:
+    table = mixed_table()
+    found = collect(job("map", X=table[columns], kinds={c: KINDS[c] for c in columns}))
+    assert "<svg" in render(found.report)
+
+
+def test_complete_table_with_every_label() -> None:
+    table = mixed_table(hidden=0.0).fillna({"size": 0.0, "weight": 0.0, "colour": "red"})
+    found = collect(job("map", X=table[["size", "weight", "colour"]], y=table["outcome"])).report
+    assert found.imputations.missing == 0
+    assert found.reading.missing == 0
+    assert "No cell is missing" in render(found)
+
+
+def test_measurement_is_worth_most_where_it_tells_most() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 100)
+    X = pd.DataFrame({"telling": rng.normal(0, 1, 200), "idle": rng.normal(0, 1, 200)})
+    X["telling"] += np.where(y == "b", 3.0, 0.0)
+    from bayesrbf import HybridMixtureClassifier
+
+    model = HybridMixtureClassifier(random_state=0).fit(X, y)
+    blank = pd.DataFrame({"telling": [np.nan, np.nan], "idle": [0.0, np.nan]})
+    worth = measurement_worth(blank, model)
+    assert (worth["telling"] > 0.3).all()
+    assert worth.loc[0, "idle"] == 0
+    assert worth.loc[1, "idle"] < 0.05
+
+
+def test_oddities_of_columns_are_said() -> None:
+    rng = np.random.default_rng(0)
+    n = 60
+    y = pd.Series(rng.choice(["a", "b"], n), dtype=object)
+    X = pd.DataFrame(
+        {
+            "constant": np.ones(n),
+            "empty": np.full(n, np.nan),
+            "one": (one := rng.normal(size=n)),
+            "same": 3 * one + 1,
+            "leak": np.where(y == "a", 1.0, 0.0) + rng.normal(0, 0.01, n),
+            "hole": np.where(y == "a", np.nan, 1.0 + rng.random(n)),
+            "name": [f"row {i}" for i in range(n)],
+            "fine": rng.normal(size=n),
+        }
+    )
+    kinds = {c: "categorical" if c == "name" else "real" for c in X}
+    told = read_columns(job("map", X=X, y=y, kinds=kinds)).notes
+    for name in ("constant", "empty", "same", "leak", "hole", "name"):
+        assert any(f"“{name}”" in note for note in told), name
+    assert not any("“fine”" in note for note in told)
+
+
+def test_records_are_frozen(outcome: Outcome) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        outcome.report.title = "other"  # type: ignore[misc]
