@@ -38,5 +38,5 @@ plt.show()
 
 # %%
 # The least certain row, class by class: the mean probability and its 90 % interval.
-least = int(np.argmax(rows["total_entropy"]))
+least = int(rows["total_entropy"].argmax())
 rows[["mean", "lower", "upper"]].isel(obs=least).to_dataframe().round(3)

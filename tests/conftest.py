@@ -8,6 +8,7 @@ from pathlib import Path
 
 import beartype.typing  # noqa: F401  the checker below is evaluated from its text
 import pytest
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 ROOT = Path(__file__).resolve().parent.parent
