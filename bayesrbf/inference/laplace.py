@@ -31,7 +31,9 @@ class GaussianApproximation:
     mode : ndarray of shape (dimension,)
         Maximum of the log density with Jacobian.
     factor : ndarray of shape (dimension, dimension)
-        C with covariance = C C'.
+        C with covariance = C C', symmetric in coordinates per scale: of all such
+        factors it moves the coordinates least, so that what a sampler learns
+        about one z is about one coordinate.
     log_density : float
         Log density with Jacobian at the mode.
     n_indefinite : int
@@ -174,7 +176,7 @@ def approximate(
     value, gradient = _scaled(log_posterior, u, scales)
     return GaussianApproximation(
         mode=u * scales,
-        factor=scales[:, None] * axes / np.sqrt(curvatures),
+        factor=scales[:, None] * (axes / np.sqrt(curvatures)) @ axes.T,
         log_density=value,
         n_indefinite=int(indefinite.sum()),
         gradient_norm=float(np.max(np.abs(gradient), initial=0.0)),
