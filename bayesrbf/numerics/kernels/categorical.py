@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
+from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, inlined
 
 PACK_LEVELS: Final = 64
 """Most combined codes of a pack: its table must stay in the first cache."""
@@ -98,7 +98,7 @@ def log_table(
     return table
 
 
-@kernel
+@inlined
 def add_log_probability(
     codes: np.ndarray,
     table: np.ndarray,
@@ -134,7 +134,7 @@ def add_log_probability(
             log_joint[k, r] += by_row[r, k]
 
 
-@kernel
+@inlined
 def add_counts(
     codes: np.ndarray,
     components: tuple[int, int],

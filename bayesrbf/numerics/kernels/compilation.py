@@ -30,6 +30,9 @@ SOURCES: Final = hashlib.sha256(
 def kernel[F: Callable[..., object]](function: F) -> F:
     """Compile a building block: fast floating point, IEEE division, no interpreter lock.
 
+    Without the wrappers that only Python needs, which take longer to compile than many a
+    loop: the result must be called from compiled code alone.
+
     Parameters
     ----------
     function : callable
@@ -40,11 +43,21 @@ def kernel[F: Callable[..., object]](function: F) -> F:
     callable
         The compiled function.
     """
-    return cast(F, njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function))
+    compiled = njit(  # type: ignore[call-overload]  # the two wrappers are not in its stubs
+        nogil=True,
+        error_model="numpy",
+        fastmath=set(FAST),
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+    )(function)
+    return cast(F, compiled)
 
 
-def exact_kernel[F: Callable[..., object]](function: F) -> F:
-    """Compile a building block whose additions must not be reordered.
+def inlined[F: Callable[..., object]](function: F) -> F:
+    """Paste a building block into its caller: for what only puts kernels in order.
+
+    LLVM compiles a function anew at every level that calls it, so that fewer levels are
+    compiled sooner.
 
     Parameters
     ----------
@@ -54,7 +67,24 @@ def exact_kernel[F: Callable[..., object]](function: F) -> F:
     Returns
     -------
     callable
-        The compiled function.
+        The function, to be called from compiled code.
+    """
+    compiled = njit(nogil=True, error_model="numpy", fastmath=set(FAST), inline="always")
+    return cast(F, compiled(function))
+
+
+def exact_kernel[F: Callable[..., object]](function: F) -> F:
+    """Compile a function of numbers whose additions must not be reordered.
+
+    Parameters
+    ----------
+    function : callable
+        A function in Numba's subset of Python.
+
+    Returns
+    -------
+    callable
+        The compiled function, which Python may call too.
     """
     return cast(F, njit(nogil=True, error_model="numpy", fastmath=set(EXACT))(function))
 

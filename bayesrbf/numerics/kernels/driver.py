@@ -257,7 +257,8 @@ def _compiled(sources: str) -> Callable[..., None]:
         for tile in range(start, stop):
             part = (ranges[tile, 0], ranges[tile, 1])
             for j in range(part[0], part[1]):
-                space.log_joint[j] = constants[j]
+                for r in range(width):
+                    space.log_joint[j, r] = constants[j]
             _evaluate(tiles, tile, part, full, holes, diagonal, categories, space)
             if len(results.log_joint):
                 _hand_out(tiles, tile, space.log_joint, results.log_joint)

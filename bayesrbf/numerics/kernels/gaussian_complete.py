@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesrbf.numerics.kernels.compilation import kernel
+from bayesrbf.numerics.kernels.compilation import inlined, kernel
 
 
 class FullGaussians(NamedTuple):
@@ -31,7 +31,7 @@ class FullGaussians(NamedTuple):
     group: np.ndarray  # (component,): which factor
 
 
-@kernel
+@inlined
 def add_log_density(
     cells: np.ndarray,
     gaussians: FullGaussians,
@@ -62,7 +62,7 @@ def add_log_density(
         subtract_squares(gaussians.factors, gaussians.group[k], deviation, log_joint, k, lines)
 
 
-@kernel
+@inlined
 def add_moments(
     cells: np.ndarray,
     gaussians: FullGaussians,

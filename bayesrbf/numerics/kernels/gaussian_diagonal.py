@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesrbf.numerics.kernels.compilation import kernel
+from bayesrbf.numerics.kernels.compilation import inlined, kernel
 
 
 class DiagonalGaussians(NamedTuple):
@@ -28,7 +28,7 @@ class DiagonalGaussians(NamedTuple):
     constants: np.ndarray  # (component, feature): log s - log(2 pi) / 2
 
 
-@kernel
+@inlined
 def add_log_density(
     cells: np.ndarray,
     gaussians: DiagonalGaussians,
@@ -71,7 +71,7 @@ def _cost(cell: float, mean: float, scale: float, constant: float) -> float:
     return constant if np.isnan(cell) else distance * distance
 
 
-@kernel
+@inlined
 def add_moments(
     cells: np.ndarray,
     gaussians: DiagonalGaussians,

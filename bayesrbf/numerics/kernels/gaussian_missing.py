@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bayesrbf.numerics.kernels.compilation import kernel
+from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.elementary import logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
 from bayesrbf.numerics.kernels.gaussian_holes import (
@@ -54,7 +54,7 @@ class MixedScratch(NamedTuple):
     lines: np.ndarray  # (2, place)
 
 
-@kernel
+@inlined
 def add_log_density(
     cells: np.ndarray,
     n_missing: int,
@@ -93,7 +93,7 @@ def add_log_density(
         subtract_squares(gaussians.factors, g, scratch.completed[k], log_joint, k, scratch.lines)
 
 
-@kernel
+@inlined
 def add_moments(
     n_missing: int,
     components: tuple[int, int],

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesrbf.numerics.kernels.compilation import kernel
+from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
 from bayesrbf.numerics.kernels.gaussian_holes import (
     HALF_LOG_2PI,
@@ -41,7 +41,7 @@ class PatternScratch(NamedTuple):
     lines: np.ndarray  # (2, place)
 
 
-@kernel
+@inlined
 def add_log_density(
     cells: np.ndarray,
     n_missing: int,
@@ -88,7 +88,7 @@ def add_log_density(
         )
 
 
-@kernel
+@inlined
 def add_moments(
     n_missing: int,
     components: tuple[int, int],
