@@ -169,7 +169,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
 def main() -> None:
     """Run the command line; what goes wrong is one sentence on stderr and a code above 0."""
     try:
-        app()
+        app(sys.argv[1:])
     except KeyboardInterrupt:
         _fail("interrupted; nothing was written.", 130)
     except (ValueError, TypeError, OSError, ImportError) as error:

@@ -141,7 +141,8 @@ def filled_whole(folder: Path) -> Iterator[Path]:
     try:
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
     except OSError as error:
-        raise OSError(f"{folder} cannot be written: {error.strerror}.") from error
+        reason = (error.strerror or "unknown reason").lower()
+        raise OSError(f"{folder} cannot be written: {reason}.") from error
     try:
         yield scratch
         target.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,269 @@
+"""The command line: whole folders or none, one sentence for every bad input, quick help."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesrbf
+from bayesrbf import cli
+from tests.report.tables import mixed_table
+
+FILES = {"model.safetensors", "posterior.nc", "predictions.csv", "report.html"}
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    """Run the command line in this process; its exit code."""
+    monkeypatch.setattr(sys, "argv", ["bayesrbf", *map(str, words)])
+    try:
+        cli.main()
+    except SystemExit as leaving:
+        return int(leaving.code or 0)
+    return 0
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A table with hostile names, and the folder of its report."""
+    folder = tmp_path_factory.mktemp("run")
+    table = mixed_table(45).rename(columns={"colour": "=colour", "size": "<b>size</b>"})
+    table["outcome"] = table["outcome"].replace({"yes": "=1+1", "no": "<i>no</i>"})
+    table["code"] = np.arange(len(table)) % 3
+    table["junk"] = "x"
+    file, out = folder / "table.csv", folder / "deep" / "out"
+    table.to_csv(file, index=False)
+    words = ["report", file, "--target", "outcome", "--out", out, "--inference", "laplace"]
+    words += ["--categorical", "code,=colour", "--ignore", "junk", "--seed", 3]
+    with pytest.MonkeyPatch.context() as patch:
+        assert run(patch, *words) == 0
+    return file, out
+
+
+def test_folder_is_complete_and_nothing_else_is_left(finished: tuple[Path, Path]) -> None:
+    file, out = finished
+    assert {path.name for path in out.iterdir()} == FILES
+    assert {path.name for path in file.parent.iterdir()} == {"table.csv", "deep"}
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+
+
+def test_predictions_hold_every_row(finished: tuple[Path, Path]) -> None:
+    file, out = finished
+    found = pd.read_csv(out / "predictions.csv")
+    table = pd.read_csv(file)
+    assert found["row"].tolist() == list(range(1, len(table) + 1))
+    classes = ["<i>no</i>", "=1+1"]
+    p = found[[f"probability_{c}" for c in classes]].to_numpy()
+    assert p.sum(1) == pytest.approx(np.ones(len(p)))
+    for c, name in enumerate(classes):
+        lower, upper = found[f"lower_{name}"], found[f"upper_{name}"]
+        assert np.all((lower <= p[:, c] + 1e-9) & (p[:, c] <= upper + 1e-9) | (upper - lower > 0.2))
+    entropies = found[["aleatoric_entropy", "epistemic_entropy"]].sum(axis=1)
+    assert entropies.to_numpy() == pytest.approx(found["total_entropy"].to_numpy())
+    assert found["novelty"].notna().all()
+    labelled = table["outcome"].notna()
+    assert found["held_out_=1+1"].notna().tolist() == labelled.tolist()
+
+
+def test_no_cell_of_predictions_is_a_formula(finished: tuple[Path, Path]) -> None:
+    with open(finished[1] / "predictions.csv", newline="", encoding="utf-8") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    dangerous = [cell for cell in cells if cell[:1] in "=+@\t" and cell]
+    assert dangerous == []
+    assert "'=1+1" in cells
+    for cell in cells:
+        if cell.startswith("-"):
+            float(cell)
+
+
+def test_page_shows_hostile_names_as_text(finished: tuple[Path, Path]) -> None:
+    html = (finished[1] / "report.html").read_text(encoding="utf-8")
+    assert "<b>size</b>" not in html
+    assert "&lt;b&gt;size&lt;/b&gt;" in html
+    assert "<i>no</i>" not in html
+    assert "--target outcome" in html
+    assert "SHA-256" in html
+
+
+def test_artefact_and_posterior_are_what_the_page_is_about(finished: tuple[Path, Path]) -> None:
+    import xarray as xr
+
+    out = finished[1]
+    model = bayesrbf.load(out / "model.safetensors")
+    assert model.classes_.tolist() == ["<i>no</i>", "=1+1"]
+    assert "junk" not in model.feature_names_in_
+    with xr.open_datatree(out / "posterior.nc", engine="h5netcdf") as tree:
+        assert tree["posterior"].sizes["chain"] == 4
+        assert "class_probabilities" in tree["posterior"]
+        stored = tree["posterior"]["class_probabilities"].to_numpy()
+    loaded = model.posterior_["posterior"]["class_probabilities"].to_numpy()
+    assert np.array_equal(stored, loaded)
+
+
+def test_predict_scores_new_rows(
+    finished: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The same rows get the same probabilities; other columns and order do not matter."""
+    file, out = finished
+    table = pd.read_csv(file).drop(columns=["outcome", "junk"])
+    new = tmp_path / "new.csv"
+    table[table.columns[::-1]].assign(extra="?x").to_csv(new, index=False)
+    target = tmp_path / "scored.csv"
+    assert run(monkeypatch, "predict", out, new, "--out", target) == 0
+    scored, before = pd.read_csv(target), pd.read_csv(out / "predictions.csv")
+    for name in ("probability_=1+1", "lower_=1+1", "novelty"):
+        assert scored[name].to_numpy() == pytest.approx(before[name].to_numpy(), rel=1e-9)
+
+
+def test_predict_says_what_is_new_and_what_lacks(
+    finished: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, out = finished
+    table = pd.read_csv(file).drop(columns="outcome")
+    table.loc[0, "=colour"] = "green"
+    new = tmp_path / "new.csv"
+    table.to_csv(new, index=False)
+    assert run(monkeypatch, "predict", out, new) == 0
+    assert "green" in capsys.readouterr().err
+    (out / "new-predictions.csv").unlink()
+    table.drop(columns="weight").to_csv(new, index=False)
+    assert run(monkeypatch, "predict", out, new, "--out", tmp_path / "b.csv") == 2
+    assert "'weight'" in capsys.readouterr().err
+    assert not (tmp_path / "b.csv").exists()
+
+
+BAD = {
+    "binary": b"\x00\x01\x02",
+    "empty": b"",
+    "header only": b"a,y\n",
+    "ragged": b"a,b,y\n1,2\n3,4,x,5\n",
+    "twice": b"a,a,y\n1,2,x\n3,4,z\n",
+    "no header": b"1.5,2,x\n2.5,3,z\n",
+    "mixed": b"a,y\n1,x\nfoo,z\n3,x\n4,z\n",
+    "infinite": b"a,y\n1,x\ninf,z\n3,x\n4,z\n",
+    "one class": b"a,y\n1,x\n2,x\n3,x\n",
+    "single rows": b"a,y\n1,x\n2,z\n3,x\n",
+    "no label": b"a,y\n1,\n2,\n",
+    "no column": b"y\nx\nz\nx\nz\n",
+    "continuous": b"a,y\n" + b"".join(b"%d,%d.5\n" % (i, i) for i in range(40)),
+}
+
+
+@pytest.mark.parametrize("content", BAD.values(), ids=BAD.keys())
+def test_bad_table_is_one_sentence(
+    content: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, out = tmp_path / "bad.csv", tmp_path / "out"
+    file.write_bytes(content)
+    assert run(monkeypatch, "report", file, "--target", "y", "--out", out) == 2
+    assert_one_sentence(capsys)
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.csv"}
+
+
+def assert_one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
+    """Exactly one line on stderr that ends like a sentence."""
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("bayesrbf: ")
+    assert said.err.count("\n") == 1
+    assert "Traceback" not in said.err
+    assert said.err.rstrip()[-1] in ".?"
+    return said.err
+
+
+def test_target_that_is_not_there_names_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    mixed_table(20).to_csv(file, index=False)
+    assert run(monkeypatch, "report", file, "--target", "outcom", "--out", tmp_path / "o") == 2
+    assert "did you mean 'outcome'" in assert_one_sentence(capsys)
+
+
+@pytest.mark.parametrize("where", ["taken", "taken/below", "/proc/none/below"])
+def test_folder_that_cannot_be_written_is_said_before_any_work(
+    where: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if where.startswith("/proc") and not Path("/proc/self").exists():
+        pytest.skip("no /proc here")
+    (tmp_path / "taken").write_text("a file")
+    (tmp_path / "none.csv").write_text("never read")
+    out = tmp_path / where
+    assert run(monkeypatch, "report", tmp_path / "none.csv", "--target", "y", "--out", out) == 2
+    said = assert_one_sentence(capsys)
+    assert "is a file" in said or "cannot be written" in said
+    assert (tmp_path / "taken").read_text() == "a file"
+
+
+def test_failure_half_way_leaves_the_old_folder_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bayesrbf.report import collect
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full.")
+
+    monkeypatch.setattr(collect, "collect", fail)
+    file, out = tmp_path / "t.csv", tmp_path / "out"
+    mixed_table(20).to_csv(file, index=False)
+    out.mkdir()
+    (out / "report.html").write_text("old")
+    assert run(monkeypatch, "report", file, "--target", "outcome", "--out", out) == 2
+    assert "the disk is full." in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["report.html"]
+    assert (out / "report.html").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report"],
+        ["report", "x.csv", "--target", "y"],
+        ["report", "x.csv", "--target", "y", "--out", "o", "--inference", "guess"],
+        ["nonsense"],
+        ["predict", "x"],
+    ],
+)
+def test_wrong_use_is_said_without_traceback(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *words) != 0
+    said = capsys.readouterr()
+    assert "bayesrbf: " in said.err
+    assert "Traceback" not in said.err + said.out
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['bayesrbf', '--help']\n"
+        "from bayesrbf.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'pandas', 'scipy', 'sklearn', 'matplotlib', 'pymc', 'xarray'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"report", "predict", "demo"} <= set(done.stdout.split())
+
+
+def test_module_runs() -> None:
+    words = [sys.executable, "-m", "bayesrbf", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == bayesrbf.__version__
+
+
+def test_names_with_commas_stand_in_quotes() -> None:
+    assert cli._split(["a,b", '"c,d"', "e"]) == ["a", "b", "c,d", "e"]
