@@ -22,8 +22,10 @@ from bayesrbf.report.columns import read_columns
 from bayesrbf.report.doubts import left_out, read_doubt, read_oddities
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned import read_imputations, read_learned
+from bayesrbf.report.model_records import Described, Diagnostics
 from bayesrbf.report.plate import nodes_of
-from bayesrbf.report.records import Check, Described, Diagnostics, Report, Score
+from bayesrbf.report.records import Report, Score
+from bayesrbf.report.row_records import Check
 from bayesrbf.report.validate import (
     HeldOut,
     Track,

@@ -12,7 +12,7 @@ from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
 from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
 from bayesrbf.posterior.predictive import entropy
 from bayesrbf.report.job import Job, standard_rows
-from bayesrbf.report.records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
+from bayesrbf.report.row_records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOut
 from bayesrbf.report.words import clipped, number, percent
 

@@ -18,7 +18,8 @@ from bayesrbf.posterior.cells import LeftOut
 from bayesrbf.posterior.temperature import tempered
 from bayesrbf.report.doubts import component_names
 from bayesrbf.report.job import Job
-from bayesrbf.report.records import Density, Filled, Imputations, Learned
+from bayesrbf.report.model_records import Density, Learned
+from bayesrbf.report.row_records import Filled, Imputations
 from bayesrbf.report.words import number, percent
 from bayesrbf.table import encode
 

@@ -8,7 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from bayesrbf import __version__
-from bayesrbf.report import figures, findings, plate, words
+from bayesrbf.report import column_figures, figures, findings, plate, words
 from bayesrbf.report.records import Report
 
 MOST_CLASSES = 12
@@ -79,9 +79,9 @@ def _figures(report: Report) -> dict[str, Any]:
         "log_loss": figures.comparison(report.scores, "log_loss", "log loss (nats)"),
         "brier": figures.comparison(report.scores, "brier", "Brier score"),
         "missingness": _missingness(report),
-        "histograms": [figures.histogram(c.histogram, c.name) for c in reading.columns],
+        "histograms": [column_figures.histogram(c.histogram, c.name) for c in reading.columns],
         "shares": [
-            figures.share_bar(c.missing, f"{words.percent(c.missing)} missing")
+            column_figures.share_bar(c.missing, f"{words.percent(c.missing)} missing")
             for c in reading.columns
         ],
         "reliability": [
@@ -96,8 +96,8 @@ def _figures(report: Report) -> dict[str, Any]:
             }
         ),
         "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
-        "contributions": figures.contributions(report.learned.contributions),
-        "densities": [figures.density(d, report.classes) for d in report.learned.densities],
+        "contributions": column_figures.contributions(report.learned.contributions),
+        "densities": [column_figures.density(d, report.classes) for d in report.learned.densities],
         "classes": figures.legend(
             {name: f"line c{c % 8} dash{c % 4}" for c, name in enumerate(report.classes)}
         ),
@@ -119,4 +119,4 @@ def _missingness(report: Report) -> Markup | None:
     worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
     shown = sorted(worst[:MOST_COLUMNS])
     names = [reading.columns[j].name for j in shown]
-    return figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)
+    return column_figures.missingness(reading.holes[:, shown], names, reading.band, reading.rows)

@@ -93,7 +93,7 @@ def points(xs: Iterable[float], ys: Iterable[float]) -> str:
 
     Examples
     --------
-    >>> points([0, 1], [2, 3.456])
+    >>> points([0.0, 1.0], [2.0, 3.456])
     '0,2 1,3.46'
     """
     return " ".join(f"{x:.4g},{y:.4g}" for x, y in zip(xs, ys, strict=True))

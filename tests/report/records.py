@@ -5,23 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from bayesrbf.posterior.calibration import calibration
-from bayesrbf.report.records import (
+from bayesrbf.report.model_records import Density, Described, Diagnostics, Learned, Node
+from bayesrbf.report.records import Column, Reading, Report, Score
+from bayesrbf.report.row_records import (
     Check,
-    Column,
-    Density,
-    Described,
-    Diagnostics,
     Doubt,
     Filled,
     Imputations,
-    Learned,
-    Node,
     OddCell,
     Oddities,
     OddLabel,
-    Reading,
-    Report,
-    Score,
     UnsureRow,
 )
 

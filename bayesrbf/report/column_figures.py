@@ -1,0 +1,231 @@
+"""Pictures of columns: where they are missing, how they spread, what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from markupsafe import Markup
+
+from bayesrbf.report.figures import NARROW, SMALL
+from bayesrbf.report.model_records import Density
+from bayesrbf.report.svg import Axes, element, linear, picture, points
+from bayesrbf.report.words import clipped, count, number, percent
+
+
+def contributions(rows: Sequence[tuple[str, float]]) -> Markup:
+    """Bars of what each column adds.
+
+    Parameters
+    ----------
+    rows : sequence of (str, float)
+        Column and nats, largest first.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    step, left = 22.0, 150.0
+    bottom = 6 + step * len(rows)
+    most = max((value for _, value in rows), default=0.0) or 1.0
+    axes = Axes((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
+    bars = []
+    for i, (name, value) in enumerate(rows):
+        y = 6 + step * i
+        end = axes.at_x(value)
+        bars += [
+            element("text", clipped(name, 20), class_="tick end", x=left - 8, y=y + 15),
+            element("rect", class_="fill c0", x=left, y=y + 4, width=end - left, height=14, rx=2),
+            element("text", number(value), class_="tick start", x=end + 5, y=y + 15),
+        ]
+    told = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
+    title = f"Contribution of the columns in nats per row, largest first: {told}"
+    return picture(NARROW, bottom + 40, title, axes.frame("nats per row", x_ticks=3), *bars)
+
+
+def density(column: Density, classes: Sequence[str]) -> Markup:
+    """Densities of a real column, or level probabilities of a categorical one, by class.
+
+    Parameters
+    ----------
+    column : Density
+        Curves.
+    classes : sequence of str
+        Class names.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    top = float(column.curves.max()) * 1.06 or 1.0
+    box = (12.0, 10.0, 284.0, 150.0)
+    if column.kind == "real":
+        axes = Axes((float(column.grid[0]), float(column.grid[-1])), (0.0, top), box)
+        frame = axes.frame(clipped(column.name, 36), x_ticks=4)
+        marks = [
+            element(
+                "polyline",
+                class_=f"line c{c % 8} dash{c % 4}",
+                points=points(map(axes.at_x, column.grid), map(axes.at_y, curve)),
+            )
+            for c, curve in enumerate(column.curves)
+        ]
+    else:
+        frame, marks = _level_bars(column, box, top)
+    title = f"Distribution of {column.name} in the classes {', '.join(classes)}"
+    return picture(SMALL, 190.0, title, frame, *marks)
+
+
+def _level_bars(
+    column: Density, box: tuple[float, float, float, float], top: float
+) -> tuple[Markup, list[Markup]]:
+    """Groups of bars, one group a level."""
+    axes = Axes((0.0, float(len(column.levels))), (0.0, top), box)
+    n_classes = len(column.curves)
+    wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / n_classes
+    letters = max(3, int(38 / len(column.levels)))
+    marks = []
+    for level, name in enumerate(column.levels):
+        start = axes.at_x(level + 0.1)
+        for c in range(n_classes):
+            height = axes.at_y(0.0) - axes.at_y(float(column.curves[c, level]))
+            marks.append(
+                element(
+                    "rect",
+                    class_=f"fill c{c % 8}",
+                    x=start + c * wide,
+                    y=box[3] - height,
+                    width=max(wide - 1, 1.0),
+                    height=height,
+                )
+            )
+        middle = axes.at_x(level + 0.5)
+        text = clipped(name, letters)
+        marks.append(element("text", text, class_="tick", x=middle, y=box[3] + 15))
+    caption = element("text", clipped(column.name, 36), class_="label", x=SMALL / 2, y=box[3] + 32)
+    base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])
+    return base + caption, marks
+
+
+def missingness(
+    holes: Float[np.ndarray, "band column"], names: Sequence[str], band: int, n_rows: int
+) -> Markup:
+    """Share of missing cells, bands of rows down and columns across.
+
+    Parameters
+    ----------
+    holes : ndarray of shape (n_bands, n_columns)
+        Shares.
+    names : sequence of str
+        Column names.
+    band : int
+        Rows in a band.
+    n_rows : int
+        Rows of the table.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    n_bands, n_columns = holes.shape
+    cell, high, left, top = 18.0, max(4.0, min(14.0, 220 / n_bands)), 74.0, 128.0
+    squares = [
+        element(
+            "rect",
+            class_="fill c0",
+            fill_opacity=float(share),
+            x=left + cell * j,
+            y=top + high * i,
+            width=cell - 1,
+            height=high - min(1.0, high / 6),
+        )
+        for (i, j), share in np.ndenumerate(holes)
+        if share > 0
+    ]
+    labels = []
+    for j, name in enumerate(names):
+        x, y = left + cell * (j + 0.65), top - 6
+        turned = f"rotate(-60 {x:.1f} {y:.1f})"
+        text = clipped(name, 20)
+        labels.append(element("text", text, class_="tick start", x=x, y=y, transform=turned))
+    bottom = top + high * n_bands
+    rows = [
+        element("text", "row 1", class_="tick end", x=left - 8, y=top + 10),
+        element("text", f"row {count(n_rows)}", class_="tick end", x=left - 8, y=bottom),
+        element(
+            "rect",
+            class_="outline",
+            x=left,
+            y=top,
+            width=cell * n_columns,
+            height=high * n_bands,
+        ),
+    ]
+    worst = names[int(holes.mean(0).argmax())] if n_columns else ""
+    title = (
+        f"Missing cells by column and by bands of {band} rows; most in {worst}, "
+        f"{percent(float(holes.mean(0).max(initial=0)))}"
+    )
+    return picture(left + cell * n_columns + 80, bottom + 8, title, *squares, *labels, *rows)
+
+
+def histogram(counts: Float[np.ndarray, " bar"], name: str) -> Markup:
+    """A column's distribution, as small as a word.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_bars,)
+        Counts.
+    name : str
+        The column.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    width, height = 88.0, 22.0
+    most = float(counts.max(initial=0)) or 1.0
+    wide = width / max(len(counts), 1)
+    bars = [
+        element(
+            "rect",
+            class_="fill c0",
+            x=i * wide,
+            y=height - height * float(value) / most,
+            width=max(wide - 1, 0.5),
+            height=height * float(value) / most,
+        )
+        for i, value in enumerate(counts)
+        if value > 0
+    ]
+    return picture(width, height, f"Distribution of {name}", *bars)
+
+
+def share_bar(share: float, what: str) -> Markup:
+    """A share as a bar, as small as a word.
+
+    Parameters
+    ----------
+    share : float
+        Between 0 and 1.
+    what : str
+        Its text alternative.
+
+    Returns
+    -------
+    Markup
+        A picture.
+    """
+    width = linear((0.0, 1.0), (0.0, 60.0))(share)
+    return picture(
+        60.0,
+        10.0,
+        what,
+        element("rect", class_="trough", x=0, y=1, width=60, height=8, rx=2),
+        element("rect", class_="fill c0", x=0, y=1, width=width, height=8, rx=2),
+    )
