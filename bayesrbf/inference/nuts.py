@@ -91,7 +91,7 @@ def nuts(
     References
     ----------
     Hoffman and Gelman (2014), The No-U-Turn sampler, JMLR 15;
-    Seyboldt, Carlson, Carpenter (2025), Preconditioning Hamiltonian Monte
+    Seyboldt, Carlson, Carpenter (2026), Preconditioning Hamiltonian Monte
     Carlo by minimizing Fisher divergence, arXiv 2603.18845.
     """
     nutpie = _import_nutpie()
