@@ -1,0 +1,238 @@
+"""One EM iteration beside scikit-learn's GaussianMixture and StepMix, and the price of holes.
+
+Contestants take turns in one run and only ratios of their medians are printed: the machine
+may be busy, but it is so for both. Each iteration is an E-step and an M-step at the same
+parameters, at which log likelihoods are compared too. scikit-learn runs with BLAS at the
+better of one and all threads. ``BAYESRBF_TURNS`` sets the number of turns (7).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+
+import jaxtyping
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.mixture import GaussianMixture
+from stepmix import StepMix
+from threadpoolctl import threadpool_limits
+
+from bayesrbf.numerics.compiled_expectation import CompiledExpectation
+from bayesrbf.numerics.maximisation import maximise
+from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
+from bayesrbf.priors import MixturePrior
+from bayesrbf.specification import MixtureSpecification
+
+TURNS = int(os.environ.get("BAYESRBF_TURNS", "7"))
+
+BESIDE_SKLEARN = [
+    ("full", 100_000, 10, 12.0),
+    ("full", 100_000, 50, 5.0),
+    ("full", 10_000, 10, 7.0),
+    ("full", 1_000, 10, 4.5),
+    ("diag", 100_000, 10, 7.0),
+]
+"""Covariances, rows, columns, and times as fast as scikit-learn to hold to."""
+
+HOLES = [(100_000, 10, 0.05, 2.5), (100_000, 10, 0.2, 4.5), (20_000, 30, 0.5, 13.0)]
+"""Rows, columns, share of missing cells, and times the complete iteration to hold to."""
+
+CATEGORICAL = [(0.0, 12.0), (0.1, 50.0)]
+"""Share of missing cells, and times as fast as StepMix to hold to."""
+
+K = 8
+
+
+@pytest.fixture(autouse=True)
+def as_users_run_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the checks of shapes that the test-suite adds to every call."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+Iteration = Callable[[], float]
+"""An E-step and an M-step; gives the log likelihood per row."""
+
+
+def medians(contestants: dict[str, tuple[int | None, Iteration]]) -> dict[str, float]:
+    """Median seconds of each iteration under so many BLAS threads, after one turn to warm up."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(TURNS + 1):
+        for name, (threads, iterate) in contestants.items():
+            with threadpool_limits(threads, "blas"):
+                repeats = 0
+                start = time.perf_counter()
+                while repeats == 0 or time.perf_counter() - start < 0.1:
+                    iterate()
+                    repeats += 1
+                elapsed = time.perf_counter() - start
+            if turn:
+                times[name].append(elapsed / repeats)
+    return {name: float(np.median(seconds)) for name, seconds in times.items()}
+
+
+def ours(
+    observations: Observations, specification: MixtureSpecification, point: MixtureParameters
+) -> Iteration:
+    """The package's iteration at a point."""
+    d, n = specification.n_features, observations.n_obs
+    marginals = tuple(np.full(size, 1 / size) for size in specification.levels)
+    prior = MixturePrior().resolve(
+        specification, Standardisation(np.zeros(d), np.ones(d)), marginals
+    )
+    expectation = CompiledExpectation(observations, specification)
+
+    def iterate() -> float:
+        statistics = expectation.statistics(point)
+        maximise(statistics, point, prior, specification)
+        return statistics.log_likelihood / n
+
+    return iterate
+
+
+def clusters(
+    shape: str, n_obs: int, d: int, missing: float
+) -> tuple[Observations, MixtureSpecification, MixtureParameters]:
+    """Rows around eight centres in standard units, and their true parameters."""
+    rng = np.random.default_rng(0)
+    centres = 2 * rng.normal(size=(K, d))
+    real = centres[rng.integers(0, K, n_obs)] + rng.normal(size=(n_obs, d))
+    location, scale = real.mean(axis=0), real.std(axis=0)
+    real = (real - location) / scale
+    real[rng.random(real.shape) < missing] = np.nan
+    observations = Observations(
+        real, np.empty((n_obs, 0), np.intp), np.zeros(n_obs, np.intp), np.ones(n_obs)
+    )
+    factors = np.tile(
+        np.diag(scale) if shape == "full" else scale, (K, *[1] * (2 - (shape != "full")))
+    )
+    point = MixtureParameters(
+        np.ones(1), np.full(K, 1 / K), (centres - location) / scale, factors, ()
+    )
+    return observations, MixtureSpecification(d, (), (0,) * K, shape), point
+
+
+def sklearn_iteration(real: np.ndarray, shape: str, point: MixtureParameters) -> Iteration:
+    """scikit-learn's iteration at the same point."""
+    mixture = GaussianMixture(K, covariance_type=shape)
+
+    def iterate() -> float:
+        mixture.weights_, mixture.means_ = point.weights, point.means
+        mixture.precisions_cholesky_ = point.precisions_cholesky  # diagonal in either layout
+        log_likelihood, log_shares = mixture._e_step(real)
+        mixture._m_step(real, log_shares)
+        return float(log_likelihood)
+
+    return iterate
+
+
+def categories(missing: float) -> tuple[Observations, MixtureSpecification]:
+    """100,000 rows of 20 columns of 5 levels."""
+    rng = np.random.default_rng(1)
+    n, columns, levels = 100_000, 20, 5
+    edges = rng.dirichlet(np.ones(levels), (K, columns)).cumsum(axis=2)[rng.integers(0, K, n)]
+    codes = (rng.random((n, columns, 1)) > edges[:, :, :-1]).sum(axis=2)
+    codes[rng.random(codes.shape) < missing] = -1
+    observations = Observations(np.empty((n, 0)), codes, np.zeros(n, np.intp), np.ones(n))
+    return observations, MixtureSpecification(0, (levels,) * columns, (0,) * K)
+
+
+def stepmix_iteration(
+    observations: Observations, missing: float
+) -> tuple[Iteration, MixtureParameters]:
+    """StepMix's iteration after one of its own, and the point where it stands."""
+    codes = np.where(observations.codes < 0, np.nan, observations.codes.astype(float))
+    codes = codes if missing else observations.codes
+    kind = "categorical_nan" if missing else "categorical"
+    mixture = StepMix(
+        K, measurement=kind, max_iter=1, random_state=0, progress_bar=0, init_params="random"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mixture.fit(codes)
+    probabilities = mixture.get_parameters()["measurement"]["pis"].reshape(K, 20, 5)
+    point = MixtureParameters(
+        np.ones(1),
+        mixture.weights_.copy(),
+        np.empty((K, 0)),
+        np.empty((K, 0, 0)),
+        tuple(probabilities.swapaxes(0, 1).copy()),
+    )
+    start = mixture.get_parameters()
+
+    def iterate() -> float:
+        mixture.set_parameters(start)
+        log_likelihood, log_shares = mixture._e_step(codes)
+        mixture._m_step(codes, np.exp(log_shares))
+        return float(log_likelihood)
+
+    return iterate, point
+
+
+def show(title: str, lines: list[dict[str, object]], capsys: pytest.CaptureFixture[str]) -> None:
+    """Print a table past the capture of pytest."""
+    with capsys.disabled():
+        print(f"\n\n## {title}\n\n{pd.DataFrame(lines).round(2).to_markdown(index=False)}\n")
+
+
+def test_beside_sklearn(capsys: pytest.CaptureFixture[str]) -> None:
+    lines: list[dict[str, object]] = []
+    for shape, n_obs, d, target in BESIDE_SKLEARN:
+        observations, specification, point = clusters(shape, n_obs, d, 0.0)
+        mine = ours(observations, specification, point)
+        theirs = sklearn_iteration(observations.real, shape, point)
+        np.testing.assert_allclose(mine(), theirs(), rtol=1e-9)
+        seconds = medians({"ours": (1, mine), "one": (1, theirs), "all": (None, theirs)})
+        ratio = min(seconds["one"], seconds["all"]) / seconds["ours"]
+        lines.append(
+            {
+                "covariances": shape,
+                "rows": n_obs,
+                "columns": d,
+                "scikit-learn / bayesrbf": ratio,
+                "hold to, at least": target,
+            }
+        )
+    show(f"An EM iteration, K = {K}", lines, capsys)
+
+
+def test_price_of_holes(capsys: pytest.CaptureFixture[str]) -> None:
+    lines: list[dict[str, object]] = []
+    for n_obs, d, missing, target in HOLES:
+        seconds = medians(
+            {str(share): (1, ours(*clusters("full", n_obs, d, share))) for share in (0.0, missing)}
+        )
+        lines.append(
+            {
+                "rows": n_obs,
+                "columns": d,
+                "missing": missing,
+                "with holes / complete": seconds[str(missing)] / seconds["0.0"],
+                "hold to, at most": target,
+            }
+        )
+    show(f"The price of holes, full covariances, K = {K}", lines, capsys)
+
+
+def test_beside_stepmix(capsys: pytest.CaptureFixture[str]) -> None:
+    lines: list[dict[str, object]] = []
+    for missing, target in CATEGORICAL:
+        observations, specification = categories(missing)
+        theirs, point = stepmix_iteration(observations, missing)
+        mine = ours(observations, specification, point)
+        np.testing.assert_allclose(mine(), theirs(), rtol=1e-9)
+        seconds = medians({"ours": (1, mine), "theirs": (None, theirs)})
+        lines.append(
+            {
+                "rows": observations.n_obs,
+                "columns": 20,
+                "levels": 5,
+                "missing": missing,
+                "StepMix / bayesrbf": seconds["theirs"] / seconds["ours"],
+                "hold to, at least": target,
+            }
+        )
+    show(f"An EM iteration over categories, K = {K}", lines, capsys)
