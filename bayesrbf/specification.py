@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -50,7 +51,7 @@ class Variable:
     @property
     def size(self) -> int:
         """Number of unconstrained coordinates."""
-        return int(np.prod(self.unconstrained_shape, dtype=int))
+        return math.prod(self.unconstrained_shape)
 
 
 @dataclass(frozen=True)

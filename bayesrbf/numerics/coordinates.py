@@ -8,7 +8,9 @@ r"""Unconstrained coordinates of declared variables, as PyMC's value variables h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +21,8 @@ SMALLEST_PROBABILITY = 1e-300
 """Keeps the log of an underflown probability finite."""
 
 
-def slices(variables: tuple[Variable, ...]) -> Iterator[tuple[Variable, slice]]:
+@cache
+def slices(variables: tuple[Variable, ...]) -> tuple[tuple[Variable, slice], ...]:
     """Each variable with its place in the vector of coordinates.
 
     Parameters
@@ -27,17 +30,14 @@ def slices(variables: tuple[Variable, ...]) -> Iterator[tuple[Variable, slice]]:
     variables : tuple of Variable
         Free variables in order.
 
-    Yields
-    ------
-    variable : Variable
-        The variable.
-    place : slice
-        Its coordinates.
+    Returns
+    -------
+    tuple of (Variable, slice)
+        Every variable and its coordinates.
     """
-    start = 0
-    for variable in variables:
-        yield variable, slice(start, start + variable.size)
-        start += variable.size
+    stops = list(itertools.accumulate(variable.size for variable in variables))
+    starts = [0, *stops[:-1]]
+    return tuple((v, slice(a, b)) for v, a, b in zip(variables, starts, stops, strict=True))
 
 
 def to_unconstrained(

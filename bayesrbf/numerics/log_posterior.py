@@ -8,6 +8,7 @@ units, which shifts the value by a constant and scales the gradient of the means
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -64,15 +65,14 @@ class MixtureLogPosterior:
         if specification.n_features:
             self._shift -= specification.n_components * float(np.log(hyperparameters.scale).sum())
 
-    @property
+    @cached_property
     def scales(self) -> Float[np.ndarray, " coordinate"]:
         """Size of one unit of each coordinate: column scales for means, 1 elsewhere."""
-        parts = [np.zeros(0)]
-        for variable in self.variables:
-            unit = self.hyperparameters.scale if variable.name == names.MEANS else 1.0
-            shape = variable.unconstrained_shape
-            parts.append(np.broadcast_to(unit, shape).reshape(-1).astype(float))
-        return np.concatenate(parts)
+        sizes = np.ones(self.dimension)
+        for variable, place in coordinates.slices(self.variables):
+            if variable.name == names.MEANS:
+                sizes[place] = np.tile(self.hyperparameters.scale, variable.shape[0])
+        return sizes
 
     def pack(self, parameters: MixtureParameters) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point.
