@@ -180,6 +180,8 @@ class CompiledExpectation:
     def _category_counts(self, counts: np.ndarray) -> tuple[np.ndarray, ...]:
         """Counts of single levels from those of combined codes, without the missing level."""
         levels = self._specification.levels
+        if not levels:
+            return ()
         by_level = np.zeros((sum(levels) + 1, self._specification.n_components))
         unpack_counts(counts, self._members, by_level)
         return split_levels(np.ascontiguousarray(by_level[:-1].T), levels)

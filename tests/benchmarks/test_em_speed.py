@@ -13,7 +13,6 @@ import time
 import warnings
 from collections.abc import Callable
 
-import jaxtyping
 import numpy as np
 import pandas as pd
 import pytest
@@ -45,12 +44,6 @@ CATEGORICAL = [(0.0, 12.0), (0.1, 50.0)]
 """Share of missing cells, and times as fast as StepMix to hold to."""
 
 K = 8
-
-
-@pytest.fixture(autouse=True)
-def as_users_run_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the checks of shapes that the test-suite adds to every call."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 Iteration = Callable[[], float]

@@ -9,11 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import njit
+from numba.core import caching
 
 from bayesrbf.numerics.array_expectation import ArrayExpectation
 from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.kernels import tiles
 from bayesrbf.numerics.kernels.categorical import PACK_LEVELS, log_table, pack, unpack_counts
+from bayesrbf.numerics.kernels.compilation import entry_point
 from bayesrbf.numerics.kernels.driver import LOWEST
 from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE, exponential, logarithm
 from bayesrbf.numerics.statistics import Statistics
@@ -306,6 +309,17 @@ def test_packs_are_small_and_say_what_they_hold() -> None:
     unpack_counts(counts[:, None].astype(float), packing.members, by_level)
     singles = [np.bincount(codes[codes[:, j] >= 0, j], minlength=n) for j, n in enumerate(LEVELS)]
     np.testing.assert_array_equal(by_level[:-1, 0], np.concatenate(singles))
+
+
+def test_kernels_compile_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching._CacheImpl, "_locator_classes", [])
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        njit(cache=True)(twice)
+    assert entry_point(twice)(2.0) == 4.0
+
+
+def twice(x: float) -> float:
+    return 2 * x
 
 
 def units_off(actual: np.ndarray, expected: np.ndarray) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
@@ -90,7 +91,7 @@ def exact_kernel[F: Callable[..., object]](function: F) -> F:
 
 
 def entry_point[F: Callable[..., object]](function: F) -> F:
-    """Compile a kernel that Python calls, and keep the machine code on disk.
+    """Compile a kernel that Python calls, and keep the machine code on disk where there is room.
 
     Parameters
     ----------
@@ -102,5 +103,7 @@ def entry_point[F: Callable[..., object]](function: F) -> F:
     callable
         The compiled function.
     """
-    compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=set(FAST))(function)
+    compiled = njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)
+    with suppress(RuntimeError):  # no folder to write to: every process compiles for itself
+        compiled.enable_caching()
     return cast(F, compiled)
