@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numba import njit
-from numba.core import caching
 
 from bayesrbf.numerics.array_expectation import ArrayExpectation
 from bayesrbf.numerics.compiled_expectation import CompiledExpectation
@@ -312,7 +311,10 @@ def test_packs_are_small_and_say_what_they_hold() -> None:
 
 
 def test_kernels_compile_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching._CacheImpl, "_locator_classes", [])
+    def no_room(function: object) -> None:
+        raise RuntimeError(f"cannot cache {function}")
+
+    monkeypatch.setattr("numba.core.dispatcher.FunctionCache", no_room)
     with pytest.raises(RuntimeError, match="cannot cache"):
         njit(cache=True)(twice)
     assert entry_point(twice)(2.0) == 4.0
