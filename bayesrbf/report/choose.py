@@ -41,6 +41,10 @@ CATEGORICAL_SHAPES: Final[tuple[tuple[str, Settings], ...]] = (
 """Without real columns there is no covariance to choose."""
 
 
+LEAST_GAIN: Final = 1e-3
+"""Nats; a smaller gain is not worth a more complicated model, however sure it is."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """One candidate and how it did.
@@ -66,7 +70,7 @@ class Trial:
         return float(self.losses.mean())
 
     def beats(self, champion: Trial) -> bool:
-        """Whether the mean gain is more than its standard error.
+        """Whether the mean gain is more than its standard error, and than nothing.
 
         Parameters
         ----------
@@ -80,7 +84,7 @@ class Trial:
         """
         gain = champion.losses - self.losses
         error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else np.inf
-        return bool(gain.mean() > error)
+        return bool(gain.mean() > max(error, LEAST_GAIN))
 
 
 @dataclass(frozen=True)

@@ -148,26 +148,20 @@ def measurement_worth(X: pd.DataFrame, model: HybridMixtureClassifier) -> pd.Dat
         Nats; 0 where the cell is not missing.
     """
     worth = np.zeros(X.shape)
-    places = np.argwhere(X.isna().to_numpy())
-    if len(places) == 0:
+    missing = X.isna().to_numpy()
+    if not missing.any():
         return pd.DataFrame(worth, columns=X.columns)
-    drawn = model.impute(X, draws=FILLINGS)
-    parts = []
-    for column in np.unique(places[:, 1]):
-        rows = places[places[:, 1] == column, 0]
-        for table in drawn:
-            filled = X.iloc[rows].copy()
-            filled.isetitem(column, table.iloc[rows, column])
-            parts.append(filled)
-    order = np.argsort(places[:, 1], kind="stable")
-    after = entropy(model.predict_proba(pd.concat(parts, ignore_index=True)))
     before = entropy(model.predict_proba(X))
-    start = 0
-    for column in np.unique(places[:, 1]):
-        rows = places[order][places[order][:, 1] == column, 0]
-        block = after[start : start + FILLINGS * rows.size].reshape(FILLINGS, rows.size)
-        worth[rows, column] = np.maximum(before[rows] - block.mean(0), 0.0)
-        start += FILLINGS * rows.size
+    drawn = model.impute(X, draws=FILLINGS)
+    for column in np.flatnonzero(missing.any(0)):
+        if column in model._columns.empty:
+            continue  # nobody knows what could stand there
+        rows = np.flatnonzero(missing[:, column])
+        filled = pd.concat([X.iloc[rows]] * FILLINGS, ignore_index=True)
+        cells = pd.concat([table.iloc[rows, column] for table in drawn], ignore_index=True)
+        filled.isetitem(column, cells)
+        after = entropy(model.predict_proba(filled)).reshape(FILLINGS, rows.size).mean(0)
+        worth[rows, column] = np.maximum(before[rows] - after, 0.0)
     return pd.DataFrame(worth, columns=X.columns)
 
 
@@ -189,7 +183,9 @@ def _novel(job: Job, model: HybridMixtureClassifier) -> tuple[tuple[int, float, 
     per_cell = density / np.maximum(observed.sum(1), 1)
     rows = np.argsort(per_cell, kind="stable")[:MOST_ROWS]
     rounds = max(20, SIMULATED // (100 * len(rows)) if len(rows) > 100 else 200)
-    keep = observed[rows] | (model.missingness == "informative")
+    # Under informative holes the model itself makes them; else the row's own are imposed.
+    makes_holes = observed.any(0) & (model.missingness == "informative")
+    keep = observed[rows] | makes_holes
     below = np.ones(len(rows))
     simulated, _ = model.sample(rounds * len(rows))
     held = simulated.where(np.tile(keep, (rounds, 1)))

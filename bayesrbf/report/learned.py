@@ -98,6 +98,8 @@ def contributions(job: Job, model: HybridMixtureClassifier) -> list[tuple[str, f
         ("codes", columns.categorical_positions),
     ):
         for place, position in enumerate(positions):
+            if position in columns.empty:
+                continue  # it has nothing to add, and no range to draw
             cells = getattr(rows, kind).copy()
             cells[:, place] = np.nan if kind == "real" else -1
             without = probabilities(replace(rows, **{kind: cells}))

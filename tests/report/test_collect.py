@@ -179,3 +179,24 @@ def test_oddities_of_columns_are_said() -> None:
 def test_records_are_frozen(outcome: Outcome) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         outcome.report.title = "other"  # type: ignore[misc]
+
+
+def test_degenerate_columns_and_a_class_of_one_row_are_survived() -> None:
+    rng = np.random.default_rng(0)
+    n = 30
+    y = pd.Series(["rare", *np.tile(["a", "b"], n)[: n - 1]], dtype=object)
+    X = pd.DataFrame(
+        {
+            "constant": np.full(n, 7.0),
+            "empty": np.full(n, np.nan),
+            "offset": 1e8 + rng.normal(size=n),
+            "tiny": 1e-8 * rng.normal(size=n),
+            "one level": ["k"] * n,
+        }
+    )
+    kinds = {c: "categorical" if c == "one level" else "real" for c in X}
+    found = collect(job("map", X=X, y=y, kinds=kinds)).report
+    assert found.confusion.sum() == n - 1
+    assert "<svg" in render(found)
+    losses = [score.log_loss[0] for score in found.scores]
+    assert np.isfinite(losses).all()
