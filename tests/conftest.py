@@ -27,6 +27,10 @@ def checked_modules() -> Iterator[str]:
                 yield ".".join((*package, file.removesuffix(".py")))
 
 
+# Machines are slow at times, which is no defect; and a run that fails must fail again.
+settings.register_profile("bayesrbf", deadline=None, derandomize=True)
+settings.load_profile("bayesrbf")
+
 # beartype sees methods one by one, without the class that Self stands for.
 SELF = "beartype.FrozenDict({beartype.typing.Self: object})"
 install_import_hook(
