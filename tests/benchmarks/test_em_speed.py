@@ -50,20 +50,28 @@ Iteration = Callable[[], float]
 """An E-step and an M-step; gives the log likelihood per row."""
 
 
+def seconds_each(iterate: Iteration) -> float:
+    """Mean seconds over a tenth of a second of iterations, at least one."""
+    repeats = 0
+    start = time.perf_counter()
+    while repeats == 0 or time.perf_counter() - start < 0.1:
+        iterate()
+        repeats += 1
+    return (time.perf_counter() - start) / repeats
+
+
 def medians(contestants: dict[str, tuple[int | None, Iteration]]) -> dict[str, float]:
-    """Median seconds of each iteration under so many BLAS threads, after one turn to warm up."""
+    """Median seconds of each iteration under so many BLAS threads.
+
+    Everyone warms up at every turn: threads of BLAS that have nothing left to do keep a
+    processor busy for a while, at the cost of who comes next.
+    """
     times: dict[str, list[float]] = {name: [] for name in contestants}
-    for turn in range(TURNS + 1):
+    for _ in range(TURNS):
         for name, (threads, iterate) in contestants.items():
             with threadpool_limits(threads, "blas"):
-                repeats = 0
-                start = time.perf_counter()
-                while repeats == 0 or time.perf_counter() - start < 0.1:
-                    iterate()
-                    repeats += 1
-                elapsed = time.perf_counter() - start
-            if turn:
-                times[name].append(elapsed / repeats)
+                seconds_each(iterate)
+                times[name].append(seconds_each(iterate))
     return {name: float(np.median(seconds)) for name, seconds in times.items()}
 
 
