@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,21 +34,23 @@ settings.load_profile("bayesrbf")
 
 # beartype sees methods one by one, without the class that Self stands for.
 SELF = "beartype.FrozenDict({beartype.typing.Self: object})"
-install_import_hook(
-    list(checked_modules()),
-    f"beartype.beartype(conf=beartype.BeartypeConf(hint_overrides={SELF}))",
-)
+BENCHMARK = "--benchmark"
+if BENCHMARK not in sys.argv:  # a check of every call would be timed with the call
+    install_import_hook(
+        list(checked_modules()),
+        f"beartype.beartype(conf=beartype.BeartypeConf(hint_overrides={SELF}))",
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--benchmark", action="store_true", help="collect tests/benchmarks, which print figures"
+        BENCHMARK, action="store_true", help="collect tests/benchmarks, which print figures"
     )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     benchmark = (ROOT / "tests" / "benchmarks") in (collection_path, *collection_path.parents)
-    return True if benchmark and not config.getoption("--benchmark") else None
+    return True if benchmark and not config.getoption(BENCHMARK) else None
 
 
 @pytest.fixture(scope="session")
