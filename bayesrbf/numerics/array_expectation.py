@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
 from bayesrbf.numerics.gaussian import (
     CompleteMoments,
     DiagonalMoments,
+    FullComponents,
     MissingMoments,
     Moments,
 )
@@ -19,6 +24,11 @@ from bayesrbf.specification import MixtureSpecification
 
 BLOCK_CELLS = 65_536
 """Numbers held at once per array of a block of rows, so that they stay in cache."""
+
+THREADED_FROM = 8
+"""Blocks from which threads pay."""
+
+MOST_THREADS = 4
 
 LOWEST = -1e300
 """Floor of a log density: a square that overflows must not make every component -inf."""
@@ -87,6 +97,12 @@ class _Sums:
         levels = sum(specification.levels)
         return cls(np.zeros(k), np.zeros((k, d)), np.zeros(second), np.zeros((k, levels)))
 
+    def add(self, other: _Sums) -> None:
+        self.counts += other.counts
+        self.first += other.first
+        self.second += other.second
+        self.categories += other.categories
+
 
 @dataclass(frozen=True)
 class _Block:
@@ -135,22 +151,29 @@ class ArrayExpectation:
         Statistics
             Expected statistics, centred at the means of ``parameters``.
         """
-        sums = _Sums.zeros(self._specification)
         pointwise = np.empty(self._observations.n_obs)
         log_weights = component_log_weights(parameters, self._specification)
-        log_levels = _log_levels(parameters)
-        for block in self._by_label:
+        levels = log_levels(parameters)
+        components = self._components(parameters)
+
+        def add(block: _Block) -> _Sums:
+            sums = _Sums.zeros(self._specification)
             part = block.components
-            moments = self._moments(block, parameters)
+            moments = _moments(block, components[part.start, part.stop])
             log_joint = moments.log_density + log_weights[part, None]
-            if log_levels.size:
-                log_joint += log_levels[part] @ block.one_hot.T
+            if levels.size:
+                log_joint += levels[part] @ block.one_hot.T
             pointwise[block.rows], shares = log_sum_exp(np.maximum(log_joint, LOWEST), axis=0)
             shares *= block.weights
             sums.counts[part] += shares.sum(axis=1)
-            if log_levels.size:
+            if levels.size:
                 sums.categories[part] += shares @ block.one_hot
             moments.add_to(sums.first[part], sums.second[part], shares)
+            return sums
+
+        sums = _Sums.zeros(self._specification)
+        for piece in _in_order(add, self._by_label):
+            sums.add(piece)
         return Statistics(
             counts=sums.counts,
             first=sums.first,
@@ -176,11 +199,13 @@ class ArrayExpectation:
             ``log pi_c + log w_k + log p(x_o | k)`` in nats.
         """
         log_weights = component_log_weights(parameters, self._specification)
-        log_levels = _log_levels(parameters)
+        levels = log_levels(parameters)
         log_joint = np.empty((self._observations.n_obs, log_weights.size))
+        components = self._components(parameters)
         for block in self._all_rows:
-            log_density = self._moments(block, parameters).log_density.T
-            log_joint[block.rows] = log_density + log_weights + block.one_hot @ log_levels.T
+            part = block.components
+            log_density = _moments(block, components[part.start, part.stop]).log_density.T
+            log_joint[block.rows] = log_density + log_weights + block.one_hot @ levels.T
         return np.maximum(log_joint, LOWEST)
 
     def _blocks(self, rows: np.ndarray, components: slice) -> list[_Block]:
@@ -210,64 +235,42 @@ class ArrayExpectation:
                 )
         return blocks
 
-    def _moments(self, block: _Block, parameters: MixtureParameters) -> Moments:
-        """Evaluate the Gaussian part of a block."""
-        part = block.components
-        group = self._specification.covariance_group[part]
-        means, factors = parameters.means[part], parameters.precisions_cholesky[group]
-        if self._specification.shape != "full":
-            return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
-        if block.n_missing == 0:
-            return CompleteMoments.of(block.bordered, means, factors)
-        missing = np.nonzero(~block.observed)[1].reshape(-1, block.n_missing)
-        return MissingMoments.of(block.bordered[:, :-1], missing, means, factors)
+    def _components(self, parameters: MixtureParameters) -> dict[tuple[int, int], _Components]:
+        """The components of every class, and those of all, by their places."""
+        specification = self._specification
+        every = slice(0, specification.n_components)
+        chosen: dict[tuple[int, int], _Components] = {}
+        for part in (*specification.class_slices, every):
+            group = specification.covariance_group[part]
+            means, factors = parameters.means[part], parameters.precisions_cholesky[group]
+            full = specification.shape == "full"
+            chosen[part.start, part.stop] = (
+                FullComponents(means, factors) if full else (means, factors)
+            )
+        return chosen
 
 
-def one_hot(
-    codes: Int[np.ndarray, "obs categorical"], levels: tuple[int, ...]
-) -> Float[np.ndarray, "obs level"]:
-    """Indicators of the observed levels of all categorical columns, side by side.
+_Components = FullComponents | tuple[np.ndarray, np.ndarray]
+"""Full components, or means and square roots of precisions of diagonal ones."""
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_obs, n_categorical)
-        Level codes, -1 where missing.
-    levels : tuple of int
-        Number of levels of every column.
 
-    Returns
-    -------
-    ndarray of shape (n_obs, sum of levels)
-        1 at the observed level of each column, a zero block where it is missing.
+def _moments(block: _Block, components: _Components) -> Moments:
+    """Evaluate the Gaussian part of a block."""
+    if not isinstance(components, FullComponents):
+        return DiagonalMoments.of(block.bordered[:, :-1], block.observed, *components)
+    if block.n_missing == 0:
+        return CompleteMoments.of(block.bordered, components)
+    missing = np.nonzero(~block.observed)[1].reshape(-1, block.n_missing)
+    return MissingMoments.of(block.bordered[:, :-1], missing, components)
+
+
+def _in_order(work: Callable[[_Block], _Sums], blocks: list[_Block]) -> Iterator[_Sums]:
+    """Work on threads where there is much of it; results come in the order of the blocks.
+
+    Sums are added in that order whatever the number of threads, so that no bit depends on it.
     """
-    indicators = np.zeros((codes.shape[0], sum(levels)))
-    offsets = np.cumsum([0, *levels])[:-1]
-    rows, columns = np.nonzero(codes >= 0)
-    indicators[rows, offsets[columns] + codes[rows, columns]] = 1.0
-    return indicators
-
-
-def _log_levels(parameters: MixtureParameters) -> Float[np.ndarray, "component level"]:
-    """Log level probabilities of all categorical columns, side by side."""
-    empty = np.zeros((parameters.weights.size, 0))
-    return np.log(np.concatenate([empty, *parameters.category_probabilities], axis=1))
-
-
-def split_levels(
-    counts: np.ndarray, levels: tuple[int, ...]
-) -> tuple[Float[np.ndarray, "component _"], ...]:
-    """Undo the side-by-side layout of :func:`one_hot`.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_components, sum of levels)
-        One column per level of every categorical column.
-    levels : tuple of int
-        Number of levels of every column.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n_components, n_levels)
-        One array per categorical column.
-    """
-    return tuple(np.split(counts, np.cumsum(levels)[:-1], axis=1)) if levels else ()
+    if len(blocks) < THREADED_FROM:
+        yield from map(work, blocks)
+        return
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_THREADS)) as threads:
+        yield from threads.map(work, blocks)

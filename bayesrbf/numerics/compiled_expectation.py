@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.array_expectation import split_levels
+from bayesrbf.numerics.categories import split_levels
 from bayesrbf.numerics.gaussian import LOG_2PI, log_factor_determinants
 from bayesrbf.numerics.kernels.categorical import log_table, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import Model, Results, expect

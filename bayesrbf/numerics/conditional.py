@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.expectation import prepare
-from bayesrbf.numerics.gaussian import MissingMoments
+from bayesrbf.numerics.gaussian import FullComponents, MissingMoments
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
 
@@ -115,7 +115,7 @@ def _block(
         expected = np.where(hole, means, np.nan_to_num(real)[:, None, :])
         return Conditional(rows, expected, np.where(hole, factors**-2.0, 0.0), None)
     places = np.nonzero(missing)[1].reshape(len(rows), -1)
-    moments = MissingMoments.of(np.nan_to_num(real), places, means, factors)
+    moments = MissingMoments.of(np.nan_to_num(real), places, FullComponents(means, factors))
     expected = np.where(
         missing[:, None, :], moments.deviations + means, np.nan_to_num(real)[:, None, :]
     )

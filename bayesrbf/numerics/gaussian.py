@@ -17,12 +17,50 @@ from the precision factor L with :math:`P = L L'`:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 LOG_2PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class FullComponents:
+    """Components with full covariances, and what all blocks of rows need of them.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n_components, n_features)
+        Component means.
+    factors : ndarray of shape (n_components, n_features, n_features)
+        Lower precision factors L.
+    """
+
+    means: Float[np.ndarray, "component feature"]
+    factors: Float[np.ndarray, "component feature feature"]
+
+    @cached_property
+    def maps(self) -> Float[np.ndarray, "component feature bordered"]:
+        """``[L', -L' mu]``: whitens and centres a row that carries a trailing 1."""
+        transposed = self.factors.swapaxes(1, 2)
+        return np.concatenate([transposed, -(transposed @ self.means[:, :, None])], axis=2)
+
+    @cached_property
+    def back(self) -> Float[np.ndarray, "component feature feature"]:
+        """``L^-T``, from whitened rows back to centred ones."""
+        return np.linalg.inv(self.factors).swapaxes(1, 2)
+
+    @cached_property
+    def precisions(self) -> Float[np.ndarray, "component feature feature"]:
+        """``L L'``."""
+        return self.factors @ self.factors.swapaxes(1, 2)
+
+    @cached_property
+    def log_determinants(self) -> Float[np.ndarray, " component"]:
+        """Half the log determinants of the precisions."""
+        return log_factor_determinants(self.factors)
 
 
 @dataclass(frozen=True)
@@ -40,43 +78,37 @@ class CompleteMoments:
         The rows, each with a trailing 1.
     whitened : ndarray of shape (n_components, n_features, n_obs)
         ``L_k' (x - mu_k)``.
-    means : ndarray of shape (n_components, n_features)
-        Component means.
-    factors : ndarray of shape (n_components, n_features, n_features)
-        Lower precision factors L.
+    components : FullComponents
+        The components.
     """
 
     log_density: Float[np.ndarray, "component obs"]
     bordered: Float[np.ndarray, "obs bordered"]
     whitened: Float[np.ndarray, "component feature obs"]
-    means: Float[np.ndarray, "component feature"]
-    factors: Float[np.ndarray, "component feature feature"]
+    components: FullComponents
 
     @classmethod
-    def of(cls, bordered: np.ndarray, means: np.ndarray, factors: np.ndarray) -> Self:
+    def of(cls, bordered: np.ndarray, components: FullComponents) -> Self:
         """Evaluate the rows.
 
         Parameters
         ----------
         bordered : ndarray of shape (n_obs, n_features + 1)
             Complete rows, each with a trailing 1.
-        means : ndarray of shape (n_components, n_features)
-            Component means.
-        factors : ndarray of shape (n_components, n_features, n_features)
-            Lower precision factors L.
+        components : FullComponents
+            The components.
 
         Returns
         -------
         CompleteMoments
             Log densities, and what the statistics need.
         """
-        k, d = means.shape
-        transposed = factors.swapaxes(1, 2)
-        maps = np.concatenate([transposed, -(transposed @ means[:, :, None])], axis=2)
-        whitened = (maps.reshape(k * d, d + 1) @ bordered.T).reshape(k, d, len(bordered))
+        k, d = components.means.shape
+        maps = components.maps.reshape(k * d, d + 1)
+        whitened = (maps @ bordered.T).reshape(k, d, len(bordered))
         log_density = -0.5 * np.einsum("kdn,kdn->kn", whitened, whitened)
-        log_density += (log_factor_determinants(factors) - 0.5 * d * LOG_2PI)[:, None]
-        return cls(log_density, bordered, whitened, means, factors)
+        log_density += (components.log_determinants - 0.5 * d * LOG_2PI)[:, None]
+        return cls(log_density, bordered, whitened, components)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
         """Add the centred moments in place.
@@ -90,12 +122,12 @@ class CompleteMoments:
         shares : ndarray of shape (n_components, n_obs)
             Weights r of the rows.
         """
-        k, d = self.means.shape
+        components = self.components
+        k, d = components.means.shape
         weighted = (self.whitened * shares[:, None, :]).reshape(k * d, len(self.bordered))
         products = (weighted @ self.bordered).reshape(k, d, d + 1)
-        back = np.linalg.inv(self.factors).swapaxes(1, 2)
-        sums = back @ products[:, :, d:]
-        scatter = back @ products[:, :, :d] - sums * self.means[:, None, :]
+        sums = components.back @ products[:, :, d:]
+        scatter = components.back @ products[:, :, :d] - sums * components.means[:, None, :]
         second += 0.5 * (scatter + scatter.swapaxes(1, 2))
         first += sums[:, :, 0]
 
@@ -122,9 +154,7 @@ class MissingMoments:
     missing: Int[np.ndarray, "obs m"]
 
     @classmethod
-    def of(
-        cls, real: np.ndarray, missing: np.ndarray, means: np.ndarray, factors: np.ndarray
-    ) -> Self:
+    def of(cls, real: np.ndarray, missing: np.ndarray, components: FullComponents) -> Self:
         """Evaluate the rows.
 
         Parameters
@@ -133,10 +163,8 @@ class MissingMoments:
             Rows; the values of missing cells are not used.
         missing : ndarray of shape (n_obs, m)
             Positions of the missing cells of each row.
-        means : ndarray of shape (n_components, n_features)
-            Component means.
-        factors : ndarray of shape (n_components, n_features, n_features)
-            Lower precision factors L.
+        components : FullComponents
+            The components.
 
         Returns
         -------
@@ -145,8 +173,8 @@ class MissingMoments:
         """
         n, m = missing.shape
         d = real.shape[1]
-        precisions = factors @ factors.swapaxes(1, 2)
-        deviations = real[:, None, :] - means
+        precisions = components.precisions
+        deviations = real[:, None, :] - components.means
         lane = np.arange(n)[:, None]
         deviations[lane, :, missing] = 0.0
         pulls = np.einsum("kij,nkj->nki", precisions, deviations)
@@ -156,9 +184,9 @@ class MissingMoments:
         covariances = inverse_roots.swapaxes(-1, -2) @ inverse_roots
         pull = np.moveaxis(pulls[lane, :, missing], 1, 2)
         deviations[lane, :, missing] = -np.einsum("nkij,nkj->nik", covariances, pull)
-        whitened = np.einsum("kji,nkj->nki", factors, deviations)
+        whitened = np.einsum("kji,nkj->nki", components.factors, deviations)
         log_density = -0.5 * np.einsum("nki,nki->kn", whitened, whitened)
-        log_density += (log_factor_determinants(factors) - 0.5 * (d - m) * LOG_2PI)[:, None]
+        log_density += (components.log_determinants - 0.5 * (d - m) * LOG_2PI)[:, None]
         log_density -= np.log(np.einsum("nkii->nki", roots)).sum(axis=2).T
         return cls(log_density, deviations, covariances, missing)
 

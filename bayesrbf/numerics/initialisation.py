@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.array_expectation import one_hot, split_levels
+from bayesrbf.numerics.categories import one_hot, split_levels
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
