@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +21,6 @@ from bayesrbf.specification import MixtureSpecification
 
 BLOCK_CELLS = 65_536
 """Numbers held at once per array of a block of rows, so that they stay in cache."""
-
-THREADED_FROM = 8
-"""Blocks from which threads pay."""
-
-MOST_THREADS = 4
 
 LOWEST = -1e300
 """Floor of a log density: a square that overflows must not make every component -inf."""
@@ -97,12 +89,6 @@ class _Sums:
         levels = sum(specification.levels)
         return cls(np.zeros(k), np.zeros((k, d)), np.zeros(second), np.zeros((k, levels)))
 
-    def add(self, other: _Sums) -> None:
-        self.counts += other.counts
-        self.first += other.first
-        self.second += other.second
-        self.categories += other.categories
-
 
 @dataclass(frozen=True)
 class _Block:
@@ -156,8 +142,8 @@ class ArrayExpectation:
         levels = log_levels(parameters)
         components = self._components(parameters)
 
-        def add(block: _Block) -> _Sums:
-            sums = _Sums.zeros(self._specification)
+        sums = _Sums.zeros(self._specification)
+        for block in self._by_label:
             part = block.components
             moments = _moments(block, components[part.start, part.stop])
             log_joint = moments.log_density + log_weights[part, None]
@@ -169,11 +155,6 @@ class ArrayExpectation:
             if levels.size:
                 sums.categories[part] += shares @ block.one_hot
             moments.add_to(sums.first[part], sums.second[part], shares)
-            return sums
-
-        sums = _Sums.zeros(self._specification)
-        for piece in _in_order(add, self._by_label):
-            sums.add(piece)
         return Statistics(
             counts=sums.counts,
             first=sums.first,
@@ -262,15 +243,3 @@ def _moments(block: _Block, components: _Components) -> Moments:
         return CompleteMoments.of(block.bordered, components)
     missing = np.nonzero(~block.observed)[1].reshape(-1, block.n_missing)
     return MissingMoments.of(block.bordered[:, :-1], missing, components)
-
-
-def _in_order(work: Callable[[_Block], _Sums], blocks: list[_Block]) -> Iterator[_Sums]:
-    """Work on threads where there is much of it; results come in the order of the blocks.
-
-    Sums are added in that order whatever the number of threads, so that no bit depends on it.
-    """
-    if len(blocks) < THREADED_FROM:
-        yield from map(work, blocks)
-        return
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_THREADS)) as threads:
-        yield from threads.map(work, blocks)
