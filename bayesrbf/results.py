@@ -74,12 +74,15 @@ class Fit:
         The winner's outcome.
     restarts : ndarray of shape (n_init,)
         Log posterior that every restart reached; only the best were run to the end.
+    floored : bool
+        Whether a covariance is singular but for the floor of its eigenvalues.
     """
 
     parameters: MixtureParameters
     trace: Trace
     status: Status
     restarts: Float[np.ndarray, " restart"]
+    floored: bool
 
     @property
     def converged(self) -> bool:

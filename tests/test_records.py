@@ -73,6 +73,7 @@ def test_what_is_packed_comes_back(state: object) -> None:
             Trace(np.array([-3.0, -1.0])),
             Status.CONVERGED,
             np.array([-1.0, -np.inf]),
+            floored=False,
         ),
     ],
 )

@@ -137,6 +137,13 @@ class TableEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             warnings.warn(
                 f"{type(self).__name__}: {self.status_}", ConvergenceWarning, stacklevel=4
             )
+        if fit.floored:
+            warnings.warn(
+                f"{type(self).__name__}: a covariance is singular to rounding, and its smallest "
+                "eigenvalues were raised. Look for columns that are linear functions of others, "
+                "or strengthen the prior.",
+                stacklevel=4,
+            )
 
     # ---- reading
 

@@ -11,7 +11,7 @@ from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.ascent import Acceleration, Ascent, Problem, Step, ascend
 from bayesrbf.numerics.expectation import Expectation, prepare
 from bayesrbf.numerics.initialisation import starting_point
-from bayesrbf.numerics.maximisation import maximise
+from bayesrbf.numerics.maximisation import at_floor, maximise
 from bayesrbf.numerics.mixture_prior import log_prior
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.numerics.mixture_variables import parameters_of, variables_of
@@ -155,4 +155,5 @@ def _best(runs: list[Ascent]) -> Fit:
     """The run that ended highest owns parameters, trace and status."""
     finals = np.array([run.log_posterior for run in runs])
     winner = runs[int(np.argmax(finals))]
-    return Fit(winner.parameters, winner.trace, winner.status, finals)
+    floored = at_floor(winner.parameters.precisions_cholesky)
+    return Fit(winner.parameters, winner.trace, winner.status, finals, floored)

@@ -97,6 +97,25 @@ def precision_factor(
     return factors
 
 
+def at_floor(factors: Float[np.ndarray, "group *feature"]) -> bool:
+    """Whether the floor of the eigenvalues shapes some covariance.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n_groups, n_features[, n_features])
+        Precision factors.
+
+    Returns
+    -------
+    bool
+        True if a full covariance is as badly conditioned as the floor allows.
+    """
+    if factors.ndim == 2 or factors.size == 0:
+        return False
+    # cond(Sigma) = cond(L)^2; the margin covers the rounding of the floored matrix.
+    return bool((np.linalg.cond(factors) ** 2 > 0.5 / SMALLEST_EIGENVALUE).any())
+
+
 def _factor(covariances: np.ndarray) -> np.ndarray:
     """Precision factors of well-conditioned covariances.
 

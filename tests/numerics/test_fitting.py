@@ -143,6 +143,15 @@ def test_outcomes_are_told():
     assert all(status.sentence.endswith(".") for status in Status)
 
 
+def test_a_floor_that_binds_is_told():
+    """Two equal columns under so much weight that the prior's share is below rounding."""
+    specification = structure(classes=(0,), n_features=2)
+    rows = table(specification, missing=0)
+    twin = replace(rows, real=rows.real[:, [0, 0]], weights=1e12 * rows.weights)
+    assert fit(specification, twin).floored
+    assert not fit(specification, replace(twin, weights=rows.weights)).floored
+
+
 def test_precision_factor_inverts_and_floors():
     rng = np.random.default_rng(0)
     matrices = rng.normal(size=(3, 4, 4))
