@@ -1,0 +1,208 @@
+r"""Gradients of any function of the log joints of rows and components.
+
+An objective :math:`J(\ell)` of :math:`\ell_{nk} = \log p(x_n, k)` has the gradient
+
+.. math::
+   \frac{\partial J}{\partial \phi}
+       = \sum_{nk} G_{nk} \frac{\partial \log p(x_n, k)}{\partial \phi},
+   \qquad G_{nk} = \frac{\partial J}{\partial \ell_{nk}}
+
+in the parameters of the mixture. That sum is linear in the same sufficient statistics
+as EM's, with G, of any sign, in the place of weighted responsibilities: missing cells
+enter by their conditional moments (Fisher's identity, component by component). So one
+routine serves every objective, and :func:`bayesrbf.numerics.mixture_prior.gradient`
+carries the statistics on to the coordinates of the declared graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.numerics.array_expectation import BLOCK_CELLS, LOWEST, component_log_weights
+from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
+from bayesrbf.numerics.gaussian import (
+    CompleteMoments,
+    DiagonalMoments,
+    FullComponents,
+    MissingMoments,
+    Moments,
+)
+from bayesrbf.numerics.statistics import Statistics
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.specification import MixtureSpecification
+
+KEPT_CELLS = 20_000_000
+"""Numbers up to which the moments of all rows are kept from the density to the gradient."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows that share their number of missing reals."""
+
+    rows: Int[np.ndarray, " row"]
+    bordered: Float[np.ndarray, "row bordered"]
+    observed: Bool[np.ndarray, "row feature"]
+    missing: Int[np.ndarray, "row m"]
+    one_hot: Float[np.ndarray, "row level"]
+
+    def moments(self, means: np.ndarray, factors: np.ndarray) -> Moments:
+        """Evaluate the Gaussian part under every component."""
+        if factors.ndim == 2:
+            return DiagonalMoments.of(self.bordered[:, :-1], self.observed, means, factors)
+        components = FullComponents(means, factors)
+        if self.missing.shape[1] == 0:
+            return CompleteMoments.of(self.bordered, components)
+        return MissingMoments.of(self.bordered[:, :-1], self.missing, components)
+
+
+@dataclass(frozen=True)
+class JointPoint:
+    """Rows under one point of the mixture.
+
+    Attributes
+    ----------
+    log_joint : ndarray of shape (n_obs, n_components)
+        ``log pi_c + log w_k + log p(x_o | k)`` in nats; labels play no part.
+    """
+
+    log_joint: Float[np.ndarray, "obs component"]
+    _parameters: MixtureParameters
+    _specification: MixtureSpecification
+    _blocks: tuple[_Block, ...]
+    _moments: tuple[Moments, ...] | None
+
+    def statistics(self, slopes: Float[np.ndarray, "obs component"]) -> Statistics:
+        """Sums over rows that carry slopes in the log joints to the parameters.
+
+        Parameters
+        ----------
+        slopes : ndarray of shape (n_obs, n_components)
+            G, of any sign: derivative of the objective in ``log_joint``. Row
+            weights are part of it.
+
+        Returns
+        -------
+        Statistics
+            Statistics with G in the place of weighted responsibilities, centred at
+            the point's means. ``pointwise`` and ``log_likelihood`` are the row and
+            total sums of ``G log_joint``.
+        """
+        specification = self._specification
+        k, d = specification.n_components, specification.n_features
+        first = np.zeros((k, d))
+        second = np.zeros((k, d, d) if specification.shape == "full" else (k, d))
+        categories = np.zeros((k, sum(specification.levels)))
+        for index, block in enumerate(self._blocks):
+            shares = np.ascontiguousarray(slopes[block.rows].T)
+            self._evaluated(index).add_to(first, second, shares)
+            categories += shares @ block.one_hot
+        pointwise = np.einsum("nk,nk->n", slopes, self.log_joint)
+        return Statistics(
+            counts=slopes.sum(axis=0),
+            first=first,
+            second=second,
+            category_counts=split_levels(categories, specification.levels),
+            log_likelihood=float(pointwise.sum()),
+            pointwise=pointwise,
+        )
+
+    def _evaluated(self, index: int) -> Moments:
+        """Moments of one block: kept, or made again where they would fill the memory."""
+        if self._moments is not None:
+            return self._moments[index]
+        return self._blocks[index].moments(*_gaussians(self._parameters, self._specification))
+
+
+class JointDensities:
+    """Rows prepared for their log joints with every component, and for gradients of these.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units; labels and row weights are not used.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Examples
+    --------
+    The gradient of the mixture's own log likelihood: G are the responsibilities.
+
+    >>> rows = Observations(
+    ...     real=np.array([[0.5], [np.nan]]), codes=np.zeros((2, 0), int),
+    ...     labels=np.zeros(2, int), weights=np.ones(2))
+    >>> specification = MixtureSpecification(1, (), (0, 0))
+    >>> point = MixtureParameters(
+    ...     np.ones(1), np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)), ())
+    >>> joint = JointDensities(rows, specification).at(point)
+    >>> shares = np.exp(joint.log_joint - np.logaddexp.reduce(joint.log_joint, axis=1)[:, None])
+    >>> joint.statistics(shares).counts
+    array([0.769, 1.231])
+    """
+
+    def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
+        self._specification = specification
+        self._n_obs = observations.n_obs
+        self._blocks = _blocks(observations, specification)
+        k, d = specification.n_components, specification.n_features
+        kept = sum(b.rows.size * k * (d + b.missing.shape[1] ** 2) for b in self._blocks)
+        self._keeps = kept <= KEPT_CELLS
+
+    def at(self, parameters: MixtureParameters) -> JointPoint:
+        """Evaluate all rows at one point.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        JointPoint
+            The log joints, ready to carry slopes back.
+        """
+        specification = self._specification
+        levels = log_levels(parameters)
+        log_joint = np.empty((self._n_obs, specification.n_components))
+        kept: list[Moments] = []
+        for block in self._blocks:
+            moments = block.moments(*_gaussians(parameters, specification))
+            log_joint[block.rows] = moments.log_density.T + block.one_hot @ levels.T
+            if self._keeps:
+                kept.append(moments)
+        log_joint += component_log_weights(parameters, specification)
+        return JointPoint(
+            np.maximum(log_joint, LOWEST),
+            parameters,
+            specification,
+            self._blocks,
+            tuple(kept) if self._keeps else None,
+        )
+
+
+def _gaussians(
+    parameters: MixtureParameters, specification: MixtureSpecification
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and precision factor of every component."""
+    return parameters.means, parameters.precisions_cholesky[specification.covariance_group]
+
+
+def _blocks(observations: Observations, specification: MixtureSpecification) -> tuple[_Block, ...]:
+    """Cut the rows into blocks whose arrays fit the cache."""
+    observed = ~np.isnan(observations.real)
+    bordered = np.column_stack([np.nan_to_num(observations.real), np.ones(observations.n_obs)])
+    indicators = one_hot(observations.codes, specification.levels)
+    k, d = specification.n_components, specification.n_features
+    full = specification.shape == "full"
+    n_missing = (~observed).sum(axis=1) if full else np.zeros(observations.n_obs, dtype=int)
+    blocks: list[_Block] = []
+    for m in np.unique(n_missing):
+        same = np.flatnonzero(n_missing == m)
+        size = max(1, BLOCK_CELLS // (k * max(d, int(m) ** 2, 1)))
+        for rows in np.split(same, range(size, same.size, size)):
+            holes = ~observed[rows] if full else np.zeros((rows.size, 0), dtype=bool)
+            missing = np.nonzero(holes)[1].reshape(rows.size, -1)
+            blocks.append(_Block(rows, bordered[rows], observed[rows], missing, indicators[rows]))
+    return tuple(blocks)
