@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
 from bayesrbf import names
-from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.coordinates import to_unconstrained
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.parameters import Observations
 from bayesrbf.specification import MixtureSpecification
 from bayesrbf.table import Columns
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 COLUMN = "column"
 """Dim of the cells of a row: label code, reals, category codes."""
@@ -100,52 +94,3 @@ def constant_data(rows: Observations) -> Named:
         ``row_weight`` over obs.
     """
     return {"row_weight": ((names.OBS,), rows.weights)}
-
-
-def draws_of(tree: xr.DataTree, log_posterior: MixtureLogPosterior) -> Draws:
-    """Coordinates of the draws that a sampler of the declared graph made.
-
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        With a group ``posterior`` over chain and draw that holds every free
-        variable of the graph under its name.
-    log_posterior : MixtureLogPosterior
-        The same density: variables and coordinates.
-
-    Returns
-    -------
-    Draws
-        Coordinates and log densities of every draw, and which diverged.
-
-    Raises
-    ------
-    ValueError
-        If a free variable is missing or has another shape.
-    """
-    posterior = tree[names.POSTERIOR]
-    values = {}
-    for variable in log_posterior.variables:
-        if variable.name not in posterior:
-            raise ValueError(
-                f"use_posterior(tree) needs draws of {variable.name!r} in the group 'posterior', "
-                f"which holds {list(posterior.data_vars)}; sample the graph of declare()."
-            )
-        found = posterior[variable.name].transpose(names.CHAIN, names.DRAW, ...).to_numpy()
-        if found.shape[2:] != variable.shape:
-            raise ValueError(
-                f"use_posterior(tree) needs {variable.name!r} of shape {variable.shape} in every "
-                f"draw; received {found.shape[2:]}. Sample the graph of this very estimator."
-            )
-        values[variable.name] = found
-    shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
-    theta = np.empty((*shape, log_posterior.dimension))
-    lp = np.empty(shape)
-    for draw in np.ndindex(*shape):
-        one = {name: value[draw] for name, value in values.items()}
-        theta[draw] = to_unconstrained(log_posterior.variables, one)
-        lp[draw] = log_posterior.value_and_gradient(theta[draw])[0]
-    stats = {"lp": lp}
-    if names.SAMPLE_STATS in tree.children and "diverging" in tree[names.SAMPLE_STATS]:
-        stats["diverging"] = tree[names.SAMPLE_STATS]["diverging"].to_numpy()
-    return Draws(theta, stats, "graph")

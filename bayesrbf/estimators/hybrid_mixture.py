@@ -8,14 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float, Int
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf import table
 from bayesrbf.estimators.calibrating import out_of_fold_temperature, split_rows
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
-from bayesrbf.estimators.mixture_classifier import Labels, MixtureClassifier
+from bayesrbf.estimators.classifier import Labels
+from bayesrbf.estimators.mixture_classifier import MixtureClassifier
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType
 
@@ -188,29 +186,12 @@ class HybridMixtureClassifier(MixtureClassifier):
         """
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights)
+        labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
         component_class = components_per_class(self.n_components, self.classes_, owner)
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._learn(X, labels, weights, component_class)
         self.temperature_ = self._temperature() if self.calibrate else 1.0
         return self._infer()
-
-    def _read_labels(
-        self, X: object, y: object, weights: Float[np.ndarray, " obs"]
-    ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
-        """Class codes and weights of the rows; only classes that weigh something exist."""
-        check_consistent_length(X, y)
-        classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
-        weights = np.where(labels < 0, self.unlabelled_weight * weights, weights)
-        present = np.unique(labels[(labels >= 0) & (weights > 0)])
-        if present.size == 0:
-            raise ValueError(
-                "y needs at least one labelled row of positive weight; every label is hidden "
-                "or has sample_weight 0."
-            )
-        self.classes_ = classes[present]
-        known = np.isin(labels, present)
-        return np.where(known, np.searchsorted(present, labels), -1), weights
 
     def _temperature(self) -> float:
         """Out-of-fold temperature, 1 where no class has rows enough."""

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from sklearn.base import DensityMixin
 from sklearn.utils import Tags
 
-from bayesrbf.estimators.base import MixtureEstimator
 from bayesrbf.estimators.checks import Stored, components_per_class
+from bayesrbf.estimators.mixture_estimator import MixtureEstimator
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType

@@ -1,0 +1,304 @@
+"""What every classifier with a posterior shares: probabilities, and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_consistent_length
+
+from bayesrbf import names, table
+from bayesrbf.estimators.describing import Named, observed_data
+from bayesrbf.estimators.posterior_estimator import PosteriorEstimator
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.sampling import draw_categories
+from bayesrbf.posterior.temperature import tempered
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.posterior.predictive import ClassPosterior, Predictor
+
+Labels = Shaped[np.ndarray, " obs"]
+DIAGNOSED = 200
+"""Training rows, evenly spread, whose class probabilities are diagnosed."""
+REPLICATES = 1000
+"""Labels drawn per row for a predictive check of a point estimate."""
+
+
+class PosteriorClassifier(ClassifierMixin, PosteriorEstimator):
+    """Base of the classifiers; a family writes the hooks below and those of its posterior."""
+
+    classes_: Labels
+    temperature_: float
+    _prevalence: Float[np.ndarray, " label"] | None
+    _rows: Any
+
+    _STATE: ClassVar[dict[str, type | UnionType]] = PosteriorEstimator._STATE | {
+        "_prevalence": np.ndarray | NoneType,
+        "classes_": np.ndarray,
+        "temperature_": float,
+    }
+
+    # ---- what a family writes
+
+    def _read(self, X: object) -> Any:
+        """New rows, in the form that the family's predictor takes."""
+        raise AttributeError(f"{type(self).__name__} reads no rows.")
+
+    def _predictor(self, log_posterior: Any) -> Callable[[Any], Predictor]:
+        """Prepares rows: maps what ``_read`` gives to coordinates -> class log joint."""
+        raise AttributeError(f"{type(self).__name__} declares no posterior.")
+
+    def _class_log_joint(self, rows: Any) -> Float[np.ndarray, "obs label"]:
+        """Log joint (or log probability) of rows and classes at the fitted point."""
+        log_posterior = self._log_posterior()
+        return self._predictor(log_posterior)(rows)(self._map(log_posterior))
+
+    def _class_shares(
+        self, log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
+    ) -> Float[np.ndarray, "chains draws label"]:
+        """Class probabilities that every draw holds for the training table."""
+        return log_posterior.constrained(theta)[names.CLASS_PROBABILITIES]
+
+    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
+        """The same at the fitted point."""
+        log_posterior = self._log_posterior()
+        return self._class_shares(log_posterior, self._map(log_posterior)[None, None])[0, 0]
+
+    def _observed(self, rows: Any) -> Named:
+        """Rows as a group of the DataTree."""
+        return observed_data(rows)
+
+    # ---- fitting
+
+    def _read_labels(
+        self,
+        X: object,
+        y: object,
+        weights: Float[np.ndarray, " obs"],
+        unlabelled_weight: float = 1.0,
+    ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Class codes and weights of the rows; only classes that weigh something exist."""
+        check_consistent_length(X, y)
+        classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
+        weights = np.where(labels < 0, unlabelled_weight * weights, weights)
+        present = np.unique(labels[(labels >= 0) & (weights > 0)])
+        if present.size == 0:
+            raise ValueError(
+                "y needs at least one labelled row of positive weight; every label is hidden "
+                "or has sample_weight 0."
+            )
+        self.classes_ = classes[present]
+        known = np.isin(labels, present)
+        return np.where(known, np.searchsorted(present, labels), -1), weights
+
+    # ---- predicting
+
+    def _shift(self) -> Float[np.ndarray, " label"]:
+        """Log ratio of the prevalences of use to those of the fit."""
+        if self._prevalence is None:
+            return np.zeros(self.classes_.size)
+        return np.log(self._prevalence) - np.log(self._fitted_shares())
+
+    def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
+        """Log of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            Class log probabilities in nats, in the order of ``classes_``.
+        """
+        rows = self._read(X)
+        if self._draws is None:
+            return tempered(self._class_log_joint(rows), self.temperature_, self._shift())
+        mean = self._class_posterior().mean(rows)
+        with np.errstate(divide="ignore"):
+            return np.log(mean)
+
+    def predict_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
+        """Class probabilities of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            Probabilities in the order of ``classes_``; rows sum to one. After
+            :meth:`refine` their mean over the posterior draws.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: object) -> Labels:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Class labels.
+        """
+        codes = self.predict_log_proba(X).argmax(axis=1)
+        best: Labels = self.classes_[codes]
+        return best
+
+    def _class_names(self) -> Labels:
+        """Class labels."""
+        return self.classes_
+
+    def predict_posterior(self, X: object) -> xr.DataTree:
+        """Class probabilities of each row under every draw of the posterior.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``predictions`` with ``probability`` over chain, draw, obs and label;
+            ``predictions_constant_data`` with the rows.
+        """
+        from bayesrbf.conversion import predictions
+
+        rows = self._read(X)
+        probabilities, thinning = self._class_posterior().draws(rows)
+        return predictions(
+            probabilities,
+            labels=self.classes_,
+            rows=np.arange(rows.n_obs),
+            constant=self._observed(rows),
+            thinning=thinning,
+        )
+
+    def uncertainty(self, X: object, prob: float = 0.9) -> xr.Dataset:
+        """How sure the posterior is of each row, and why not.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        prob : float
+            Probability inside the equal-tailed intervals.
+
+        Returns
+        -------
+        xarray.Dataset
+            Mean, sd, interval per class; total, aleatoric and epistemic entropy
+            in nats; novelty (log density). After a point estimate what only a
+            posterior knows is NaN, with a warning.
+        """
+        from bayesrbf.posterior.uncertainty import to_dataset
+
+        rows = self._read(X)
+        summary = self._class_posterior().summary(rows, prob)
+        return to_dataset(
+            summary, self.classes_, np.arange(rows.n_obs), point_estimate=self._draws is None
+        )
+
+    def to_datatree(self, X: object, y: object) -> xr.DataTree:
+        """Labels drawn for rows beside their true ones, for predictive checks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows, such as a test set.
+        y : array-like of shape (n_obs,)
+            Their labels; rows whose label is hidden are left out.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``posterior_predictive`` and ``observed_data``, both with ``y`` as
+            class codes, beside the groups of :meth:`predict_posterior`.
+
+        Raises
+        ------
+        ValueError
+            If a label is no class of the fit.
+        """
+        import xarray as xr
+
+        tree = self.predict_posterior(X)
+        probability = tree[names.PREDICTIONS][names.PROBABILITY]
+        found, codes = table.encode_labels(y)
+        unknown = np.setdiff1d(found, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y holds {unknown[0]!r}, which is no class of the fit: {self.classes_.tolist()}."
+            )
+        labelled = np.flatnonzero(codes >= 0)
+        drawn = self._draw_labels(probability.to_numpy()[:, :, labelled])
+        rows = {names.OBS: probability[names.OBS].to_numpy()[labelled]}
+        truth = np.searchsorted(self.classes_, found[codes[labelled]])
+        sampled = xr.Dataset({"y": ((names.CHAIN, names.DRAW, names.OBS), drawn)}, coords=rows)
+        tree["posterior_predictive"] = xr.DataTree(sampled)
+        observed = xr.Dataset({"y": ((names.OBS,), truth)}, coords=rows)
+        tree[names.OBSERVED_DATA] = xr.DataTree(observed)
+        return tree
+
+    def _draw_labels(
+        self, probabilities: Float[np.ndarray, "chain draw obs label"]
+    ) -> Int[np.ndarray, "chain drawn obs"]:
+        """One label a row and draw; a point estimate is drawn from many times."""
+        if self._draws is None:
+            probabilities = np.repeat(probabilities, REPLICATES, axis=1)
+        rng = np.random.default_rng(self._seed)
+        rows = probabilities.reshape(-1, probabilities.shape[-1])
+        return draw_categories(rows, rng).reshape(probabilities.shape[:-1])
+
+    def _class_posterior(self) -> ClassPosterior:
+        """The posterior of class probabilities; one draw for a point estimate."""
+        from bayesrbf.posterior.predictive import ClassPosterior
+
+        log_posterior = self._log_posterior()
+        fitted = self._map(log_posterior)[None, None]
+        theta = fitted if self._draws is None else self._draws.theta
+        return ClassPosterior(
+            predictor=self._predictor(log_posterior),
+            theta=theta,
+            log_prior_shift=self._shifts(log_posterior, theta),
+            temperature=self.temperature_,
+        )
+
+    def _shifts(
+        self, log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
+    ) -> Float[np.ndarray, "chains draws label"]:
+        """Log ratio of the prevalences of use to those of every draw."""
+        if self._prevalence is None or self.classes_.size == 1:
+            return np.zeros((1, 1, self.classes_.size))
+        return np.log(self._prevalence) - np.log(self._class_shares(log_posterior, theta))
+
+    def _probabilities_of_training(self) -> dict[str, np.ndarray]:
+        """Class probabilities of some training rows, under the draws and at the fit."""
+        n_obs = self._rows.n_obs
+        spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
+        posterior = self._class_posterior()
+        rows = self._rows.take(spread)
+        log_posterior = self._log_posterior()
+        fitted = self._map(log_posterior)
+        at_fit = posterior.probabilities(
+            posterior.predictor(rows)(fitted), self._shifts(log_posterior, fitted[None, None])[0]
+        )
+        probabilities, _ = posterior.draws(rows)
+        return {
+            "probabilities": probabilities,
+            "map_probabilities": at_fit,
+        }

@@ -1,0 +1,220 @@
+"""What every estimator with a posterior shares: making one, showing it, judging it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf.estimators.stored import StoredEstimator
+from bayesrbf.inference.draws import Draws, point
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.results import Status, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a posterior's DataTree says beside the draws.
+
+    Attributes
+    ----------
+    coords : mapping of str to sequence
+        Names along the dims.
+    observed : mapping of str to (dims, values)
+        Group ``observed_data``.
+    constant : mapping of str to (dims, values)
+        Group ``constant_data``.
+    """
+
+    coords: Mapping[str, Any]
+    observed: Mapping[str, tuple[tuple[str, ...], Any]]
+    constant: Mapping[str, tuple[tuple[str, ...], Any]]
+
+
+class PosteriorEstimator(StoredEstimator):
+    """Base of what has a log posterior; a family writes the three hooks below and no more."""
+
+    posterior_: xr.DataTree
+    _draws: Draws | None
+    _raw: Draws | None
+    _seed: int
+    _trace: Trace
+
+    _STATE: ClassVar[dict[str, type | UnionType]] = {
+        "_draws": Draws | NoneType,
+        "_raw": Draws | NoneType,
+        "_trace": Trace,
+        "converged_": bool,
+        "lower_bound_": float,
+        "n_iter_": int,
+        "status_": str,
+    }
+
+    # ---- what a family writes
+
+    def _log_posterior(self) -> LogPosterior:
+        """The log posterior given the training rows, in the graph's coordinates."""
+        raise AttributeError(f"{type(self).__name__} declares no posterior.")
+
+    def _map(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of its log posterior."""
+        raise AttributeError(f"{type(self).__name__} declares no posterior.")
+
+    def _description(self) -> Description:
+        """Names and training rows, for the DataTree."""
+        raise AttributeError(f"{type(self).__name__} declares no posterior.")
+
+    # ---- making it
+
+    def _report(self, status: Status, trace: Trace) -> None:
+        """Fitted attributes about the way of the fit, and a warning if it did not end well."""
+        self._trace = trace
+        self.n_iter_ = trace.n_iter
+        self.converged_ = status is Status.CONVERGED
+        self.lower_bound_ = float(trace.log_posterior[-1])
+        self.status_ = status.sentence
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__}: {self.status_}", ConvergenceWarning, stacklevel=4
+            )
+
+    def _infer(self) -> Self:
+        """Draw what ``inference`` asks for; nothing for a point estimate."""
+        self._draws = self._raw = None
+        self.__dict__.pop("posterior_", None)
+        return self if self.inference == "map" else self.refine(self.inference)
+
+    def refine(self, method: str = "laplace", **options: Any) -> Self:
+        """Draw from the posterior, starting at the fitted point.
+
+        Parameters
+        ----------
+        method : {"laplace", "nuts"}
+            Gaussian approximation at the mode, or the No-U-Turn sampler.
+        **options : object
+            Passed on: ``draws``, ``chains``, and for NUTS ``tune`` and more; see
+            :func:`bayesrbf.inference.laplace.laplace` and
+            :func:`bayesrbf.inference.nuts.nuts`.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown.
+        """
+        check_is_fitted(self)
+        log_posterior = self._log_posterior()
+        options = {"random_state": self._seed, **options}
+        raw = _sampler(method)(log_posterior, self._map(log_posterior), **options)
+        return self._keep(log_posterior, raw)
+
+    def use_posterior(self, tree: xr.DataTree) -> Self:
+        """Take draws of the declared graph from any sampler.
+
+        Parameters
+        ----------
+        tree : xarray.DataTree
+            With a group ``posterior`` that holds every free variable of
+            ``declare()``: what ``pm.sample()``, ``pm.fit().sample()`` or the
+            samplers of pymc-extras give for it.
+
+        Returns
+        -------
+        self
+            With the draws, components named as in the fit, in ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If a free variable of the graph is missing, or has other dims, names
+            along a dim or another shape.
+        """
+        from bayesrbf.conversion import from_datatree
+
+        check_is_fitted(self)
+        log_posterior = self._log_posterior()
+        draws = from_datatree(tree, log_posterior, self._description().coords)
+        return self._keep(log_posterior, draws)
+
+    def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
+        """Hold draws, as they came and with the components named as in the fit."""
+        from bayesrbf.inference.relabel import relabel
+
+        self._raw = raw
+        self._draws = relabel(log_posterior, raw, self._map(log_posterior))
+        self.__dict__.pop("posterior_", None)
+        return self
+
+    # ---- showing and judging it
+
+    def __getattr__(self, name: str) -> Any:
+        # The tree is made when it is first asked for and is then an attribute like any other:
+        # a fit costs milliseconds, the tree as many again and an import. A property would be
+        # evaluated whenever the estimator is displayed.
+        if name == "posterior_" and "_trace" in self.__dict__:
+            self.posterior_ = self._datatree()
+            return self.posterior_
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _datatree(self) -> xr.DataTree:
+        """Posterior, log likelihood and training rows; a point is one draw of one chain."""
+        from bayesrbf.conversion import to_datatree
+
+        log_posterior, description = self._log_posterior(), self._description()
+        return to_datatree(
+            log_posterior,
+            self._draws or point(log_posterior, self._map(log_posterior)),
+            coords=description.coords,
+            observed=description.observed,
+            constant=description.constant,
+            trace=self._trace,
+        )
+
+    def diagnose(self) -> pd.DataFrame:
+        """Figures about the posterior draws, each with its sentence.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a figure: R-hat, effective draws, Pareto k-hat, divergences,
+            whatever the method gives.
+        """
+        from bayesrbf.inference.diagnose import findings, table
+
+        check_is_fitted(self)
+        log_posterior = self._log_posterior()
+        if self._draws is None:
+            return table(findings(point(log_posterior, self._map(log_posterior))))
+        return table(findings(self._draws, raw=self._raw, **self._probabilities_of_training()))
+
+    def _probabilities_of_training(self) -> dict[str, np.ndarray]:
+        """Class probabilities of the training rows, for diagnosis; a density has none."""
+        return {}
+
+
+def _sampler(method: str) -> Callable[..., Draws]:
+    """The function that draws by a method; imported here so that a MAP fit never does."""
+    if method == "laplace":
+        from bayesrbf.inference.laplace import laplace
+
+        return laplace
+    if method == "nuts":
+        from bayesrbf.inference.nuts import nuts
+
+        return nuts
+    raise ValueError(f"refine(method) must be 'laplace' or 'nuts'; received {method!r}.")
