@@ -9,14 +9,18 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import minimize
 
-from bayesrbf.inference import importance
-from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.approximation import (
+    bounded_curvature,
+    check_size,
+    gaussian_draws,
+    log_density,
+)
+from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.progress import Track, progress, silent
 from bayesrbf.inference.protocol import LogPosterior
 
 _STEP: Final = np.finfo(float).eps ** (1 / 3)
 """Step of a central difference, in units of a coordinate's scale."""
-_FLAT: Final = 1e-9
-"""Curvatures below this share of the largest are lost in rounding."""
 _NEWTON_STEPS: Final = 20
 _SMALL_GAIN: Final = 1e-6
 """Twice the rise that a Newton step promises 1e-3 posterior sd from the mode: the last step."""
@@ -68,6 +72,7 @@ def laplace(
     chains: int = 4,
     random_state: int | np.random.Generator | None = None,
     resample: bool = False,
+    progress_bar: bool = False,
 ) -> Draws:
     r"""Draw from the Gaussian approximation at the mode.
 
@@ -75,7 +80,8 @@ def laplace(
         \hat\theta = \arg\max \log p(\theta), \quad
         H = -\nabla^2 \log p(\hat\theta),
 
-    with the Jacobian in p: the approximation lives where theta is unbounded.
+    with the Jacobian in p: the approximation lives where theta is unbounded. An
+    interrupt (Ctrl-C) returns what was drawn, marked incomplete.
 
     Parameters
     ----------
@@ -91,6 +97,8 @@ def laplace(
         Source of randomness.
     resample : bool
         Replace the draws by a Pareto-smoothed importance resample of them.
+    progress_bar : bool
+        Show how far the curvature and the draws are.
 
     Returns
     -------
@@ -98,37 +106,43 @@ def laplace(
         Stats ``lp`` and ``log_q``; attributes ``pareto_k``, ``n_indefinite``,
         ``gradient_norm``, ``curvature`` (a sentence) and ``resampled``.
 
+    Raises
+    ------
+    ValueError
+        If ``draws`` or ``chains`` is below 1, or the density is not finite at
+        the start.
+    KeyboardInterrupt
+        If interrupted before the first draw.
+
     References
     ----------
     MacKay (2003), Information Theory, Inference, and Learning Algorithms,
     chapter 27.
     """
+    check_size("laplace", draws=draws, chains=chains)
     rng = np.random.default_rng(random_state)
-    gaussian = approximate(log_posterior, start)
-    z = rng.standard_normal((chains * draws, gaussian.mode.size))
-    theta = on_grid(gaussian.mode + z @ gaussian.factor.T, log_posterior.variables)
-    log_q = _log_normal(z, gaussian.factor)
-    lp = np.array([_log_density(log_posterior, point) for point in theta])
-    weights, pareto_k = importance.pareto_smooth(lp - log_q)
-    if resample:
-        chosen = importance.resample(weights, rng)
-        theta, lp, log_q = theta[chosen], lp[chosen], log_q[chosen]
-    return Draws(
-        theta.reshape(chains, draws, -1),
-        {"lp": lp.reshape(chains, draws), "log_q": log_q.reshape(chains, draws)},
-        "laplace",
-        attributes={
-            "pareto_k": pareto_k,
-            "n_indefinite": gaussian.n_indefinite,
-            "gradient_norm": gaussian.gradient_norm,
-            "curvature": gaussian.sentence,
-            "resampled": int(resample),
-        },
-    )
+    with progress(progress_bar) as track:
+        gaussian = approximate(log_posterior, start, track)
+        return gaussian_draws(
+            log_posterior,
+            gaussian.mode,
+            gaussian.factor,
+            method="laplace",
+            draws=draws,
+            chains=chains,
+            rng=rng,
+            resample=resample,
+            attributes={
+                "n_indefinite": gaussian.n_indefinite,
+                "gradient_norm": gaussian.gradient_norm,
+                "curvature": gaussian.sentence,
+            },
+            track=track,
+        )
 
 
 def approximate(
-    log_posterior: LogPosterior, start: Float[np.ndarray, " coordinate"]
+    log_posterior: LogPosterior, start: Float[np.ndarray, " coordinate"], track: Track = silent
 ) -> GaussianApproximation:
     """Find the mode with Jacobian and the curvature there.
 
@@ -142,6 +156,8 @@ def approximate(
         The density.
     start : ndarray of shape (dimension,)
         Where the search begins; the density must be finite there.
+    track : Track
+        Shows progress.
 
     Returns
     -------
@@ -163,7 +179,7 @@ def approximate(
         )
     u = _climb(log_posterior, start / scales, scales)
     for _ in range(_NEWTON_STEPS):
-        curvatures, axes, indefinite = _curvature(log_posterior, u, scales)
+        curvatures, axes, indefinite = _curvature(log_posterior, u, scales, track)
         value, gradient = _scaled(log_posterior, u, scales)
         step = axes @ ((axes.T @ gradient) / curvatures)
         gain = float(gradient @ step)
@@ -186,6 +202,7 @@ def approximate(
 def hessian(
     log_posterior: LogPosterior,
     theta: Float[np.ndarray, " coordinate"],
+    track: Track = silent,
 ) -> Float[np.ndarray, "coordinate coordinate"]:
     """Second derivatives of the log density with Jacobian, by central differences.
 
@@ -195,6 +212,8 @@ def hessian(
         The density; its gradient is differenced along each coordinate.
     theta : ndarray of shape (dimension,)
         Where.
+    track : Track
+        Shows progress.
 
     Returns
     -------
@@ -202,7 +221,7 @@ def hessian(
         The symmetric part of the differenced gradient.
     """
     result = np.empty((theta.size, theta.size))
-    for i, scale in enumerate(log_posterior.scales):
+    for i, scale in track(list(enumerate(log_posterior.scales)), "Curvature"):
         step = np.zeros(theta.size)
         step[i] = _STEP * scale
         above, below = theta + step, theta - step
@@ -220,12 +239,6 @@ def _scaled(
     """Value and gradient in coordinates u = theta / scales."""
     value, gradient = log_posterior.value_and_gradient(u * scales)
     return value, gradient * scales
-
-
-def _log_density(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> float:
-    """Log density, minus infinity where it is not a number."""
-    value, _ = log_posterior.value_and_gradient(theta)
-    return value if np.isfinite(value) else -np.inf
 
 
 def _climb(
@@ -250,17 +263,15 @@ def _curvature(
     log_posterior: LogPosterior,
     u: Float[np.ndarray, " coordinate"],
     scales: Float[np.ndarray, " coordinate"],
+    track: Track,
 ) -> tuple[
     Float[np.ndarray, " coordinate"],
     Float[np.ndarray, "coordinate coordinate"],
     Bool[np.ndarray, " coordinate"],
 ]:
     """Positive curvatures, their axes, and which were not positive before."""
-    scaled = -hessian(log_posterior, u * scales) * np.outer(scales, scales)
-    eigenvalues, axes = np.linalg.eigh(scaled)
-    indefinite = eigenvalues <= _FLAT * np.max(np.abs(eigenvalues), initial=0.0)
-    curvatures = np.where(indefinite, np.maximum(np.abs(eigenvalues), 1.0), eigenvalues)
-    return curvatures, axes, indefinite
+    scaled = -hessian(log_posterior, u * scales, track) * np.outer(scales, scales)
+    return bounded_curvature(scaled)
 
 
 def _line_search(
@@ -275,16 +286,6 @@ def _line_search(
     for halving in range(30):
         size = 0.5**halving
         trial = u + size * step
-        if _log_density(log_posterior, trial * scales) >= value + 1e-4 * size * gain:
+        if log_density(log_posterior, trial * scales) >= value + 1e-4 * size * gain:
             return trial, True
     return u, False
-
-
-def _log_normal(
-    z: Float[np.ndarray, "draw coordinate"], factor: Float[np.ndarray, "coordinate coordinate"]
-) -> Float[np.ndarray, " draw"]:
-    """Log density of ``mode + factor z`` for standard normal z."""
-    _, log_determinant = np.linalg.slogdet(factor)
-    constant = -0.5 * z.shape[1] * np.log(2 * np.pi) - log_determinant
-    density: np.ndarray = constant - 0.5 * np.sum(z**2, axis=1)
-    return density

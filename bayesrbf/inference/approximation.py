@@ -1,0 +1,191 @@
+"""What Laplace and variational fits share: draws of a Gaussian, and their trust measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesrbf.inference import importance
+from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.progress import Track, silent
+from bayesrbf.inference.protocol import LogPosterior
+
+_FLAT: Final = 1e-9
+"""Curvatures below this share of the largest are lost in rounding."""
+
+
+def gaussian_draws(
+    log_posterior: LogPosterior,
+    centre: Float[np.ndarray, " coordinate"],
+    factor: Float[np.ndarray, "coordinate coordinate"],
+    *,
+    method: str,
+    draws: int,
+    chains: int,
+    rng: np.random.Generator,
+    resample: bool,
+    attributes: Mapping[str, float | int | str],
+    track: Track = silent,
+) -> Draws:
+    r"""Draw from a Gaussian that stands for the posterior.
+
+    .. math:: \theta = \mu + C z, \quad z \sim N(0, I), \quad q = N(\mu, C C').
+
+    An interrupt (Ctrl-C) returns the draws whose density is known, marked
+    incomplete.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density that the draws stand for.
+    centre : ndarray of shape (dimension,)
+        Mean :math:`\mu` of the Gaussian.
+    factor : ndarray of shape (dimension, dimension)
+        C.
+    method : str
+        Name of the method, for the result.
+    draws : int
+        Draws of each chain.
+    chains : int
+        Number of chains; all are independent draws.
+    rng : numpy.random.Generator
+        Source of randomness.
+    resample : bool
+        Replace the draws by a Pareto-smoothed importance resample of them.
+    attributes : mapping of str to float, int or str
+        Figures of the fit that made the Gaussian.
+    track : Track
+        Shows progress.
+
+    Returns
+    -------
+    Draws
+        Stats ``lp`` and ``log_q``; attributes ``pareto_k`` and ``resampled``
+        beside those given.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If interrupted before every chain had a draw.
+    """
+    z = rng.standard_normal((chains, draws, centre.size))
+    theta = on_grid(centre + z @ factor.T, log_posterior.variables)
+    lp = _densities(log_posterior, theta, track)
+    made = lp.shape[1]
+    if made == 0:
+        raise KeyboardInterrupt(f"{method} was interrupted before its first draw.")
+    theta, log_q = theta[:, :made], _log_normal(z[:, :made], factor)
+    weights, pareto_k = importance.pareto_smooth((lp - log_q).reshape(-1))
+    if resample:
+        chosen = np.unravel_index(importance.resample(weights, rng), lp.shape)
+        theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
+    about = {**attributes, "pareto_k": pareto_k, "resampled": int(resample)}
+    return Draws(theta, {"lp": lp, "log_q": log_q}, method, made == draws, about)
+
+
+def check_size(method: str, *, draws: int, chains: int) -> None:
+    """Refuse a number of draws or chains below 1.
+
+    Parameters
+    ----------
+    method : str
+        Whose argument it is.
+    draws : int
+        Draws of each chain.
+    chains : int
+        Number of chains.
+
+    Raises
+    ------
+    ValueError
+        If either is below 1.
+    """
+    for name, value in (("draws", draws), ("chains", chains)):
+        if value < 1:
+            raise ValueError(f"{method}({name}=...) must be at least 1; received {value!r}.")
+
+
+def log_density(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> float:
+    """Log density with Jacobian, minus infinity where it is not a number.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density.
+    theta : ndarray of shape (dimension,)
+        Where.
+
+    Returns
+    -------
+    float
+        Log density in nats.
+    """
+    value, _ = log_posterior.value_and_gradient(theta)
+    return value if np.isfinite(value) else -np.inf
+
+
+def bounded_curvature(
+    curvature: Float[np.ndarray, "coordinate coordinate"], flat: float = _FLAT
+) -> tuple[
+    Float[np.ndarray, " coordinate"],
+    Float[np.ndarray, "coordinate coordinate"],
+    Bool[np.ndarray, " coordinate"],
+]:
+    """Make a curvature positive: every direction gets a spread.
+
+    Parameters
+    ----------
+    curvature : ndarray of shape (dimension, dimension)
+        Second derivatives of minus the log density, in coordinates whose unit
+        is the largest spread that one would believe.
+    flat : float
+        Share of the largest curvature at and below which there is none.
+
+    Returns
+    -------
+    curvatures : ndarray of shape (dimension,)
+        Eigenvalues; the absolute value, at least 1, where they were not
+        positive.
+    axes : ndarray of shape (dimension, dimension)
+        Their directions, in columns.
+    indefinite : ndarray of shape (dimension,)
+        Which were not positive.
+
+    Examples
+    --------
+    >>> bounded_curvature(np.diag([4.0, -0.5]))[0]
+    array([1., 4.])
+    """
+    eigenvalues, axes = np.linalg.eigh((curvature + curvature.T) / 2)
+    indefinite = eigenvalues <= flat * np.max(np.abs(eigenvalues), initial=0.0)
+    curvatures = np.where(indefinite, np.maximum(np.abs(eigenvalues), 1.0), eigenvalues)
+    return curvatures, axes, indefinite
+
+
+def _densities(
+    log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"], track: Track
+) -> Float[np.ndarray, "chain made"]:
+    """Log densities of the first draws of all chains; all of them unless interrupted."""
+    chains, draws, _ = theta.shape
+    values: list[float] = []
+    try:
+        # All chains step by step, so that an interrupt leaves every chain its first draws.
+        for draw, chain in track(list(np.ndindex(draws, chains)), "Drawing"):
+            values.append(log_density(log_posterior, theta[chain, draw]))
+    except KeyboardInterrupt:
+        del values[len(values) // chains * chains :]
+    return np.array(values).reshape(-1, chains).T
+
+
+def _log_normal(
+    z: Float[np.ndarray, "chain draw coordinate"],
+    factor: Float[np.ndarray, "coordinate coordinate"],
+) -> Float[np.ndarray, "chain draw"]:
+    """Log density of ``centre + factor z`` for standard normal z."""
+    _, log_determinant = np.linalg.slogdet(factor)
+    constant = -0.5 * z.shape[-1] * np.log(2 * np.pi) - log_determinant
+    density: np.ndarray = constant - 0.5 * np.sum(z**2, axis=-1)
+    return density
