@@ -41,6 +41,7 @@ HOMES: Final = {
     "MixtureParameters": "bayesrbf.parameters",
     "MixturePrior": "bayesrbf.priors",
     "MixtureSpecification": "bayesrbf.specification",
+    "Objective": "bayesrbf.objective",
     "Observations": "bayesrbf.parameters",
     "Solver": "bayesrbf.estimators.fitting",
     "Standardisation": "bayesrbf.parameters",
