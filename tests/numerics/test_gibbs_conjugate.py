@@ -1,0 +1,180 @@
+"""The conjugate posterior of assigned rows: evidence, density and draws against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import dirichlet, gamma, multivariate_t, norm
+
+from bayesrbf import names
+from bayesrbf.numerics.conjugate import Assigned, Conjugate, assigned
+from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.mixture_prior import log_prior
+from bayesrbf.numerics.mixture_structure import lower_entries
+from bayesrbf.numerics.mixture_variables import base_scales, variables_of
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.specification import MixtureSpecification
+from tests.cases import COVARIANCES, hyperparameters, structure
+
+CLASSES = (0, 0, 1, 1)
+
+
+def case(covariance_type: str, tied: bool, n_obs: int = 9) -> tuple:
+    """Rows with components: component 3 has none, and holes where none need be drawn."""
+    specification = structure(covariance_type, tied, CLASSES, 3, (2, 3))
+    rng = np.random.default_rng(5)
+    real = rng.normal(size=(n_obs, 3)) * [1, 2, 0.5] + 1
+    codes = np.stack([rng.integers(0, n, n_obs) for n in (2, 3)], axis=1)
+    codes[::4] = -1
+    if specification.shape != "full":
+        real[::3, 1] = np.nan
+    components = np.arange(n_obs) % 3
+    return specification, hyperparameters(specification, 0.5, 2.0), real, codes, components
+
+
+def log_density(posterior: Conjugate, parameters: MixtureParameters) -> float:
+    """Density of the conjugate posterior by SciPy, in the constrained variables."""
+    specification, hyper = posterior.specification, posterior.hyperparameters
+    rows = posterior.statistics
+    values = variables_of(parameters, hyper, specification)
+    total = 0.0
+    counts = np.bincount(CLASSES, weights=rows.counts)
+    concentrations = {names.CLASS_PROBABILITIES: counts + hyper.class_concentration}
+    for index, part in enumerate(specification.class_slices):
+        name = names.class_weights(index, specification.n_classes)
+        concentrations[name] = rows.counts[part] + hyper.weight_concentration
+    for name, alpha in concentrations.items():
+        total += dirichlet.logpdf(values[name], alpha)
+    for index, prior in enumerate(hyper.category_concentrations):
+        for row, n in zip(
+            values[names.category_probability(index)], rows.categories[index], strict=True
+        ):
+            total += dirichlet.logpdf(row, prior + n)
+    return total + _log_normal(posterior, parameters) + _log_factor(posterior, values)
+
+
+def _log_normal(posterior: Conjugate, parameters: MixtureParameters) -> float:
+    """Density of the means given the covariances."""
+    rows, hyper, specification = (
+        posterior.statistics,
+        posterior.hyperparameters,
+        posterior.specification,
+    )
+    covariances = parameters.covariances()[specification.covariance_group]
+    total = 0.0
+    for k in range(specification.n_components):
+        strength = rows.cells[k] + hyper.mean_precision
+        centre = (
+            rows.cells[k] * rows.centres[k] + hyper.mean_precision * hyper.location
+        ) / strength
+        spread = covariances[k] / np.sqrt(np.outer(strength, strength))
+        deviation = parameters.means[k] - centre
+        root = np.linalg.cholesky(spread)
+        total += norm.logpdf(np.linalg.solve(root, deviation)).sum() - np.log(np.diag(root)).sum()
+    return total
+
+
+def _log_factor(posterior: Conjugate, values: dict[str, np.ndarray]) -> float:
+    """Density of the variables behind the precision factors, group by group."""
+    rows, hyper, specification = (
+        posterior.statistics,
+        posterior.hyperparameters,
+        posterior.specification,
+    )
+    scales, freedom = base_scales(hyper, specification), hyper.degrees_of_freedom
+    d = specification.n_features
+    total = 0.0
+    for g, scale in enumerate(scales):
+        mine = np.flatnonzero(specification.covariance_group == g)
+        cells = rows.cells[mine].sum(axis=0)
+        scatter = 0.0
+        for k in mine:
+            pull = rows.centres[k] - hyper.location
+            share = rows.cells[k] / (rows.cells[k] + hyper.mean_precision) * hyper.mean_precision
+            squares = np.outer(share * pull, pull)
+            scatter = scatter + rows.scatter[k]
+            scatter = scatter + (squares if rows.scatter.ndim == 3 else np.diag(squares))
+        diagonal = values[names.PRECISION_DIAGONAL].reshape(len(scales), -1)[g]
+        if specification.shape == "spherical":
+            rate = 0.5 * (d + (scatter / scale**2).sum())
+            shape = 0.5 * (cells.sum() + d * freedom) + 1
+            total += gamma.logpdf(diagonal, shape, scale=1 / rate).sum()
+        elif specification.shape == "diag":
+            rate = 0.5 * (1 + scatter / scale**2)
+            total += gamma.logpdf(diagonal, 0.5 * (cells + freedom) + 1, scale=1 / rate).sum()
+        else:
+            inner = np.eye(d) + scatter / np.outer(scale, scale)
+            upper = np.linalg.cholesky(inner[::-1, ::-1])[::-1, ::-1]
+            unit = np.diag(np.sqrt(diagonal))
+            unit[lower_entries(d)] = values[names.PRECISION_LOWER].reshape(len(scales), -1)[g]
+            b = upper.T @ unit
+            total += gamma.logpdf(np.diag(b) ** 2, 0.5 * (cells + freedom) + 1, scale=2).sum()
+            total += norm.logpdf(b[lower_entries(d)]).sum()
+            total += (np.log(np.diag(upper)) * (2 + np.arange(d))).sum()
+    return total
+
+
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+def test_evidence_is_joint_over_posterior_at_any_point(covariance_type, tied):
+    specification, hyper, real, codes, components = case(covariance_type, tied)
+    posterior = Conjugate(assigned(real, codes, components, specification), hyper, specification)
+    rows = Observations(real, codes, np.asarray(CLASSES)[components], np.ones(len(real)))
+    expectation = prepare(rows, specification)
+    rng = np.random.default_rng(0)
+    nothing = assigned(real[:0], codes[:0], components[:0], specification)
+    prior = Conjugate(nothing, hyper, specification)
+    for parameters in (posterior.draw(rng), posterior.draw(rng), prior.draw(rng)):
+        joint = expectation.component_log_joint(parameters)[np.arange(len(real)), components]
+        values = variables_of(parameters, hyper, specification)
+        log_joint = joint.sum() + log_prior(values, parameters, hyper, specification)
+        found = log_joint - log_density(posterior, parameters)
+        assert posterior.log_evidence() == pytest.approx(found, rel=1e-9)
+
+
+def test_evidence_of_nothing_is_one():
+    specification, hyper, real, codes, components = case("full", False, 0)
+    rows = assigned(real, codes, components, specification)
+    assert Conjugate(rows, hyper, specification).log_evidence() == pytest.approx(0, abs=1e-12)
+
+
+def test_one_more_row_has_student_t_density():
+    """With one real column the declared prior is a chi-square, and its predictive a Student t."""
+    specification = MixtureSpecification(1, (), (0,))
+    hyper = hyperparameters(specification, 0.3, 2.0)
+    x = np.random.default_rng(1).normal(size=(8, 1)) * 3
+    evidence = [
+        Conjugate(
+            assigned(x[:n], np.zeros((n, 0), int), np.zeros(n, int), specification),
+            hyper,
+            specification,
+        ).log_evidence()
+        for n in range(9)
+    ]
+    nu, kappa = hyper.degrees_of_freedom, hyper.mean_precision
+    for n in range(8):
+        seen = x[:n, 0]
+        centre = (seen.sum() + kappa * hyper.location[0]) / (n + kappa)
+        squares = (nu + 1) * hyper.scale[0] ** 2 + (seen**2).sum() + kappa * hyper.location[0] ** 2
+        squares -= (n + kappa) * centre**2
+        freedom = n + nu + 2
+        shape = squares / freedom * (1 + 1 / (n + kappa))
+        truth = multivariate_t([centre], [[shape]], df=freedom).logpdf(x[n])
+        assert evidence[n + 1] - evidence[n] == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_statistics_of_some_components_can_be_replaced(covariance_type):
+    specification, _, real, codes, components = case(covariance_type, False)
+    moved = components.copy()
+    moved[components == 1] = 3
+    before, after = (assigned(real, codes, z, specification) for z in (components, moved))
+    places = np.array([3, 1])
+    taken = Assigned(
+        *(getattr(after, n)[places] for n in ("counts", "cells", "centres", "scatter")),
+        tuple(values[places] for values in after.categories),
+    )
+    swapped = before.with_components(places, taken)
+    for name in ("counts", "cells", "centres", "scatter"):
+        np.testing.assert_array_equal(getattr(swapped, name), getattr(after, name))
+    for one, two in zip(swapped.categories, after.categories, strict=True):
+        np.testing.assert_array_equal(one, two)
