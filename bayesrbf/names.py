@@ -30,6 +30,18 @@ COVARIANCES: Final = "covariances"
 PRECISION_DIAGONAL: Final = "precision_diagonal"
 PRECISION_LOWER: Final = "precision_lower"
 
+BASIS: Final = "basis"
+"""Functions of a hidden layer."""
+OUTPUT: Final = "output"
+"""Rows of output weights: one a class, or one for two classes."""
+OUTPUT_WEIGHTS: Final = "output_weights"
+INTERCEPTS: Final = "intercepts"
+
+MEMBER: Final = "member"
+"""Members of a stack."""
+LOG_TEMPERATURE: Final = "log_temperature"
+MEMBER_LOG_TEMPERATURES: Final = "member_log_temperatures"
+
 OBSERVED: Final = "x"
 """The observed node of a declared graph."""
 PROBABILITY: Final = "probability"
