@@ -1,0 +1,1 @@
+"""Thin calls of library solvers on arrays."""

@@ -1,0 +1,53 @@
+"""Small networks for the laws of their numerics."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network_output import Classes, Numbers
+from bayesrbf.parameters import Observations
+from bayesrbf.rbf_parameters import (
+    Features,
+    RBFNetworkHyperparameters,
+    RBFNetworkSpecification,
+    Response,
+)
+from tests.cases import hyperparameters, structure, table
+
+UNITS = {"location": 2.0, "scale": 1.5}
+
+
+def network(
+    features: Features = "responsibility",
+    response: Response = "classes",
+    covariance_type: str = "full",
+    n_features: int = 2,
+    levels: tuple[int, ...] = (3,),
+    components: int = 3,
+    **prior: float,
+) -> RBFNetworkLogPosterior:
+    """A network on 15 rows with holes and hidden responses."""
+    mixture = structure(covariance_type, False, (0,) * components, n_features, levels)
+    n_outputs = 3 if response == "classes" else 1
+    specification = RBFNetworkSpecification(mixture, n_outputs, features, response)
+    rows = table(mixture, n_obs=15)
+    settings = {"l1": 0.5, "l2": 0.3, "link": 4.0, "kappa": 0.4} | prior
+    hyper = RBFNetworkHyperparameters(hyperparameters(mixture, **UNITS), **settings)
+    return RBFNetworkLogPosterior(rows, responses(rows, response), specification, hyper)
+
+
+def responses(rows: Observations, response: Response) -> Classes | Numbers:
+    """Responses at random, some hidden."""
+    rng = np.random.default_rng(5)
+    if response == "classes":
+        return Classes(rng.integers(-1, 3, rows.n_obs))
+    numbers = rng.normal(size=rows.n_obs)
+    numbers[::4] = np.nan
+    return Numbers(numbers)
+
+
+def random_theta(target: RBFNetworkLogPosterior, seed: int = 1) -> np.ndarray:
+    """Coordinates within a few standard deviations of the prior's centre."""
+    rng = np.random.default_rng(seed)
+    return 0.7 * rng.normal(size=target.dimension) * target.scales
