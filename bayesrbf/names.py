@@ -37,8 +37,6 @@ BASIS: Final = "basis"
 """Functions of a hidden layer."""
 OUTPUT: Final = "output"
 """Rows of output weights: one a class, or one for two classes."""
-OUTPUT_WEIGHTS: Final = "output_weights"
-INTERCEPTS: Final = "intercepts"
 
 MEMBER: Final = "member"
 """Members of a stack."""
