@@ -1,0 +1,220 @@
+"""From weighted rows to a fitted kernel network: the steps that every fit and fold shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf import table
+from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
+from bayesrbf.numerics.kernel_network import (
+    KernelNetworkLogPosterior,
+    class_log_probabilities,
+    fit_output,
+)
+from bayesrbf.numerics.kernel_network_basis import KernelBasis, kernel_basis
+from bayesrbf.numerics.kernel_network_cells import CellMoments, cell_moments
+from bayesrbf.numerics.kernel_network_gram import KernelName
+from bayesrbf.numerics.kernel_network_rates import product_kernel, relevance_factors
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixturePrior
+from bayesrbf.results import Status, Trace
+from bayesrbf.specification import MixtureSpecification
+
+COMPANION_TOL, COMPANION_ITERATIONS = 1e-4, 100
+"""When the companion's EM stops: it fills cells, and fills them no better for the last digits."""
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """How a kernel network is built.
+
+    Attributes
+    ----------
+    kernel : {"laplace", "gaussian"}
+        Shape of the kernel.
+    relevance : float
+        How far columns that tell nothing are shrunk, from 0 to 1.
+    l2 : float
+        Precision of the normal prior of the output weights, positive.
+    n_basis : int
+        Most eigenfunctions.
+    n_exemplars : int
+        Most training rows that centre them.
+    tol : float
+        Where the search for the output weights ends.
+    max_iter : int
+        Most iterations of it.
+    seed : int
+        Seed of the choice of exemplars.
+    """
+
+    kernel: KernelName
+    relevance: float
+    l2: float
+    n_basis: int
+    n_exemplars: int
+    tol: float
+    max_iter: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class FittedKernelNetwork:
+    """A fitted kernel network: what predicting needs and nothing else.
+
+    Attributes
+    ----------
+    companion : FittedMixture
+        Gives missing cells their distributions.
+    basis : KernelBasis
+        The hidden layer.
+    theta : ndarray of shape (dimension,)
+        Output weights and intercepts.
+    n_classes : int
+        Number of classes.
+    l2 : float
+        Precision of the prior of the output weights.
+    """
+
+    companion: FittedMixture
+    basis: KernelBasis
+    theta: Float[np.ndarray, " coordinate"]
+    n_classes: int
+    l2: float
+
+    def features(self, rows: Observations) -> Float[np.ndarray, "obs basis"]:
+        """Hidden layer of rows.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_basis)
+            Features.
+        """
+        return self.basis.features(_cells(self.companion, rows))
+
+    def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
+        """The log posterior of the output weights given labelled rows.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows in the user's units.
+
+        Returns
+        -------
+        KernelNetworkLogPosterior
+            Over output weights and intercepts; the hidden layer is held.
+        """
+        return KernelNetworkLogPosterior(
+            self.features(rows), rows.labels, rows.weights, self.n_classes, self.l2
+        )
+
+    def class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Log class probabilities at the fitted point.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            Log probabilities in nats.
+        """
+        return class_log_probabilities(self.features(rows), self.theta, self.n_classes)
+
+
+def fit_companion(
+    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
+) -> FittedMixture:
+    """Fit the mixture that says what missing cells may hold: one component a class, tied.
+
+    Parameters
+    ----------
+    rows : Observations
+        Distinct weighted rows in canonical order, in the user's units.
+    levels : tuple of int
+        Number of levels of every categorical column.
+    n_classes : int
+        Number of classes.
+    prior : MixturePrior
+        Declared prior.
+    seed : int
+        Seed of its start.
+
+    Returns
+    -------
+    FittedMixture
+        The companion.
+    """
+    specification = MixtureSpecification(
+        rows.real.shape[1], levels, tuple(range(n_classes)), "full", True
+    )
+    solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, "squarem", seed)
+    return fit_rows(rows, specification, prior, solver)[0]
+
+
+def fit_kernel_rows(
+    rows: Observations, companion: FittedMixture, settings: KernelSettings
+) -> tuple[FittedKernelNetwork, Status, Trace]:
+    """Place the exemplars, fix the kernel's rates and find the output weights.
+
+    Parameters
+    ----------
+    rows : Observations
+        Distinct weighted rows in canonical order, in the user's units.
+    companion : FittedMixture
+        Gives missing cells their distributions.
+    settings : KernelSettings
+        How to build.
+
+    Returns
+    -------
+    network : FittedKernelNetwork
+        What predicts.
+    status : Status
+        How the search for the output weights ended.
+    trace : Trace
+        Their log posterior at every iteration.
+    """
+    structure = companion.specification
+    levels, n_classes = structure.levels, structure.n_classes
+    cells = _cells(companion, rows)
+    standard = companion.standardise(rows)
+    factors = relevance_factors(standard, levels, n_classes, settings.relevance)
+    kernel = product_kernel(settings.kernel, cells, rows.weights, levels, factors)
+    chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
+    basis, features = kernel_basis(kernel, cells.take(chosen), settings.n_basis)
+    features = features[place] if place is not None else basis.features(cells)
+    log_posterior = KernelNetworkLogPosterior(
+        features, rows.labels, rows.weights, n_classes, settings.l2
+    )
+    theta, status, trace = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
+    return FittedKernelNetwork(companion, basis, theta, n_classes, settings.l2), status, trace
+
+
+def _exemplars(
+    rows: Observations, n_exemplars: int, seed: int
+) -> tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " obs"] | None]:
+    """Rows with different cells, some of them if they are many; each row's place among all."""
+    alike = replace(rows, labels=np.zeros_like(rows.labels), weights=np.ones(rows.n_obs))
+    _, place = table.distinct(alike)
+    _, chosen = np.unique(place, return_index=True)
+    if chosen.size <= n_exemplars:
+        return chosen, place
+    drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
+    return np.sort(drawn), None
+
+
+def _cells(companion: FittedMixture, rows: Observations) -> CellMoments:
+    """Rows as the kernel sees them."""
+    return cell_moments(companion.standardise(rows), companion.parameters, companion.specification)
