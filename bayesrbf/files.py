@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -23,12 +25,35 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     OSError
         If it cannot be written; an older file is then left as it was.
     """
+    with writing_whole(path) as beside, open(beside, "xb") as file:
+        file.write(content)
+
+
+@contextmanager
+def writing_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Lend a name beside a file; what was written there becomes the file at the end.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write or to replace; through a link, the file it points to.
+
+    Yields
+    ------
+    Path
+        A name in the same folder that does not exist yet.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; an older file is then left as it was, as it is
+        after any other error.
+    """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
+        yield beside
+        with open(beside, "rb") as file:
             os.fsync(file.fileno())
         if target.exists():
             os.chmod(beside, stat.S_IMODE(target.stat().st_mode))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bayesrbf.conversion import predictions, to_datatree
+from bayesrbf.conversion import from_datatree, predictions, to_datatree
 from bayesrbf.inference.draws import Draws, point
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.results import Trace
@@ -112,6 +112,40 @@ def test_netcdf_gives_back_what_it_got(tree, tmp_path, compressed):
     tree.to_netcdf(path, engine="h5netcdf", encoding=encoding)
     with xr.open_datatree(path, engine="h5netcdf") as read:
         xr.testing.assert_identical(read.load(), tree)
+
+
+def test_a_log_likelihood_too_large_is_thinned_and_said_so(target, draws, tree):
+    row_bytes = target.pointwise(draws.theta[0, 0]).nbytes
+    with pytest.warns(UserWarning, match="one draw in 3 is evaluated"):
+        thinned = to_datatree(target, draws, memory=3 * 3 * row_bytes)
+    group = thinned["log_likelihood"]
+    assert group["draw"].to_numpy().tolist() == [0, 3, 6]
+    everything = tree["log_likelihood"]["x"].to_numpy()
+    np.testing.assert_array_equal(group["x"].to_numpy(), everything[:, ::3])
+
+
+def test_draws_come_back_from_their_tree(target, draws, tree):
+    found = from_datatree(tree, target, {"component": tree["posterior"]["component"].to_numpy()})
+    np.testing.assert_allclose(found.theta, draws.theta, atol=1e-9)
+    np.testing.assert_allclose(found.stats["lp"], draws.stats["lp"], rtol=1e-9)
+
+
+def test_a_tree_of_another_model_is_told_what_is_wrong(target, tree):
+    posterior = tree["posterior"].to_dataset()
+    cases = {
+        "needs a group 'posterior'": {"prior": posterior},
+        "'weights_0' over the dims": {"posterior": posterior.rename(component_0="column")},
+        "'component' of 'means' to be": {
+            "posterior": posterior.assign_coords(component=list("abcde"))
+        },
+        "inside the support": {
+            "posterior": posterior.assign(weights_0=posterior["weights_0"] * np.inf)
+        },
+    }
+    names = {"component": tree["posterior"]["component"].to_numpy()}
+    for message, groups in cases.items():
+        with pytest.raises(ValueError, match=message), np.errstate(invalid="ignore"):
+            from_datatree(xr.DataTree.from_dict(groups), target, names)
 
 
 def test_names_of_the_wrong_number_are_an_error(target, draws):

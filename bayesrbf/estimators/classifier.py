@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +17,7 @@ from sklearn.utils import check_consistent_length
 from bayesrbf import names, table
 from bayesrbf.estimators.describing import Named, observed_data
 from bayesrbf.estimators.posterior_estimator import PosteriorEstimator
+from bayesrbf.inference.draws import MEMORY
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.posterior.temperature import tempered
@@ -162,24 +166,43 @@ class PosteriorClassifier(ClassifierMixin, PosteriorEstimator):
         """Class labels."""
         return self.classes_
 
-    def predict_posterior(self, X: object) -> xr.DataTree:
+    def predict_posterior(
+        self,
+        X: object,
+        *,
+        memory: int = MEMORY,
+        path: str | PathLike[str] | None = None,
+    ) -> xr.DataTree:
         """Class probabilities of each row under every draw of the posterior.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
             Rows; missing cells are summed out.
+        memory : int
+            Bytes that the probabilities may take, 2 GiB by default. Where they
+            would take more, every k-th draw is kept, with a warning.
+        path : path-like, optional
+            A ``.npy`` file to write them to: every draw is kept, and the tree
+            reads from the file.
 
         Returns
         -------
         xarray.DataTree
             ``predictions`` with ``probability`` over chain, draw, obs and label;
             ``predictions_constant_data`` with the rows.
+
+        Raises
+        ------
+        ValueError
+            If not even one draw of each chain fits into the memory.
         """
         from bayesrbf.conversion import predictions
 
         rows = self._read(X)
-        probabilities, thinning = self._class_posterior().draws(rows)
+        posterior = replace(self._class_posterior(), memory=memory)
+        file = None if path is None else Path(path)
+        probabilities, thinning = posterior.draws(rows, file)
         return predictions(
             probabilities,
             labels=self.classes_,
@@ -188,7 +211,7 @@ class PosteriorClassifier(ClassifierMixin, PosteriorEstimator):
             thinning=thinning,
         )
 
-    def uncertainty(self, X: object, prob: float = 0.9) -> xr.Dataset:
+    def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
         """How sure the posterior is of each row, and why not.
 
         Parameters
@@ -197,6 +220,9 @@ class PosteriorClassifier(ClassifierMixin, PosteriorEstimator):
             Rows; missing cells are summed out.
         prob : float
             Probability inside the equal-tailed intervals.
+        memory : int
+            Bytes that arrays over draws may take at once, 2 GiB by default; more
+            rows are summarised a block at a time, always over every draw.
 
         Returns
         -------
@@ -208,7 +234,7 @@ class PosteriorClassifier(ClassifierMixin, PosteriorEstimator):
         from bayesrbf.posterior.uncertainty import to_dataset
 
         rows = self._read(X)
-        summary = self._class_posterior().summary(rows, prob)
+        summary = replace(self._class_posterior(), memory=memory).summary(rows, prob)
         return to_dataset(
             summary, self.classes_, np.arange(rows.n_obs), point_estimate=self._draws is None
         )
@@ -234,7 +260,7 @@ class PosteriorClassifier(ClassifierMixin, PosteriorEstimator):
         ValueError
             If a label is no class of the fit.
         """
-        import xarray as xr
+        from bayesrbf.conversion import predictive_check
 
         tree = self.predict_posterior(X)
         probability = tree[names.PREDICTIONS][names.PROBABILITY]
@@ -246,12 +272,10 @@ class PosteriorClassifier(ClassifierMixin, PosteriorEstimator):
             )
         labelled = np.flatnonzero(codes >= 0)
         drawn = self._draw_labels(probability.to_numpy()[:, :, labelled])
-        rows = {names.OBS: probability[names.OBS].to_numpy()[labelled]}
         truth = np.searchsorted(self.classes_, found[codes[labelled]])
-        sampled = xr.Dataset({"y": ((names.CHAIN, names.DRAW, names.OBS), drawn)}, coords=rows)
-        tree["posterior_predictive"] = xr.DataTree(sampled)
-        observed = xr.Dataset({"y": ((names.OBS,), truth)}, coords=rows)
-        tree[names.OBSERVED_DATA] = xr.DataTree(observed)
+        rows = probability[names.OBS].to_numpy()[labelled]
+        for group, subtree in predictive_check(rows, drawn, truth).items():
+            tree[group] = subtree
         return tree
 
     def _draw_labels(

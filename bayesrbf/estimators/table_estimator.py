@@ -51,6 +51,7 @@ class TableEstimator(StoredEstimator):
     def _check(self, X: object, y: object, sample_weight: object) -> Float[np.ndarray, " obs"]:
         """Check arguments and widths; the row weights."""
         check_arguments(self.get_params(deep=False), type(self).__name__)
+        table.as_frame(X)  # has the words for frames that are none, before scikit-learn has
         validate_data(self, X, y, skip_check_array=True)
         if _num_samples(X) == 0:
             raise ValueError("X has 0 sample(s), but fit needs at least one row.")

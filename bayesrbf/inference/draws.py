@@ -12,6 +12,9 @@ from jaxtyping import Float, Shaped
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.specification import Variable
 
+MEMORY: Final = 2 * 2**30
+"""Bytes that an array over draws may take, unless a caller says otherwise."""
+
 _GRID: Final = 2.0**40
 """Transformed coordinates are multiples of 1 / _GRID (1e-12)."""
 

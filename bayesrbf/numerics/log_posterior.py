@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,7 +17,7 @@ from jaxtyping import Float, Int
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import log_sum_exp
-from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture_prior import gradient, log_prior
 from bayesrbf.numerics.mixture_structure import deterministic_variables, free_variables
 from bayesrbf.numerics.mixture_variables import (
@@ -28,6 +29,9 @@ from bayesrbf.numerics.mixture_variables import (
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification, Variable
+
+WITNESSES: Final = 500
+"""Most rows by which components are told apart."""
 
 
 class MixtureLogPosterior:
@@ -59,6 +63,7 @@ class MixtureLogPosterior:
             specification.component_class
         )
         self._standard = hyperparameters.standardised()
+        self._observations = observations
         self._expectation = prepare(observations, specification)
         self._row_shift = _log_units(observations, hyperparameters.units)
         self._shift = float(observations.weights @ self._row_shift)
@@ -156,7 +161,7 @@ class MixtureLogPosterior:
     def component_log_joint(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, "obs component"]:
-        """Joint log density of the table's own rows with every component.
+        """Joint log density of rows of the table with every component.
 
         Parameters
         ----------
@@ -165,11 +170,19 @@ class MixtureLogPosterior:
 
         Returns
         -------
-        ndarray of shape (n_obs, n_components)
-            ``log p(x_o, k)`` in nats, in the user's units; labels ignored.
+        ndarray of shape (n_rows, n_components)
+            ``log p(x_o, k)`` in nats, in standard units; labels ignored. The
+            rows are always the same: all, or 500 evenly spread.
         """
         _, parameters = self._standard_point(theta)
-        return self._expectation.component_log_joint(parameters) + self._row_shift[:, None]
+        return self._witnesses.component_log_joint(parameters)
+
+    @cached_property
+    def _witnesses(self) -> Expectation:
+        """Rows by which components are told apart: so many do it as well as all."""
+        n_obs = self._observations.n_obs
+        spread = np.linspace(0, n_obs - 1, min(n_obs, WITNESSES)).astype(np.intp)
+        return prepare(self._observations.take(spread), self.specification)
 
     def predictor(
         self, observations: Observations

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import logsumexp, xlogy
 
+from bayesrbf.files import writing_whole
+from bayesrbf.inference.draws import MEMORY
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import tempered
-
-MEMORY: Final = 2 * 2**30
-"""Bytes that probabilities of draws may take at once."""
 
 _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: log joints, probabilities, workspace."""
@@ -69,17 +69,20 @@ class ClassPosterior:
         return np.broadcast_to(self.log_prior_shift, (*self.theta.shape[:2], self.n_classes))
 
     def draws(
-        self, observations: Observations
+        self, observations: Observations, path: Path | None = None
     ) -> tuple[Float[np.ndarray, "chain draw obs label"], int]:
         """Class probabilities of every row under every draw.
 
         Where they would not fit into the memory, every k-th draw is kept, with
-        a warning that says so.
+        a warning that says so; or all are written to a file.
 
         Parameters
         ----------
         observations : Observations
             Rows, in standard units.
+        path : Path, optional
+            A ``.npy`` file to write, whole or not at all; the array returned
+            reads from it, and every draw is kept.
 
         Returns
         -------
@@ -93,31 +96,58 @@ class ClassPosterior:
         ValueError
             If not even one draw of each chain fits into the memory.
         """
+        if path is not None:
+            with writing_whole(path) as partial:
+                shape = (*self.theta.shape[:2], observations.n_obs, self.n_classes)
+                self._fill(
+                    np.lib.format.open_memmap(partial, "w+", np.float64, shape), observations
+                )
+            return np.load(path, mmap_mode="r"), 1
+        thinning = self._thinning(observations.n_obs)
+        kept = replace(
+            self,
+            theta=self.theta[:, ::thinning],
+            log_prior_shift=self._shifts[:, ::thinning],
+        )
+        result = np.empty((*kept.theta.shape[:2], observations.n_obs, self.n_classes))
+        kept._fill(result, observations)
+        return result, thinning
+
+    def _thinning(self, n_obs: int) -> int:
+        """Distance of the draws whose probabilities fit into the memory."""
         chains, n_draws, _ = self.theta.shape
-        row_bytes = 8 * chains * self.n_classes * observations.n_obs
+        row_bytes = 8 * chains * self.n_classes * n_obs
         affordable = int(self.memory // row_bytes) if row_bytes else n_draws
         if affordable == 0:
             raise ValueError(
-                f"Probabilities of {observations.n_obs} rows under one draw of each chain need "
+                f"Probabilities of {n_obs} rows under one draw of each chain need "
                 f"{row_bytes / 2**30:.3g} GiB, more than the {self.memory / 2**30:.3g} GiB "
-                "allowed: ask for fewer rows at a time, or use uncertainty()."
+                "allowed: ask for fewer rows at a time, give path= to write them to disk, or "
+                "use uncertainty()."
             )
         thinning = -(-n_draws // affordable)
-        kept = self.theta[:, ::thinning]
         if thinning > 1:
             warnings.warn(
-                f"Probabilities of {observations.n_obs} rows under {n_draws} draws of {chains} "
-                f"chains would take more than {self.memory / 2**30:.3g} GiB: one draw in "
-                f"{thinning} is kept. uncertainty() uses every draw.",
-                stacklevel=3,
+                f"Probabilities of {n_obs} rows under {n_draws} draws of {chains} chains would "
+                f"take more than {self.memory / 2**30:.3g} GiB: one draw in {thinning} is kept. "
+                "uncertainty() uses every draw, and path= writes every draw to disk.",
+                stacklevel=4,
             )
-        shifts = self._shifts[:, ::thinning]
-        result = np.empty((*kept.shape[:2], observations.n_obs, self.n_classes))
-        predict = self.predictor(observations)
-        for chain, thetas in enumerate(kept):
-            log_joint = _log_joints(predict, thetas)
-            result[chain] = self.probabilities(log_joint, shifts[chain, :, None])
-        return result, thinning
+        return thinning
+
+    def _fill(self, result: np.ndarray, observations: Observations) -> None:
+        """Write the probabilities of every draw, a block of rows at a time."""
+        for rows in self._row_blocks(observations.n_obs):
+            predict = self.predictor(observations.take(rows))
+            for chain, thetas in enumerate(self.theta):
+                log_joint = _log_joints(predict, thetas)
+                shift = self._shifts[chain, :, None]
+                result[chain, :, rows[0] : rows[-1] + 1] = self.probabilities(log_joint, shift)
+
+    def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
+        """Rows whose arrays over all draws fit into the memory together."""
+        size = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
+        return [np.arange(a, min(a + size, n_obs)) for a in range(0, n_obs, size)]
 
     def probabilities(
         self,
@@ -186,11 +216,9 @@ class ClassPosterior:
             raise ValueError(
                 f"prob must lie strictly between 0 and 1, such as 0.9; received {prob!r}."
             )
-        rows = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
-        starts = range(0, max(observations.n_obs, 1), rows)
         blocks = [
-            self._block(observations.take(np.arange(a, min(a + rows, observations.n_obs))), prob)
-            for a in starts
+            self._block(observations.take(rows), prob)
+            for rows in self._row_blocks(observations.n_obs) or [np.arange(0)]
         ]
         parts = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
         return PredictiveSummary(prob=prob, **parts)

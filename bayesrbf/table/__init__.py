@@ -7,6 +7,7 @@ table with the same columns into two arrays, :func:`decode` turns them back.
 
 from __future__ import annotations
 
+from bayesrbf.table.cells import as_frame
 from bayesrbf.table.columns import Columns, learn_columns
 from bayesrbf.table.encode import Table, decode, encode
 from bayesrbf.table.labels import encode_labels
@@ -15,6 +16,7 @@ from bayesrbf.table.rows import distinct, marginals, standardisation
 __all__ = [
     "Columns",
     "Table",
+    "as_frame",
     "decode",
     "distinct",
     "encode",

@@ -104,13 +104,20 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     ------
     ValueError
         If two columns have the same name.
+    TypeError
+        If the frame is lazy: its cells are not there yet.
     """
     try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
         raise ValueError(
             f"The columns of X must have distinct names; {error} Rename the repeated columns."
         ) from error
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"X must be a table in memory; received a lazy frame, {type(X).__name__}. Call "
+            ".collect() on it first."
+        )
     return frame if isinstance(frame, nw.DataFrame) else None
 
 

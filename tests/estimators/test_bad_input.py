@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -144,6 +145,11 @@ FAULTS: dict[str, tuple[Callable[[], Table], type[Exception], str]] = {
         lambda: (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"] * 3)}), np.array([0, 1, 0])),
         ValueError,
         "'a' holds dates",
+    ),
+    "lazy frame": (
+        lambda: (pl.LazyFrame({"a": [1.0, 2.0, 3.0]}), np.array([0, 1, 0])),
+        TypeError,
+        r"received a lazy frame.*\.collect\(\)",
     ),
     "beyond 1e154": (changed(lambda X: X * 1e155), ValueError, "1e154"),
     "all labels hidden": (lambda: (plain()[0], np.full(40, np.nan)), ValueError, "every label"),

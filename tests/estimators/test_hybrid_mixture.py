@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -463,6 +464,23 @@ def test_predictive_checks_have_labels_of_the_classes(refined: HybridMixtureClas
     assert np.abs(share - expected).max() < 4.9 * 0.5 / np.sqrt(160)
     with pytest.raises(ValueError, match="'tornado', which is no class"):
         refined.to_datatree(X[10:11], ["tornado"])
+
+
+def test_probabilities_of_draws_go_to_a_file_or_are_thinned(
+    refined: HybridMixtureClassifier, tmp_path: Path
+) -> None:
+    X, _ = table(seed=5)
+    whole = refined.predict_posterior(X)["predictions"]["probability"]
+    on_disk = refined.predict_posterior(X, memory=5_000, path=tmp_path / "p.npy")
+    np.testing.assert_allclose(on_disk["predictions"]["probability"], whole, rtol=1e-12)
+    assert isinstance(on_disk["predictions"]["probability"].to_numpy().base, np.memmap | mmap)
+    affordable = whole.nbytes // 4
+    with pytest.warns(UserWarning, match="one draw in 4 is kept"):
+        thinned = refined.predict_posterior(X, memory=affordable)["predictions"]["probability"]
+    np.testing.assert_allclose(thinned, whole[:, ::4], rtol=1e-12)
+    np.testing.assert_allclose(
+        refined.uncertainty(X, memory=5_000)["mean"], whole.mean(("chain", "draw")), rtol=1e-12
+    )
 
 
 def test_diagnosis_speaks_of_class_probabilities(refined: HybridMixtureClassifier) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,6 +127,33 @@ def test_too_many_draws_are_thinned_and_said_so():
 def test_no_draw_fits_is_an_error():
     with pytest.raises(ValueError, match="ask for fewer rows"):
         posterior(memory=100).draws(rows())
+
+
+def test_a_file_keeps_every_draw_that_memory_could_not(tmp_path):
+    p = posterior(memory=2_000)
+    path = tmp_path / "draws.npy"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, thinning = p.draws(rows(), path)
+    assert thinning == 1
+    assert isinstance(found, np.memmap)
+    np.testing.assert_allclose(found, brute(p, rows()), rtol=1e-12)
+    assert [file.name for file in tmp_path.iterdir()] == ["draws.npy"]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    def broken(observations):
+        def predict(theta):
+            raise RuntimeError("in the middle")
+
+        return predict
+
+    p = replace(posterior(), predictor=broken)
+    (tmp_path / "draws.npy").write_bytes(b"older")
+    with pytest.raises(RuntimeError, match="in the middle"):
+        p.draws(rows(), tmp_path / "draws.npy")
+    assert (tmp_path / "draws.npy").read_bytes() == b"older"
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("n", [0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,14 +10,16 @@ import numpy as np
 import xarray as xr
 
 from bayesrbf import __version__, names
-from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.draws import MEMORY, Draws
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.results import Trace
 from bayesrbf.specification import Variable
 
 Labelled = tuple[tuple[str, ...], Any]
 """Dims and values of one array."""
+
+Names = Sequence[object] | np.ndarray | Labelled
+"""Names along a dim, or along other dims than their own name's."""
 
 _SAMPLES = (names.CHAIN, names.DRAW)
 
@@ -25,12 +28,13 @@ def to_datatree(
     log_posterior: LogPosterior,
     draws: Draws,
     *,
-    coords: Mapping[str, Sequence[object] | np.ndarray | Labelled] | None = None,
+    coords: Mapping[str, Names] | None = None,
     attrs: Mapping[str, str | float | int] | None = None,
     observed: Mapping[str, Labelled] | None = None,
     constant: Mapping[str, Labelled] | None = None,
     log_likelihood: bool = True,
     trace: Trace | None = None,
+    memory: int = MEMORY,
 ) -> xr.DataTree:
     """Pack draws, what is known about each, and the data they come from.
 
@@ -53,6 +57,9 @@ def to_datatree(
         Whether to compute the unweighted log likelihood of every row and draw.
     trace : Trace, optional
         Way of the optimiser, for its own group.
+    memory : int
+        Bytes that the log likelihood may take; where it would take more, every
+        k-th draw is evaluated, with a warning.
 
     Returns
     -------
@@ -77,9 +84,7 @@ def to_datatree(
         names.SAMPLE_STATS: _dataset({k: (_SAMPLES, v) for k, v in draws.stats.items()}, coords),
     }
     if log_likelihood:
-        dims = (*_SAMPLES, names.OBS)
-        rows = {names.OBSERVED: (dims, pointwise(log_posterior, draws.theta))}
-        groups[names.LOG_LIKELIHOOD] = _dataset(rows, coords)
+        groups[names.LOG_LIKELIHOOD] = _log_likelihood(log_posterior, draws.theta, coords, memory)
     if observed:
         groups[names.OBSERVED_DATA] = _dataset(observed, coords)
     if constant:
@@ -95,95 +100,22 @@ def to_datatree(
     return tree
 
 
-def from_datatree(
-    tree: xr.DataTree,
-    log_posterior: LogPosterior,
-    coords: Mapping[str, Sequence[object] | np.ndarray | Labelled] | None = None,
-) -> Draws:
-    """Coordinates of draws that any sampler of the declared graph made.
-
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        With a group ``posterior`` over chain and draw that holds every free
-        variable of the graph under its name.
-    log_posterior : LogPosterior
-        The same density: variables and coordinates.
-    coords : mapping of str to sequence, optional
-        Names along the dims, as :func:`to_datatree` takes them; where the tree
-        names the same dim, it must name it so.
-
-    Returns
-    -------
-    Draws
-        Coordinates and log densities of every draw, and which diverged.
-
-    Raises
-    ------
-    ValueError
-        If the group or a free variable is missing, or one has other dims,
-        another shape, other names along a dim, or values outside its support.
-    """
-    if names.POSTERIOR not in tree.children:
-        raise ValueError(
-            f"use_posterior(tree) needs a group 'posterior'; received {list(tree.children)}. "
-            "Give what pm.sample() returns, or Approximation.sample() after pm.fit()."
+def _log_likelihood(
+    log_posterior: LogPosterior, theta: np.ndarray, coords: Mapping[str, Any], memory: int
+) -> xr.Dataset:
+    """Log likelihood of every row under every draw, or every k-th if they are too many."""
+    chains, n_draws, _ = theta.shape
+    first = log_posterior.pointwise(theta[0, 0])
+    thinning = min(n_draws, -(-chains * n_draws * first.nbytes // memory))
+    if thinning > 1:
+        warnings.warn(
+            f"The log likelihood of {first.size} rows under {chains * n_draws} draws would take "
+            f"more than {memory / 2**30:.3g} GiB: one draw in {thinning} is evaluated.",
+            stacklevel=4,
         )
-    posterior = tree.children[names.POSTERIOR].to_dataset()
-    values = {v.name: _values_of(posterior, v, coords or {}) for v in log_posterior.variables}
-    shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
-    theta = np.empty((*shape, log_posterior.dimension))
-    lp = np.empty(shape)
-    for draw in np.ndindex(*shape):
-        one = {name: value[draw] for name, value in values.items()}
-        theta[draw] = to_unconstrained(log_posterior.variables, one)
-        lp[draw] = log_posterior.value_and_gradient(theta[draw])[0]
-    if not np.isfinite(theta).all():
-        raise ValueError(
-            "use_posterior(tree) needs draws inside the support of every variable; some have no "
-            "finite coordinates. Sample the graph of this very estimator."
-        )
-    stats = {"lp": lp}
-    if names.SAMPLE_STATS in tree.children and "diverging" in tree[names.SAMPLE_STATS]:
-        stats["diverging"] = tree[names.SAMPLE_STATS]["diverging"].to_numpy()
-    return Draws(theta, stats, "graph")
-
-
-def _values_of(
-    posterior: xr.Dataset,
-    variable: Variable,
-    coords: Mapping[str, Sequence[object] | np.ndarray | Labelled],
-) -> np.ndarray:
-    """Draws of one variable, its axes in the graph's order."""
-    name = variable.name
-    if name not in posterior:
-        raise ValueError(
-            f"use_posterior(tree) needs draws of {name!r} in the group 'posterior', which holds "
-            f"{list(posterior.data_vars)}; sample the graph of declare()."
-        )
-    found = posterior[name]
-    expected = {names.CHAIN, names.DRAW, *variable.dims}
-    if set(found.dims) != expected:
-        raise ValueError(
-            f"use_posterior(tree) needs {name!r} over the dims {sorted(expected)}; received "
-            f"{sorted(map(str, found.dims))}. Sample the graph of this very estimator."
-        )
-    ordered = found.transpose(names.CHAIN, names.DRAW, *variable.dims)
-    if ordered.shape[2:] != variable.shape:
-        raise ValueError(
-            f"use_posterior(tree) needs {name!r} of shape {variable.shape} in every draw; "
-            f"received {ordered.shape[2:]}. Sample the graph of this very estimator."
-        )
-    for dim in variable.dims:
-        given = coords.get(dim)
-        if given is None or isinstance(given, tuple) or dim not in ordered.coords:
-            continue
-        if [str(x) for x in ordered[dim].to_numpy().tolist()] != [str(x) for x in list(given)]:
-            raise ValueError(
-                f"use_posterior(tree) needs {dim!r} of {name!r} to be {list(given)}; received "
-                f"{ordered[dim].to_numpy().tolist()}. Sample the graph of this very estimator."
-            )
-    return np.asarray(ordered.to_numpy(), dtype=np.float64)
+    values = pointwise(log_posterior, theta[:, ::thinning])
+    dataset = _dataset({names.OBSERVED: ((*_SAMPLES, names.OBS), values)}, coords)
+    return dataset.assign_coords({names.DRAW: thinning * np.arange(values.shape[1])})
 
 
 def pointwise(log_posterior: LogPosterior, theta: np.ndarray) -> np.ndarray:
@@ -243,6 +175,34 @@ def predictions(
     )
 
 
+def predictive_check(
+    rows: np.ndarray, drawn: np.ndarray, truth: np.ndarray
+) -> dict[str, xr.DataTree]:
+    """Labels drawn for rows beside their true ones, as predictive checks read them.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_obs,)
+        Row names.
+    drawn : ndarray of shape (n_chains, n_draws, n_obs)
+        Class codes drawn from the posterior predictive.
+    truth : ndarray of shape (n_obs,)
+        Class codes observed.
+
+    Returns
+    -------
+    dict of str to xarray.DataTree
+        Groups ``posterior_predictive`` and ``observed_data``, both with ``y``.
+    """
+    coords = {names.OBS: rows}
+    sampled = _dataset({"y": ((*_SAMPLES, names.OBS), drawn)}, coords)
+    observed = _dataset({"y": ((names.OBS,), truth)}, coords)
+    return {
+        "posterior_predictive": xr.DataTree(sampled),
+        names.OBSERVED_DATA: xr.DataTree(observed),
+    }
+
+
 def _variables(
     variables: tuple[Variable, ...], values: Mapping[str, np.ndarray]
 ) -> dict[str, Labelled]:
@@ -252,7 +212,7 @@ def _variables(
 
 def _dataset(
     variables: Mapping[str, Labelled],
-    coords: Mapping[str, Sequence[object] | np.ndarray | Labelled],
+    coords: Mapping[str, Names],
 ) -> xr.Dataset:
     """A dataset with those of the coords that its dims have."""
     sizes: dict[str, int] = {}
