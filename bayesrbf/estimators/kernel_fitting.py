@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -133,6 +136,46 @@ class FittedKernelNetwork:
         return class_log_probabilities(self.features(rows), self.theta, self.n_classes)
 
 
+def check_kernel_arguments(arguments: Mapping[str, Any], owner: str) -> None:
+    """Check the constructor arguments that only kernel networks have.
+
+    Parameters
+    ----------
+    arguments : mapping of str to object
+        Constructor arguments by name.
+    owner : str
+        Name of the estimator, for messages.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not among its choices or out of its range.
+
+    Examples
+    --------
+    >>> check_kernel_arguments({"kernel": "box"}, "KernelNetworkClassifier")
+    Traceback (most recent call last):
+    ValueError: KernelNetworkClassifier(kernel=...) must be 'laplace' or 'gaussian'; ...
+    """
+    kernel = arguments["kernel"]
+    if kernel not in get_args(KernelName):
+        raise ValueError(
+            f"{owner}(kernel=...) must be 'laplace' or 'gaussian'; received {kernel!r}."
+        )
+    relevance = arguments["relevance"]
+    if not (isinstance(relevance, Real) and 0 <= float(relevance) <= 1):
+        raise ValueError(f"{owner}(relevance=...) must be in [0, 1]; received {relevance!r}.")
+    l2 = arguments["l2"]
+    if not (isinstance(l2, Real) and 0 < float(l2) < np.inf):
+        raise ValueError(f"{owner}(l2=...) must be positive and finite; received {l2!r}.")
+    for name in ("n_basis", "n_exemplars"):
+        if not (isinstance(arguments[name], Integral) and arguments[name] >= 1):
+            raise ValueError(
+                f"{owner}({name}=...) must be an integer of at least 1; "
+                f"received {arguments[name]!r}."
+            )
+
+
 def fit_companion(
     rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
 ) -> FittedMixture:
@@ -200,6 +243,25 @@ def fit_kernel_rows(
     )
     theta, status, trace = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
     return FittedKernelNetwork(companion, basis, theta, n_classes, settings.l2), status, trace
+
+
+def log_density(mixture: FittedMixture, rows: Observations) -> Float[np.ndarray, " obs"]:
+    """Log density of the observed cells of rows under a mixture.
+
+    Parameters
+    ----------
+    mixture : FittedMixture
+        The mixture.
+    rows : Observations
+        Rows in the user's units.
+
+    Returns
+    -------
+    ndarray of shape (n_obs,)
+        ``log p(x_o)`` in nats, in the user's units.
+    """
+    by_class = mixture.class_log_joint(rows)
+    return np.logaddexp.reduce(by_class, axis=1) + mixture.log_unit(rows)
 
 
 def _exemplars(
