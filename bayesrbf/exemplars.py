@@ -1,0 +1,177 @@
+"""Frozen records of exemplar models: dissimilarities of rows, exemplars, their width."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int, Real
+
+MEDIAN_ROWS = 1000
+"""Rows, evenly spread, from which the median dissimilarity is read off."""
+
+
+@dataclass(frozen=True)
+class Dissimilarities:
+    """Rows of a training table as an exemplar model sees them.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_obs, n_obs)
+        ``values[n, m] = d(x_n, x_m)`` of row n to row m as its exemplar; at
+        least 0. It need be neither symmetric nor a metric.
+    labels : ndarray of shape (n_obs,)
+        Class codes, -1 where the label is hidden: such a row has no likelihood.
+    weights : ndarray of shape (n_obs,)
+        Factor of each row's log likelihood, at least 0.
+    candidates : tuple of ndarray of shape (n_candidates,)
+        Rows that may be an exemplar of each class, ascending; at least one.
+    """
+
+    values: Real[np.ndarray, "obs obs"]
+    labels: Int[np.ndarray, " obs"]
+    weights: Float[np.ndarray, " obs"]
+    candidates: tuple[Int[np.ndarray, " _"], ...]
+
+    @property
+    def n_obs(self) -> int:
+        """Number of rows."""
+        return self.values.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.candidates)
+
+    @cached_property
+    def scale(self) -> float:
+        """Median dissimilarity of distinct rows; 1 where it is 0."""
+        chosen = np.unique(np.linspace(0, self.n_obs - 1, min(self.n_obs, MEDIAN_ROWS)).astype(int))
+        others = np.arange(self.n_obs) != chosen[:, None]
+        values = self.values[chosen][others]
+        middle = float(np.median(values)) if values.size else 0.0
+        return middle if middle > 0 else 1.0
+
+    @cached_property
+    def labelled(self) -> Int[np.ndarray, " labelled"]:
+        """Rows that have a likelihood."""
+        return np.flatnonzero((self.labels >= 0) & (self.weights > 0))
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """How many prototypes every class has.
+
+    Attributes
+    ----------
+    classes : tuple of int
+        Class of every prototype, non-decreasing from 0.
+    """
+
+    classes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        steps = np.diff(self.classes, prepend=0)
+        if len(self.classes) == 0 or np.any((steps != 0) & (steps != 1)):
+            raise ValueError(
+                "Prototypes.classes must run through the classes in order from 0, such as "
+                f"(0, 0, 1); received {self.classes}."
+            )
+
+    @property
+    def number(self) -> int:
+        """Number of prototypes of all classes together."""
+        return len(self.classes)
+
+    @cached_property
+    def class_slices(self) -> tuple[slice, ...]:
+        """Prototypes of each class, as slices of the flat prototype axis."""
+        edges = np.searchsorted(self.classes, range(self.classes[-1] + 2))
+        return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(edges))
+
+
+@dataclass(frozen=True)
+class MedianLVQParameters:
+    """A point of a median LVQ model.
+
+    Attributes
+    ----------
+    exemplars : ndarray of shape (n_prototypes,)
+        Training row that each prototype is.
+    sigma : float or None
+        Width of the kernel ``exp(-d / sigma**2)``, in the square root of the
+        unit of d; None for GLVQ, which has no kernel.
+    """
+
+    exemplars: Int[np.ndarray, " prototype"]
+    sigma: float | None
+
+
+@dataclass(frozen=True)
+class SigmaPrior:
+    r"""Log-normal prior of the width, in the units of a table.
+
+    .. math:: \log\sigma \sim N(m, s^2)
+
+    Attributes
+    ----------
+    location : float
+        Mean m of log sigma.
+    spread : float
+        Standard deviation s of log sigma.
+    """
+
+    location: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class MedianLVQPrior:
+    r"""Declared prior of the width; exemplars are uniform over the rows of their class.
+
+    .. math:: \log(\sigma^2 / \mathrm{median}\,d) \sim N(\log\text{scale}, \text{spread}^2)
+
+    Attributes
+    ----------
+    scale : float
+        Median of ``sigma**2``, in units of the median dissimilarity.
+    spread : float
+        Standard deviation of ``log(sigma**2)``.
+
+    Examples
+    --------
+    >>> MedianLVQPrior(scale=0.25).resolve(4.0)
+    SigmaPrior(location=0.0, spread=0.5)
+    """
+
+    scale: float = 0.13
+    spread: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("scale", "spread"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(
+                    f"MedianLVQPrior.{name} must be finite and greater than 0; received {value!r}."
+                )
+
+    def resolve(self, median: float) -> SigmaPrior:
+        """Fix the prior for one table.
+
+        Parameters
+        ----------
+        median : float
+            Median dissimilarity of its rows.
+
+        Returns
+        -------
+        SigmaPrior
+            Prior of log sigma.
+        """
+        return SigmaPrior(float(np.log(self.scale * median) / 2), self.spread / 2)
+
+
+Sigma = SigmaPrior | float
+"""The width of the kernel: its prior, or its value."""
