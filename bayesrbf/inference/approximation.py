@@ -63,8 +63,9 @@ def gaussian_draws(
     Returns
     -------
     Draws
-        Stats ``lp`` and ``log_q``; attributes ``pareto_k`` and ``resampled``
-        beside those given.
+        Stats ``lp`` and ``log_q``; beside the attributes given ``pareto_k``,
+        ``importance_share``, the effective number of the smoothed importance
+        weights as a share of the draws, and ``resampled``.
 
     Raises
     ------
@@ -82,7 +83,12 @@ def gaussian_draws(
     if resample:
         chosen = np.unravel_index(importance.resample(weights, rng), lp.shape)
         theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
-    about = {**attributes, "pareto_k": pareto_k, "resampled": int(resample)}
+    about = {
+        **attributes,
+        "pareto_k": pareto_k,
+        "importance_share": float(1 / (weights.size * np.sum(weights**2))),
+        "resampled": int(resample),
+    }
     return Draws(theta, {"lp": lp, "log_q": log_q}, method, made == draws, about)
 
 

@@ -103,8 +103,9 @@ def laplace(
     Returns
     -------
     Draws
-        Stats ``lp`` and ``log_q``; attributes ``pareto_k``, ``n_indefinite``,
-        ``gradient_norm``, ``curvature`` (a sentence) and ``resampled``.
+        Stats ``lp`` and ``log_q``; attributes ``pareto_k``, ``importance_share``,
+        ``n_indefinite``, ``gradient_norm``, ``curvature`` (a sentence) and
+        ``resampled``.
 
     Raises
     ------

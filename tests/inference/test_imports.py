@@ -10,12 +10,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+METHODS = {"variational": "advi"}
+
 SCRIPT = """
 import sys
 import numpy as np
 from bayesrbf.conversion import to_datatree
 from bayesrbf.inference.diagnose import findings
-from bayesrbf.inference.{method} import {method}
+from bayesrbf.inference.{module} import {method}
 from bayesrbf.inference.relabel import relabel
 from tests.inference.targets import Mixture
 
@@ -29,17 +31,18 @@ print(*sorted({{name.split(".")[0] for name in sys.modules}}))
 
 
 @pytest.mark.parametrize(
-    ("method", "forbidden"),
+    ("module", "forbidden"),
     [
         ("laplace", {"pymc", "pytensor", "arviz", "matplotlib", "nutpie"}),
+        ("variational", {"pymc", "pytensor", "arviz", "matplotlib", "nutpie"}),
         ("nuts", {"pymc", "pytensor"}),
     ],
 )
-def test_no_compiler_is_loaded(method, forbidden):
-    if method == "nuts":
+def test_no_compiler_is_loaded(module, forbidden):
+    if module == "nuts":
         pytest.importorskip("nutpie", reason="nutpie is an extra")
     run = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(method=method)],
+        [sys.executable, "-c", SCRIPT.format(method=METHODS.get(module, module), module=module)],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -1,0 +1,177 @@
+"""The variational objective over draws that never change: a function without noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import ortho_group
+
+from bayesrbf.inference.laplace import GaussianApproximation
+from bayesrbf.inference.progress import Track, silent
+from bayesrbf.inference.protocol import LogPosterior
+
+_STEP: Final = 1e-5
+"""Step of a difference of the gradient, in posterior standard deviations."""
+
+
+def fixed_draws(
+    dimension: int, pairs: int, rng: np.random.Generator
+) -> Float[np.ndarray, "draw coordinate"]:
+    """Standard normal draws whose means vanish and whose squares have mean 1, exactly.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates.
+    pairs : int
+        Number of draws z; each comes with -z.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (2 * pairs, dimension)
+        Draws. Coordinates in one block of ``pairs`` are exactly uncorrelated:
+        they are columns of a random rotation, times the root of ``pairs``.
+
+    Examples
+    --------
+    >>> z = fixed_draws(3, 8, np.random.default_rng(0))
+    >>> np.allclose(z.mean(axis=0), 0), np.allclose(z.T @ z / 16, np.eye(3))
+    (True, True)
+    """
+    blocks = [
+        ortho_group.rvs(pairs, random_state=rng) * np.sqrt(pairs)
+        for _ in range(0, dimension, pairs)
+    ]
+    half = np.concatenate([*blocks, np.empty((pairs, 0))], axis=1)[:, :dimension]
+    return np.concatenate([half, -half])
+
+
+@dataclass(frozen=True)
+class FixedDrawObjective:
+    r"""Minus the evidence lower bound of an independent Gaussian, less a constant.
+
+    .. math:: f(v, r) = -\frac{1}{M} \sum_j \log p(m + e^s z_j) - \sum_i s_i, \quad
+        m = \hat\theta + C v, \quad s = s_0 + r,
+
+    with :math:`\hat\theta` and C of Laplace's approximation and :math:`s_0` the
+    spread of its independent counterpart: one unit of any of eta = (v, r) is
+    about one posterior standard deviation, whatever the units of theta.
+
+    Attributes
+    ----------
+    log_posterior : LogPosterior
+        The density.
+    gaussian : GaussianApproximation
+        Laplace's approximation.
+    z : ndarray of shape (n_fixed, dimension)
+        The fixed draws, antithetic: the second half is minus the first.
+    """
+
+    log_posterior: LogPosterior
+    gaussian: GaussianApproximation
+    z: Float[np.ndarray, "fixed coordinate"]
+
+    @cached_property
+    def log_sd(self) -> Float[np.ndarray, " coordinate"]:
+        """Log of the spread s0, one over the root of the precision's diagonal."""
+        inverse = np.linalg.inv(self.gaussian.factor)
+        return -0.5 * np.log(np.sum(inverse**2, axis=0))
+
+    def mean_and_log_sd(
+        self, eta: Float[np.ndarray, " argument"]
+    ) -> tuple[Float[np.ndarray, " coordinate"], Float[np.ndarray, " coordinate"]]:
+        """The Gaussian at a point.
+
+        Parameters
+        ----------
+        eta : ndarray of shape (2 * dimension,)
+            v and r.
+
+        Returns
+        -------
+        mean : ndarray of shape (dimension,)
+            m, in coordinates theta.
+        log_sd : ndarray of shape (dimension,)
+            s, in coordinates theta.
+        """
+        v, r = np.split(eta, 2)
+        return self.gaussian.mode + self.gaussian.factor @ v, self.log_sd + r
+
+    def of_draws(
+        self, eta: Float[np.ndarray, " argument"]
+    ) -> tuple[Float[np.ndarray, " fixed"], Float[np.ndarray, "fixed argument"]]:
+        """What every fixed draw adds to the objective, before the mean is taken.
+
+        Parameters
+        ----------
+        eta : ndarray of shape (2 * dimension,)
+            Where.
+
+        Returns
+        -------
+        values : ndarray of shape (n_fixed,)
+            ``-log p(m + e^s z_j) - sum(s)``, which may be infinite or NaN.
+        gradients : ndarray of shape (n_fixed, 2 * dimension)
+            Their gradients.
+        """
+        mean, log_sd = self.mean_and_log_sd(eta)
+        deviations = np.exp(log_sd) * self.z
+        found = [self.log_posterior.value_and_gradient(mean + one) for one in deviations]
+        values = -np.array([value for value, _ in found]) - log_sd.sum()
+        slopes = np.stack([slope for _, slope in found])
+        by_mean = -slopes @ self.gaussian.factor
+        by_spread = -slopes * deviations - 1
+        return values, np.concatenate([by_mean, by_spread], axis=1)
+
+    def __call__(
+        self, eta: Float[np.ndarray, " argument"]
+    ) -> tuple[float, Float[np.ndarray, " argument"]]:
+        """Value and gradient; a point where a draw has no density is a wall.
+
+        Parameters
+        ----------
+        eta : ndarray of shape (2 * dimension,)
+            Where.
+
+        Returns
+        -------
+        value : float
+            Nats; infinite on a wall.
+        gradient : ndarray of shape (2 * dimension,)
+            Gradient; zero on a wall.
+        """
+        values, gradients = self.of_draws(eta)
+        if not (np.all(np.isfinite(values)) and np.all(np.isfinite(gradients))):
+            return np.inf, np.zeros_like(eta)
+        return float(values.mean()), gradients.mean(axis=0)
+
+    def hessian(
+        self, eta: Float[np.ndarray, " argument"], track: Track = silent
+    ) -> Float[np.ndarray, "argument argument"]:
+        """Second derivatives, by forward differences: the unit of every argument is known.
+
+        Parameters
+        ----------
+        eta : ndarray of shape (2 * dimension,)
+            Where.
+        track : Track
+            Shows progress.
+
+        Returns
+        -------
+        ndarray of shape (2 * dimension, 2 * dimension)
+            The symmetric part of the differenced gradient.
+        """
+        _, gradient = self(eta)
+        result = np.empty((eta.size, eta.size))
+        for i in track(range(eta.size), "Linear response"):
+            moved = eta.copy()
+            moved[i] += _STEP
+            result[i] = (self(moved)[1] - gradient) / (moved[i] - eta[i])
+        return (result + result.T) / 2
