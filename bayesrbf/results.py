@@ -15,6 +15,7 @@ class Status(Enum):
     """Outcome of a fit. ``value`` is the name that is stored, ``sentence`` is for people."""
 
     CONVERGED = "converged"
+    STOPPED = "stopped"
     MAX_ITER = "max_iter"
     DECREASED = "decreased"
     DEGENERATE = "degenerate"
@@ -27,6 +28,10 @@ class Status(Enum):
 
 _SENTENCES = {
     Status.CONVERGED: "The log posterior stopped rising within tol.",
+    Status.STOPPED: (
+        "The fit stopped as it was told to, before the objective stopped rising: after its "
+        "number of iterations, or when held-out rows gained no more."
+    ),
     Status.MAX_ITER: (
         "max_iter was reached before the log posterior stopped rising: "
         "raise max_iter or tol, or use fewer components."

@@ -1,0 +1,131 @@
+r"""Coordinates in units of a mixture's own spread: what an optimiser takes its steps in.
+
+Under a generative term the curvature of every component's mean and precision factor is
+that of its Gaussian: n times the identity once means are counted in standard deviations
+and factors relative to the factor itself,
+
+.. math:: \mu_k = \mu^0_k + L_k^{-\top} \delta_k, \qquad A_g = A^0_g B_g,
+
+with :math:`\delta = 0` and :math:`B = I` at the start. L-BFGS then needs a fifth to a tenth
+of the steps (digits, K = 1, blend: 14 in the place of 59; MNIST in 50 dimensions, hinge: ten
+reach what 100 did not). All other coordinates are differences to the start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf import names
+from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.mixture_structure import free_variables, lower_entries
+from bayesrbf.parameters import MixtureParameters
+from bayesrbf.specification import MixtureSpecification
+
+
+class RelativeCoordinates:
+    """Coordinates z around a point of a mixture, at which z = 0.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (dimension,)
+        Unconstrained coordinates of the point, in standard units.
+    parameters : MixtureParameters
+        The same point.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    """
+
+    def __init__(
+        self,
+        theta: Float[np.ndarray, " coordinate"],
+        parameters: MixtureParameters,
+        specification: MixtureSpecification,
+    ) -> None:
+        self._start = theta
+        self._d = specification.n_features
+        self._places = {v.name: p for v, p in coordinates.slices(free_variables(specification))}
+        factors = parameters.precisions_cholesky
+        full = factors.ndim == 3
+        self._spread = (np.linalg.inv(factors) if full else 1 / factors)[
+            specification.covariance_group
+        ]
+        self._factors = self._unit_factors(theta) if names.PRECISION_LOWER in self._places else None
+
+    def theta(self, z: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " coordinate"]:
+        """Unconstrained coordinates of a point.
+
+        Parameters
+        ----------
+        z : ndarray of shape (dimension,)
+            Relative coordinates.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Unconstrained coordinates, in standard units.
+        """
+        theta = self._start + z
+        if names.MEANS in self._places:
+            place = self._places[names.MEANS]
+            steps = z[place].reshape(-1, self._d)
+            theta[place] = self._start[place] + self._rotated(steps, back=True).reshape(-1)
+        if self._factors is not None:
+            product = self._factors @ self._unit_factors(z)
+            theta[self._places[names.PRECISION_LOWER]] = self._lower(product)
+        return theta
+
+    def gradient(
+        self, z: Float[np.ndarray, " coordinate"], slope: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Carry a gradient in unconstrained coordinates over.
+
+        Parameters
+        ----------
+        z : ndarray of shape (dimension,)
+            Relative coordinates of the point.
+        slope : ndarray of shape (dimension,)
+            Gradient in its unconstrained coordinates, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Gradient in z.
+        """
+        carried = slope.copy()
+        if names.MEANS in self._places:
+            place = self._places[names.MEANS]
+            pulls = slope[place].reshape(-1, self._d)
+            carried[place] = self._rotated(pulls, back=False).reshape(-1)
+        if self._factors is not None:
+            rows, columns = lower_entries(self._d)
+            by_product = np.zeros_like(self._factors)
+            lower = slope[self._places[names.PRECISION_LOWER]]
+            by_product[:, rows, columns] = lower.reshape(len(by_product), -1)
+            by_relative = self._factors.swapaxes(1, 2) @ by_product
+            carried[self._places[names.PRECISION_LOWER]] = self._lower(by_relative)
+            # The diagonal of B scales the columns of A below the diagonal, too.
+            diagonal = np.einsum("gii,gii->gi", by_relative, self._unit_factors(z))
+            carried[self._places[names.PRECISION_DIAGONAL]] += 0.5 * diagonal.reshape(-1)
+        return carried
+
+    def _rotated(self, steps: np.ndarray, back: bool) -> np.ndarray:
+        """``L^-T`` times the steps of the means, or its transpose times their pulls."""
+        if self._spread.ndim == 2:
+            return steps * self._spread
+        return np.einsum("kji,kj->ki" if back else "kij,kj->ki", self._spread, steps)
+
+    def _unit_factors(self, theta: np.ndarray) -> np.ndarray:
+        """Lower factors A of all groups from ``log d`` and the strict lower part."""
+        rows, columns = lower_entries(self._d)
+        roots = np.exp(0.5 * theta[self._places[names.PRECISION_DIAGONAL]].reshape(-1, self._d))
+        factors = np.zeros((len(roots), self._d, self._d))
+        factors[:, range(self._d), range(self._d)] = roots
+        lower = theta[self._places[names.PRECISION_LOWER]]
+        factors[:, rows, columns] = lower.reshape(len(roots), -1)
+        return factors
+
+    def _lower(self, factors: np.ndarray) -> np.ndarray:
+        """Strictly lower entries of all groups, in one row."""
+        rows, columns = lower_entries(self._d)
+        return factors[:, rows, columns].reshape(-1)

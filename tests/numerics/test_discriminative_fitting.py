@@ -1,0 +1,171 @@
+"""Fits of every objective: they rise, end at a maximum, and stop when told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bayesrbf.numerics.discriminative import HybridLogPosterior
+from bayesrbf.numerics.discriminative_fitting import Schedule, fit_objective
+from bayesrbf.numerics.fitting import fit_mixture
+from bayesrbf.numerics.minibatches import batches
+from bayesrbf.numerics.objectives import class_log_joint
+from bayesrbf.numerics.weighted_statistics import JointDensities
+from bayesrbf.objective import Objective
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.results import Fit, Status
+from bayesrbf.specification import MixtureSpecification
+from tests.cases import hyperparameters, structure, table
+
+
+def start_of(rows: Observations, specification: MixtureSpecification) -> MixtureParameters:
+    prior = hyperparameters(specification)
+    return fit_mixture(rows, specification, prior, rng=np.random.default_rng(0)).parameters
+
+
+def climb(
+    rows: Observations,
+    specification: MixtureSpecification,
+    objective: Objective,
+    start: MixtureParameters | None = None,
+    score: Callable[[MixtureParameters], float] | None = None,
+    **schedule: float,
+) -> Fit:
+    """The fit of an objective from where EM ended."""
+    return fit_objective(
+        rows,
+        specification,
+        hyperparameters(specification),
+        objective,
+        start_of(rows, specification) if start is None else start,
+        schedule=Schedule(**schedule),
+        score=score,
+    )
+
+
+def accuracy(
+    rows: Observations, specification: MixtureSpecification, point: MixtureParameters
+) -> float:
+    joint, _ = class_log_joint(
+        JointDensities(rows, specification).at(point).log_joint, specification
+    )
+    shown = rows.labels >= 0
+    return float(np.mean(joint.argmax(axis=1)[shown] == rows.labels[shown]))
+
+
+@pytest.mark.parametrize(
+    ("name", "covariance_type"),
+    [
+        ("likelihood", "tied"),
+        ("conditional", "spherical"),
+        ("blend", "diag"),
+        ("hinge", "full"),
+        ("margin", "tied"),
+    ],
+)
+def test_a_fit_rises_to_a_flat_point(name, covariance_type):
+    specification = structure(covariance_type, classes=(0, 0, 1, 2), n_features=2, levels=(2,))
+    rows, prior = table(specification), hyperparameters(specification)
+    objective = Objective(name, smoothing=2.0, sharpness=1.0)
+    fit = climb(rows, specification, objective, max_iter=1000, tol=1e-12)
+    assert fit.status is Status.CONVERGED
+    assert np.all(np.diff(fit.trace.log_posterior) >= 0)
+    target = HybridLogPosterior(rows, specification, prior, objective)
+    value, gradient = target.value_and_gradient(target.pack(fit.parameters), jacobian=False)
+    assert value == pytest.approx(fit.log_posterior, rel=1e-9)
+    assert np.abs(gradient).max() < 1e-2
+
+
+def test_the_likelihood_stays_where_em_ended():
+    specification = structure(classes=(0, 0, 1), levels=(2,))
+    rows = table(specification)
+    start = start_of(rows, specification)
+    fit = climb(rows, specification, Objective(), start)
+    assert fit.trace.n_iter <= 5
+    np.testing.assert_allclose(fit.parameters.means, start.means, atol=2e-3)
+
+
+def wrong_model(n_obs: int = 300) -> tuple[Observations, MixtureSpecification]:
+    """One Gaussian a class, where one class has an outlying seventh far on the other side."""
+    rng = np.random.default_rng(1)
+    labels = np.arange(n_obs) % 2
+    centre = np.where(labels == 1, 1.5, 0.0)
+    centre[np.flatnonzero(labels == 1)[::7]] = -6.0
+    real = 0.5 * rng.normal(size=(n_obs, 2))
+    real[:, 0] += centre
+    real[::9, 1] = np.nan
+    return (
+        Observations(real, np.empty((n_obs, 0), int), labels, np.ones(n_obs)),
+        structure(classes=(0, 1), n_features=2),
+    )
+
+
+@pytest.mark.parametrize("name", ["conditional", "blend", "hinge", "margin"])
+def test_objectives_about_classes_classify_better_than_a_wrong_likelihood(name):
+    rows, specification = wrong_model()
+    start = start_of(rows, specification)
+    fit = climb(rows, specification, Objective(name), start)
+    before, after = (accuracy(rows, specification, p) for p in (start, fit.parameters))
+    assert after > before
+
+
+def test_held_out_rows_end_a_fit_at_their_best_point():
+    rows, specification = wrong_model()
+    seen: list[MixtureParameters] = []
+
+    def score(point: MixtureParameters) -> float:
+        seen.append(point)
+        return -abs(len(seen) - 5.0)  # best at the fourth iteration
+
+    fit = climb(rows, specification, Objective("conditional"), score=score)
+    assert fit.status is Status.STOPPED
+    assert fit.parameters is seen[4]
+    assert len(seen) == 15
+
+
+def test_a_short_fit_says_that_it_was_stopped():
+    rows, specification = wrong_model()
+    fit = climb(rows, specification, Objective("margin"), max_iter=3)
+    assert fit.status is Status.STOPPED
+    assert fit.trace.n_iter == 4  # the start, too
+
+
+def test_minibatches_are_the_table_once_each_with_its_whole_weight():
+    rows, _ = wrong_model(101)
+    rows = replace(rows, weights=np.random.default_rng(2).uniform(0.5, 2.0, 101))
+    parts = list(batches(rows, 20, np.random.default_rng(3)))
+    assert len(parts) == 6
+    assert max(part.n_obs for part in parts) <= 20
+    seen = np.concatenate([part.real[:, 1] for part in parts])
+    np.testing.assert_array_equal(np.sort(seen), np.sort(rows.real[:, 1]))
+    for part in parts:
+        assert part.weights.sum() == pytest.approx(rows.weights.sum())
+        assert abs(part.labels.mean() - rows.labels.mean()) < 0.1
+
+
+def test_minibatches_come_near_to_the_fit_on_all_rows():
+    rows, specification = wrong_model()
+    prior, start = hyperparameters(specification), start_of(rows, specification)
+    fits = [
+        climb(rows, specification, Objective("hinge"), start, max_iter=passes, batch_size=size)
+        for passes, size in [(100, None), (40, 50), (40, 50)]
+    ]
+    target = HybridLogPosterior(rows, specification, prior, Objective("hinge"))
+    values = [
+        target.value_and_gradient(target.pack(fit.parameters), jacobian=False)[0] for fit in fits
+    ]
+    first, _ = target.value_and_gradient(target.pack(start), jacobian=False)
+    assert values[1] > first + 0.9 * (values[0] - first)
+    assert values[1] == values[2]  # repeatable
+
+
+def test_extreme_cells_leave_a_finite_fit():
+    rows, specification = wrong_model(60)
+    rows.real[0, 1] = 1e8
+    rows.real[1] = -1e6
+    fit = climb(rows, specification, Objective("conditional"))
+    assert np.all(np.isfinite(fit.parameters.precisions_cholesky))
+    assert np.isfinite(fit.log_posterior)
