@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from numbers import Integral
 from types import UnionType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,6 +25,9 @@ from bayesrbf.numerics.sampling import sample
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.specification import MixtureSpecification
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 class MixtureEstimator(
@@ -213,6 +216,43 @@ class MixtureEstimator(
         return table.decode(real, codes, self._columns, self._template), classes
 
     # ---- the graph
+
+    def predictive_check(self, draws: int = 100, *, prior: bool = False) -> xr.DataTree:
+        """Tables drawn from the declared graph beside the training table.
+
+        Every drawn table has the missing cells and labels of the real one, so
+        that like is compared with like; weights have no part in it.
+
+        Parameters
+        ----------
+        draws : int
+            Number of tables of every chain; at most as many as the posterior
+            has draws.
+        prior : bool
+            Draw the parameters from the prior and not from ``posterior_``.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``posterior_predictive`` (or ``prior_predictive``) and
+            ``observed_data``, one variable a column (categories and labels as
+            codes) over the rows where it is observed; from a posterior also
+            ``posterior`` and the ``log_likelihood`` of the whole rows. For
+            ``az.plot_ppc_dist``, ``az.plot_ppc_pit`` and ``az.plot_loo_pit``.
+
+        Raises
+        ------
+        ValueError
+            If ``draws`` is below 1.
+        """
+        from bayesrbf.estimators.checking import drawn_tables
+
+        if draws < 1:
+            raise ValueError(f"predictive_check(draws=...) must be at least 1; received {draws}.")
+        last_real = self._mixture.specification.n_features
+        return drawn_tables(
+            self.declare(), self.posterior_, last_real, draws=draws, prior=prior, seed=self._seed
+        )
 
     def _declaration(self) -> tuple[Observations, MixtureSpecification, MixtureHyperparameters]:
         """What is declared: training rows and prior in the user's units."""

@@ -1,0 +1,89 @@
+"""Tables drawn from a declared graph beside the real one, a column at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool
+
+from bayesrbf import names
+
+
+def by_column(
+    drawn: xr.DataArray,
+    observed: xr.DataArray,
+    discrete: Bool[np.ndarray, " column"],
+    log_likelihood: xr.DataArray | None = None,
+) -> xr.DataTree:
+    """Split drawn tables into columns, and leave out the cells that are missing.
+
+    A predictive check compares a column's drawn cells with its observed ones; a
+    missing cell has nothing to be compared with, so every column keeps the rows
+    of its own.
+
+    Parameters
+    ----------
+    drawn : DataArray over chain, draw, obs and column
+        Tables drawn from the graph.
+    observed : DataArray over obs and column
+        The real table, NaN where a cell or a label is missing.
+    discrete : ndarray of shape (n_columns,)
+        Which columns hold codes.
+    log_likelihood : DataArray over chain, draw and obs, optional
+        Of the whole rows under the draws of the posterior that the tables come
+        from: its leave-one-out weights leave out a row. None: the tables come
+        from the prior.
+
+    Returns
+    -------
+    xarray.DataTree
+        ``prior_predictive`` and ``observed_data``, or ``posterior_predictive``,
+        ``observed_data`` and ``log_likelihood``: one variable a column over its
+        own rows.
+    """
+    parts: dict[str, dict[str, tuple[tuple[str, ...], np.ndarray]]] = {}
+    known = ~np.isnan(observed.transpose(names.OBS, ...).to_numpy())
+    tables = drawn.transpose(names.CHAIN, names.DRAW, names.OBS, ...).to_numpy()
+    truth = observed.transpose(names.OBS, ...).to_numpy()
+    rows = observed[names.OBS].to_numpy()
+    group = "prior_predictive" if log_likelihood is None else "posterior_predictive"
+    coords: dict[str, np.ndarray] = {}
+    for place, name in enumerate(_variable_names(observed)):
+        seen, kind = known[:, place], np.int64 if discrete[place] else np.float64
+        dim = f"{names.OBS}_{place}"
+        coords[dim] = rows[seen]
+        found = {
+            group: ((names.CHAIN, names.DRAW, dim), tables[:, :, seen, place].astype(kind)),
+            names.OBSERVED_DATA: ((dim,), truth[seen, place].astype(kind)),
+        }
+        if log_likelihood is not None:
+            whole = log_likelihood.transpose(names.CHAIN, names.DRAW, names.OBS).to_numpy()
+            found[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole[:, :, seen])
+        for part, variable in found.items():
+            parts.setdefault(part, {})[name] = variable
+    return xr.DataTree.from_dict({part: _dataset(found, coords) for part, found in parts.items()})
+
+
+def _dataset(
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]], coords: dict[str, np.ndarray]
+) -> xr.Dataset:
+    """Variables over rows of their own, with the chains and draws numbered."""
+    dataset = xr.Dataset(variables, coords=coords)
+    numbered = {
+        dim: np.arange(dataset.sizes[dim])
+        for dim in (names.CHAIN, names.DRAW)
+        if dim in dataset.sizes
+    }
+    return dataset.assign_coords(numbered)
+
+
+def _variable_names(observed: xr.DataArray) -> list[str]:
+    """One name a column: a tree takes no slash and no name twice."""
+    chosen: list[str] = []
+    (dim,) = (dim for dim in observed.dims if dim != names.OBS)
+    for name in observed[dim].to_numpy().astype(str).tolist():
+        candidate = name.replace("/", "_")
+        while candidate in chosen:
+            candidate += "_"
+        chosen.append(candidate)
+    return chosen

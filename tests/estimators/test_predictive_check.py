@@ -1,0 +1,75 @@
+"""Tables drawn from the declared graph beside the real one, as ArviZ reads them."""
+
+from __future__ import annotations
+
+import arviz_stats
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from bayesrbf import HybridMixtureClassifier
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[HybridMixtureClassifier, pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60).astype(float)
+    frame = pd.DataFrame(
+        {
+            "a/b": rng.normal(3.0 * y, 1.0),
+            "colour": np.where(rng.random(60) < 0.3 + 0.4 * y, "red", "blue"),
+            "label": rng.normal(size=60),
+        }
+    )
+    frame.loc[::4, "a/b"] = np.nan
+    frame.loc[1::5, "colour"] = None
+    y[::7] = np.nan
+    model = HybridMixtureClassifier(random_state=0, inference="laplace")
+    return model.fit(frame, y), frame, y
+
+
+@pytest.fixture(scope="module")
+def check(fitted) -> xr.DataTree:
+    return fitted[0].predictive_check(60)
+
+
+def test_every_column_keeps_its_own_rows(fitted, check):
+    _, frame, y = fitted
+    observed = check["observed_data"]
+    assert list(observed.data_vars) == ["label", "a_b", "label_", "colour"]
+    np.testing.assert_array_equal(observed["a_b"], frame["a/b"].dropna())
+    np.testing.assert_array_equal(observed["label_"], frame["label"])
+    np.testing.assert_array_equal(observed["label"], y[~np.isnan(y)].astype(int))
+    assert observed["colour"].sizes["obs_3"] == frame["colour"].notna().sum()
+    assert observed["colour"].dtype.kind == check["posterior_predictive"]["label"].dtype.kind == "i"
+    for name, drawn in check["posterior_predictive"].data_vars.items():
+        assert drawn.dims[2:] == observed[name].dims
+        assert np.isfinite(drawn).all()
+
+
+def test_drawn_columns_look_like_the_real_ones(check):
+    drawn, observed = check["posterior_predictive"], check["observed_data"]
+    for name in observed.data_vars:
+        means = drawn[name].mean(drawn[name].dims[2:]).to_numpy().ravel()
+        # a model of the right family puts the real mean inside its own replications
+        assert means.min() < float(observed[name].mean()) < means.max()
+
+
+def test_leave_one_out_ranks_read_it(check):
+    values = arviz_stats.loo_pit(check, var_names=["a_b"])["a_b"].to_numpy()
+    assert ((values >= 0) & (values <= 1)).all()
+    # 45 uniform values: their mean is within 4.9 standard errors of a half
+    assert abs(values.mean() - 0.5) < 4.9 / np.sqrt(12 * values.size)
+
+
+def test_the_prior_is_wider_and_has_no_likelihood(fitted, check):
+    prior = fitted[0].predictive_check(30, prior=True)
+    assert set(prior.children) == {"prior_predictive", "observed_data"}
+    wide = float(prior["prior_predictive"]["a_b"].std())
+    assert wide > 1.2 * float(check["posterior_predictive"]["a_b"].std())
+
+
+def test_no_table_is_an_error(fitted):
+    with pytest.raises(ValueError, match="must be at least 1; received 0"):
+        fitted[0].predictive_check(0)
