@@ -27,7 +27,7 @@ CHOICES: Mapping[str, tuple[object, ...]] = {
     "acceleration": ("squarem", None),
     "missingness": ("ignorable", "informative"),
     "handle_unknown": ("missing", "error"),
-    "inference": ("map", "laplace", "nuts"),
+    "inference": ("map", "laplace", "advi", "gibbs", "nuts"),
     "objective": ("likelihood",),
     "warm_start": (True, False),
     "tied": (True, False),

@@ -55,7 +55,7 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
         if None; arrays: none if None.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
-    inference : {"map", "laplace", "nuts"}
+    inference : {"map", "laplace", "advi", "gibbs", "nuts"}
         Posterior made by ``fit``; :meth:`refine` makes another later.
 
     Attributes
@@ -105,7 +105,7 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
-        inference: Stored[Literal["map", "laplace", "nuts"]] = "map",
+        inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +22,14 @@ from bayesrbf.results import Status, Trace
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+
+METHODS: Final = {
+    "laplace": "bayesrbf.inference.laplace",
+    "advi": "bayesrbf.inference.variational",
+    "gibbs": "bayesrbf.inference.gibbs",
+    "nuts": "bayesrbf.inference.nuts",
+}
+"""Where the function lives that draws by each method, under the method's name."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +109,16 @@ class PosteriorEstimator(StoredEstimator):
 
         Parameters
         ----------
-        method : {"laplace", "nuts"}
-            Gaussian approximation at the mode, or the No-U-Turn sampler.
+        method : {"laplace", "advi", "gibbs", "nuts"}
+            Gaussian approximation at the mode; Gaussian approximation of least
+            divergence; data augmentation, for mixtures; the No-U-Turn sampler.
         **options : object
-            Passed on: ``draws``, ``chains``, and for NUTS ``tune`` and more; see
-            :func:`bayesrbf.inference.laplace.laplace` and
-            :func:`bayesrbf.inference.nuts.nuts`.
+            Passed on: ``draws``, ``chains``, ``random_state``, ``progress_bar``;
+            ``resample`` for the approximations, ``tune`` for the samplers, and
+            more; see :func:`bayesrbf.inference.laplace.laplace`,
+            :func:`bayesrbf.inference.variational.advi`,
+            :func:`bayesrbf.inference.gibbs.gibbs` and
+            :func:`bayesrbf.inference.nuts.nuts`. Ctrl-C keeps what was drawn.
 
         Returns
         -------
@@ -115,7 +128,7 @@ class PosteriorEstimator(StoredEstimator):
         Raises
         ------
         ValueError
-            If the method is unknown.
+            If the method is unknown, or none for this model.
         """
         check_is_fitted(self)
         log_posterior = self._log_posterior()
@@ -209,12 +222,8 @@ class PosteriorEstimator(StoredEstimator):
 
 def _sampler(method: str) -> Callable[..., Draws]:
     """The function that draws by a method; imported here so that a MAP fit never does."""
-    if method == "laplace":
-        from bayesrbf.inference.laplace import laplace
-
-        return laplace
-    if method == "nuts":
-        from bayesrbf.inference.nuts import nuts
-
-        return nuts
-    raise ValueError(f"refine(method) must be 'laplace' or 'nuts'; received {method!r}.")
+    if method not in METHODS:
+        allowed = " or ".join(repr(name) for name in METHODS)
+        raise ValueError(f"refine(method) must be {allowed}; received {method!r}.")
+    drawn_by: Callable[..., Draws] = getattr(import_module(METHODS[method]), method)
+    return drawn_by

@@ -386,8 +386,8 @@ def test_refined_density_keeps_its_fit_and_draws_around_it() -> None:
     assert "pareto_k" in set(density.diagnose()["row"])
     first, second = density.impute(X, draws=2)
     assert (first[np.isnan(X)] != second[np.isnan(X)]).all()
-    with pytest.raises(ValueError, match="'laplace' or 'nuts'; received 'advi'"):
-        density.refine("advi")
+    with pytest.raises(ValueError, match="or 'gibbs' or 'nuts'; received 'metropolis'"):
+        density.refine("metropolis")
 
 
 def test_nuts_and_the_gaussian_agree_where_there_is_much_data() -> None:
