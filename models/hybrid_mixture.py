@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import pymc as pm
 
-from bayesrbf.models.rows import Axes, Latent, declare_rows
+from bayesrbf.models.axes import Axes
+from bayesrbf.models.rows import LIKELIHOOD, Latent, declare_rows
+from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -23,6 +25,7 @@ def declare_hybrid_mixture(
     class_names: Sequence[object] | None = None,
     latent: Latent = "marginal",
     obs_names: Sequence[object] | None = None,
+    objective: Objective = LIKELIHOOD,
 ) -> pm.Model:
     r"""Declare class-conditional mixtures over labelled and unlabelled rows with holes.
 
@@ -55,6 +58,11 @@ def declare_hybrid_mixture(
         observed given it.
     obs_names : sequence of length n_obs, optional
         Names of the rows.
+    objective : Objective
+        What stands in the place of the log likelihood. Other than the likelihood it
+        is declared by potentials beside the rows' own density: ``objective``, J less
+        the log likelihood of every row, and ``prior_power`` in a blend. The result
+        is a Gibbs posterior; draws from the prior do not see the potentials.
 
     Returns
     -------
@@ -65,7 +73,8 @@ def declare_hybrid_mixture(
     ------
     ValueError
         If rows, prior and names do not fit the specification, or if
-        ``latent="explicit"`` meets a row weight other than 1.
+        ``latent="explicit"`` meets a row weight other than 1 or an objective other
+        than the likelihood.
 
     Notes
     -----
@@ -94,4 +103,4 @@ def declare_hybrid_mixture(
     ['class_probabilities', 'weights_0', 'means', 'precision_diagonal', 'probability_0']
     """
     axes = Axes(feature_names, categorical_names, level_names, class_names, obs_names)
-    return declare_rows(observations, specification, hyperparameters, axes, latent)
+    return declare_rows(observations, specification, hyperparameters, axes, latent, objective)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pymc as pm
 
-from bayesrbf.models.rows import Axes, Latent, declare_rows
+from bayesrbf.models.axes import Axes
+from bayesrbf.models.rows import Latent, declare_rows
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification

@@ -87,7 +87,44 @@ class RowMixture:
         TensorVariable of shape (obs,)
             Weighted log densities.
         """
-        label, real, codes = self._split(value)
+        joint = self.joint(
+            value,
+            component_probabilities,
+            means,
+            covariances,
+            cell_observed,
+            *category_probabilities,
+        )
+        label = value[:, 0, None]
+        excluded = label_observed[:, None] * pt.neq(component_class, label) > 0
+        return row_weight * pm.math.logsumexp(pt.switch(excluded, -np.inf, joint), axis=-1)
+
+    def joint(
+        self,
+        value: TensorVariable,
+        component_probabilities: TensorVariable,
+        means: TensorVariable,
+        covariances: TensorVariable,
+        cell_observed: TensorVariable,
+        *category_probabilities: TensorVariable,
+    ) -> TensorVariable:
+        """Log joint of every row with every component, labels ignored.
+
+        Parameters
+        ----------
+        value, component_probabilities, means, covariances : TensorVariable
+            As in :meth:`logp`.
+        cell_observed : TensorVariable of shape (obs, cell)
+            1 where a cell is known, else 0.
+        *category_probabilities : TensorVariable of shape (component, level)
+            Level probabilities of each categorical column.
+
+        Returns
+        -------
+        TensorVariable of shape (obs, component)
+            ``log p(x_o, k)``, not weighted.
+        """
+        _, real, codes = self._split(value)
         joint = pt.log(component_probabilities) + self._real_logp(
             real, cell_observed[:, : self.n_features], means, covariances
         )
@@ -95,8 +132,7 @@ class RowMixture:
             joint += densities.category_logp(
                 codes[:, j, None], cell_observed[:, self.n_features + j, None], probabilities
             )
-        excluded = label_observed[:, None] * pt.neq(component_class, label[:, None]) > 0
-        return row_weight * pm.math.logsumexp(pt.switch(excluded, -np.inf, joint), axis=-1)
+        return joint
 
     def draw(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,43 +12,18 @@ from pytensor.tensor import TensorVariable
 
 from bayesrbf import names
 from bayesrbf.models import densities
+from bayesrbf.models.axes import CELL, COLUMN, Axes, coords
+from bayesrbf.models.objectives import declare_objective
 from bayesrbf.models.priors import MixtureNodes, declare_priors
 from bayesrbf.models.row_mixture import RowMixture
+from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
 
 Latent = Literal["marginal", "explicit"]
 
-COLUMN = "column"
-"""Columns of the value matrix: the label, the reals, the categories."""
-CELL = "cell"
-"""Columns of the table: the reals, the categories."""
-
-
-@dataclass(frozen=True)
-class Axes:
-    """Coordinate values of a declared mixture, None where positions will do.
-
-    Attributes
-    ----------
-    feature_names : sequence or None
-        Names of the real columns.
-    categorical_names : sequence or None
-        Names of the categorical columns.
-    level_names : sequence of sequences or None
-        Levels of every categorical column.
-    class_names : sequence or None
-        Classes.
-    obs_names : sequence or None
-        Names of the rows.
-    """
-
-    feature_names: Sequence[object] | None = None
-    categorical_names: Sequence[object] | None = None
-    level_names: Sequence[Sequence[object]] | None = None
-    class_names: Sequence[object] | None = None
-    obs_names: Sequence[object] | None = None
+LIKELIHOOD = Objective()
 
 
 def declare_rows(
@@ -59,6 +32,7 @@ def declare_rows(
     hyperparameters: MixtureHyperparameters,
     axes: Axes,
     latent: Latent,
+    objective: Objective = LIKELIHOOD,
 ) -> pm.Model:
     """Declare priors and rows in a new model.
 
@@ -74,6 +48,8 @@ def declare_rows(
         Coordinate values.
     latent : {"marginal", "explicit"}
         Whether the components of the rows are summed out or nodes.
+    objective : Objective
+        What stands in the place of the log likelihood.
 
     Returns
     -------
@@ -83,15 +59,21 @@ def declare_rows(
     Raises
     ------
     ValueError
-        If rows, structure, prior and names do not fit each other.
+        If rows, structure, prior and names do not fit each other, or if there is
+        no graph with latent nodes because the objective is no likelihood.
     """
     if latent not in get_args(Latent):
         raise ValueError(f"latent must be one of {get_args(Latent)}; received {latent!r}.")
+    if latent == "explicit" and objective.name != "likelihood":
+        raise ValueError(
+            f"latent='explicit' draws a component for every row, which only a likelihood does; "
+            f"received objective={objective.name!r}: use latent='marginal'."
+        )
     _check_rows(observations, specification, hyperparameters)
-    with pm.Model(coords=_coords(observations, specification, axes)) as model:
+    with pm.Model(coords=coords(observations, specification, axes)) as model:
         nodes = declare_priors(specification, hyperparameters)
         if latent == "marginal":
-            _declare_marginal(observations, specification, nodes)
+            _declare_marginal(observations, specification, nodes, objective)
         else:
             _declare_explicit(observations, specification, nodes)
     return model
@@ -138,7 +120,10 @@ def _declare_masks(observations: Observations) -> tuple[TensorVariable, TensorVa
 
 
 def _declare_marginal(
-    observations: Observations, specification: MixtureSpecification, nodes: MixtureNodes
+    observations: Observations,
+    specification: MixtureSpecification,
+    nodes: MixtureNodes,
+    objective: Objective,
 ) -> None:
     """One observed node ``x``: label and component of every row summed out."""
     label_observed, cell_observed = _declare_masks(observations)
@@ -165,6 +150,16 @@ def _declare_marginal(
         observed=value_matrix(observations),
         dims=(names.OBS, COLUMN),
     )
+    if objective.name != "likelihood":
+        joint = rows.joint(
+            pt.as_tensor(value_matrix(observations)),
+            nodes.component_probabilities,
+            nodes.means,
+            nodes.covariances,
+            cell_observed,
+            *nodes.category_probabilities,
+        )
+        declare_objective(objective, joint, specification, observations.labels, row_weight)
 
 
 def _declare_explicit(
@@ -223,54 +218,6 @@ def _declare_category(
         observed=np.maximum(codes, 0),
         dims=names.OBS,
     )
-
-
-def _coords(
-    observations: Observations, specification: MixtureSpecification, axes: Axes
-) -> dict[str, Sequence[object]]:
-    """Names along every dim of the graph."""
-    d, levels = specification.n_features, specification.levels
-    features = _names("feature_names", axes.feature_names, d, "x")
-    categories = _names("categorical_names", axes.categorical_names, len(levels), "category")
-    coords: dict[str, Sequence[object]] = {
-        names.OBS: _names("obs_names", axes.obs_names, observations.n_obs),
-        COLUMN: (names.LABEL, *features, *categories),
-        CELL: (*features, *categories),
-        names.COMPONENT: range(specification.n_components),
-    }
-    if specification.n_classes > 1:
-        coords[names.LABEL] = _names("class_names", axes.class_names, specification.n_classes)
-        for c, components in enumerate(specification.class_slices):
-            coords[names.class_components(c, specification.n_classes)] = range(
-                components.stop - components.start
-            )
-    if d:
-        coords[names.FEATURE] = coords[names.FEATURE_BIS] = features
-    if d > 1 and specification.shape == "full":
-        coords[names.PRECISION_ENTRY] = tuple(
-            f"{features[i]},{features[j]}" for i in range(d) for j in range(i)
-        )
-    level_names = (None,) * len(levels) if axes.level_names is None else axes.level_names
-    if len(level_names) != len(levels):
-        raise ValueError(
-            f"level_names must list the levels of {len(levels)} categorical columns; "
-            f"received {len(level_names)}."
-        )
-    for j, size in enumerate(levels):
-        coords[names.category_level(j)] = _names(f"level_names[{j}]", level_names[j], size)
-    return coords
-
-
-def _names(
-    argument: str, given: Iterable[object] | None, size: int, prefix: str | None = None
-) -> Sequence[object]:
-    """Names as given, else positions behind a prefix; their number must fit."""
-    if given is None:
-        return range(size) if prefix is None else tuple(f"{prefix}{i}" for i in range(size))
-    values = tuple(given)
-    if len(values) != size:
-        raise ValueError(f"{argument} must have {size} entries; received {len(values)}.")
-    return values
 
 
 def _check_rows(
