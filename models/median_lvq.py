@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from jaxtyping import Float
+from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
 from bayesrbf import names
 from bayesrbf.exemplars import Dissimilarities, Prototypes, Sigma, SigmaPrior
 
-ROW: str = "row"
+ROW: Final = "row"
 """Dim of the training rows as exemplars; ``obs`` is that of the same rows as data."""
 
 
@@ -163,7 +165,7 @@ def label_logp(
 
 
 def label_draw(
-    log_probabilities: TensorVariable, row_weight: TensorVariable, size: TensorVariable
+    log_probabilities: TensorVariable, row_weight: TensorVariable, size: Variable
 ) -> TensorVariable:
     """Draw every row's label.
 
@@ -173,7 +175,7 @@ def label_draw(
         Log probabilities of the classes.
     row_weight : TensorVariable of shape (n_obs,)
         Not used: a weight has no generative story.
-    size : TensorVariable
+    size : Variable
         Shape of the draws.
 
     Returns
