@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,39 +11,46 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Float
 
 from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.judgements import (
+    Finding,
+    judge_agreement,
+    judge_approximation,
+    judge_count,
+    judge_curvature,
+    judge_depth,
+    judge_divergences,
+    judge_search,
+    judge_size,
+)
+from bayesrbf.inference.leave_one_out import PARETO_K
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from bayesrbf.inference.findings_table import FindingsTable
+
+__all__ = [
+    "ESS_PER_CHAIN",
+    "PARETO_K",
+    "RHAT_DENSITY",
+    "RHAT_PARAMETERS",
+    "Finding",
+    "PosteriorWarning",
+    "effective_draws",
+    "findings",
+    "rhat",
+    "table",
+    "warn",
+]
 
 RHAT_DENSITY: Final = 1.01
 RHAT_PARAMETERS: Final = 1.02
-PARETO_K: Final = 0.7
 ESS_PER_CHAIN: Final = 100
 """Bounds past which a figure is bad; R-hat and ESS: Vehtari et al. (2021)."""
 _ROWS: Final = 100
 """Rows whose class probabilities are judged: more would say the same, slowly."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One figure about draws.
-
-    Attributes
-    ----------
-    row : str
-        Name of the figure.
-    value : float or int
-        The figure.
-    sentence : str
-        What it means and, where it is bad, what to do next.
-    good : bool
-        Whether it is on the right side of its bound.
-    """
-
-    row: str
-    value: float | int
-    sentence: str
-    good: bool
+class PosteriorWarning(UserWarning):
+    """A posterior that should not be trusted as it is."""
 
 
 def findings(
@@ -53,7 +60,11 @@ def findings(
     probabilities: Float[np.ndarray, "chain draw obs label"] | None = None,
     map_probabilities: Float[np.ndarray, "obs label"] | None = None,
 ) -> tuple[Finding, ...]:
-    """Everything that can be said about draws of one method.
+    """Everything that draws of one method say about themselves.
+
+    What the fit and the rows say is judged beside it:
+    :func:`bayesrbf.inference.judgements.judge_map`,
+    :func:`bayesrbf.inference.judgements.judge_leave_one_out`.
 
     Parameters
     ----------
@@ -78,16 +89,15 @@ def findings(
     folding, and localization: an improved R-hat, Bayesian Analysis 16.
     """
     if draws.point_estimate:
-        return (
-            Finding("draws", 1, "A point estimate: refine('laplace') gives a posterior.", True),
-        )
-    parts = [_run(draws), _convergence(draws, raw, probabilities)]
+        text = "A point estimate: refine('laplace') gives a posterior."
+        return (Finding("draws", 1, text, True),)
+    found = [*_run(draws), *_convergence(draws, raw, probabilities)]
     if probabilities is not None and map_probabilities is not None:
-        parts.append(_distance(probabilities, map_probabilities))
-    return tuple(finding for part in parts for finding in part)
+        found.append(_distance(probabilities, map_probabilities))
+    return tuple(found)
 
 
-def table(found: tuple[Finding, ...]) -> pd.DataFrame:
+def table(found: tuple[Finding, ...]) -> FindingsTable:
     """Findings as a table.
 
     Parameters
@@ -97,18 +107,44 @@ def table(found: tuple[Finding, ...]) -> pd.DataFrame:
 
     Returns
     -------
-    pandas.DataFrame
-        Columns ``row``, ``value``, ``sentence``.
+    FindingsTable
+        A data frame with columns ``row``, ``value``, ``sentence``, which shows
+        its sentences whole.
     """
-    import pandas as pd
+    from bayesrbf.inference.findings_table import FindingsTable
 
-    return pd.DataFrame(
+    return FindingsTable(
         {
             "row": [finding.row for finding in found],
             "value": [float(finding.value) for finding in found],
             "sentence": [finding.sentence for finding in found],
         }
     )
+
+
+def warn(found: tuple[Finding, ...], stacklevel: int = 2) -> None:
+    """Say once what is bad and what to do next; say nothing where all is well.
+
+    Parameters
+    ----------
+    found : tuple of Finding
+        What :func:`findings` returned.
+    stacklevel : int
+        Whose line the warning names, counted from here.
+
+    Warns
+    -----
+    PosteriorWarning
+        If a finding is not good: one warning, a line a finding.
+
+    Examples
+    --------
+    >>> warn((Finding("divergences", 0, "No trajectory diverged.", True),))
+    """
+    bad = [f"{one.row} = {one.value:.4g}: {one.sentence}" for one in found if not one.good]
+    if bad:
+        text = "\n".join(["The posterior needs attention.", *bad])
+        warnings.warn(text, PosteriorWarning, stacklevel=stacklevel + 1)
 
 
 def rhat(values: Float[np.ndarray, "chain draw *rest"]) -> float:
@@ -158,56 +194,14 @@ def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float: 
 def _run(draws: Draws) -> Iterator[Finding]:
     """What the method itself reports."""
     count = draws.n_draws
-    if draws.complete:
-        yield Finding("draws", count, f"All {count} draws of {draws.method} were made.", True)
-    else:
-        text = f"Interrupted after {count} draws: the chains are shorter than asked for."
-        yield Finding("draws", count, text, False)
-    attributes = draws.attributes
-    if "pareto_k" in attributes:
-        yield _pareto(float(attributes["pareto_k"]))
-    if "n_indefinite" in attributes:
-        flat = int(attributes["n_indefinite"])
-        yield Finding("indefinite_directions", flat, str(attributes["curvature"]), flat == 0)
+    yield judge_count(count, draws.method, draws.complete)
+    yield from judge_search(draws.attributes)
+    yield from judge_curvature(draws.attributes)
+    yield from judge_approximation(draws.attributes)
     if "diverging" in draws.stats:
-        yield _divergences(int(draws.stats["diverging"].sum()), count)
+        yield judge_divergences(int(draws.stats["diverging"].sum()), count)
     if "reached_max_treedepth" in draws.stats:
-        yield _deep(int(draws.stats["reached_max_treedepth"].sum()), count)
-
-
-def _pareto(pareto_k: float) -> Finding:
-    """Trust in an approximation."""
-    good = not pareto_k > PARETO_K
-    sentence = (
-        "The Gaussian covers the posterior: its importance ratios have a light tail."
-        if good
-        else f"Above {PARETO_K}: the Gaussian misses part of the posterior, so single "
-        "parameters are rough and importance resampling cannot mend them; compare with "
-        "refine('nuts')."
-    )
-    return Finding("pareto_k", pareto_k, sentence, good)
-
-
-def _divergences(count: int, total: int) -> Finding:
-    """Trajectories that left the posterior."""
-    sentence = (
-        "No trajectory diverged."
-        if count == 0
-        else f"{count} of {total} trajectories diverged: parts of the posterior may be missing; "
-        "raise target_accept, or use fewer components."
-    )
-    return Finding("divergences", count, sentence, count == 0)
-
-
-def _deep(count: int, total: int) -> Finding:
-    """Trajectories that were cut."""
-    sentence = (
-        "No trajectory was cut at the largest tree depth."
-        if count == 0
-        else f"{count} of {total} trajectories were cut at the largest tree depth: the draws are "
-        "right but slow; ask for more of them."
-    )
-    return Finding("cut_trajectories", count, sentence, count == 0)
+        yield judge_depth(int(draws.stats["reached_max_treedepth"].sum()), count)
 
 
 def _convergence(
@@ -217,53 +211,35 @@ def _convergence(
 ) -> Iterator[Finding]:
     """Whether the chains agree, and how many independent draws they are worth."""
     lp = draws.stats["lp"]
-    yield _agreement("rhat_log_posterior", "the log posterior", rhat(lp), RHAT_DENSITY)
+    yield judge_agreement("rhat_log_posterior", "the log posterior", rhat(lp), RHAT_DENSITY)
     if probabilities is not None:
         stride = -(-probabilities.shape[2] // _ROWS)
         value = rhat(probabilities[:, :, ::stride])
-        yield _agreement("rhat_class_probabilities", "class probabilities", value, RHAT_DENSITY)
+        what = "class probabilities"
+        yield judge_agreement("rhat_class_probabilities", what, value, RHAT_DENSITY)
     value = rhat(draws.theta)
-    yield _agreement("rhat_parameters", "parameters, relabelled", value, RHAT_PARAMETERS)
+    yield judge_agreement("rhat_parameters", "parameters, relabelled", value, RHAT_PARAMETERS)
     if raw is not None:
         text = "R-hat of the parameters before relabelling: above 1 where components traded names."
         yield Finding("rhat_parameters_raw", rhat(raw.theta), text, True)
-    yield _size("ess_log_posterior", lp)
-    yield _size("ess_parameters", draws.theta)
+    asked = ESS_PER_CHAIN * lp.shape[0]
+    yield judge_size("ess_log_posterior", _least_effective(lp), asked)
+    yield judge_size("ess_parameters", _least_effective(draws.theta), asked)
 
 
-def _agreement(row: str, what: str, value: float, bound: float) -> Finding:
-    """R-hat against its bound; NaN means that nothing moved."""
-    good = not value > bound
-    sentence = (
-        f"The chains agree on {what}: at most {bound} is asked for."
-        if good
-        else f"The chains disagree on {what} (more than {bound}): draw longer, or use fewer "
-        "components."
-    )
-    return Finding(row, value, sentence, good)
-
-
-def _size(row: str, values: Float[np.ndarray, "chain draw *rest"]) -> Finding:
-    """Effective draws against a hundred a chain."""
-    worst = np.fmin(effective_draws(values, "bulk"), effective_draws(values, "tail"))
-    asked = ESS_PER_CHAIN * values.shape[0]
-    good = not worst < asked
-    sentence = (
-        f"Effective draws, bulk and tail, of the worst quantity; {asked} are enough."
-        if good
-        else f"Fewer effective draws than {asked}: intervals are rough; ask for more draws."
-    )
-    return Finding(row, float(worst), sentence, good)
+def _least_effective(values: Float[np.ndarray, "chain draw *rest"]) -> float:
+    """Effective draws of the worst quantity, of bulk or tail."""
+    return float(np.fmin(effective_draws(values, "bulk"), effective_draws(values, "tail")))
 
 
 def _distance(
     probabilities: Float[np.ndarray, "chain draw obs label"],
     map_probabilities: Float[np.ndarray, "obs label"],
-) -> Iterator[Finding]:
+) -> Finding:
     """How much averaging over the posterior changes the answer."""
     change = np.abs(probabilities.mean(axis=(0, 1)) - map_probabilities)
     text = (
         "Largest difference of a class probability between the MAP and the posterior mean; "
         f"the mean difference is {change.mean():.3g}."
     )
-    yield Finding("map_difference", float(change.max(initial=0)), text, True)
+    return Finding("map_difference", float(change.max(initial=0)), text, True)

@@ -3,10 +3,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.inference.diagnose import Finding, effective_draws, findings, rhat, table
+from bayesrbf.inference.diagnose import (
+    Finding,
+    PosteriorWarning,
+    effective_draws,
+    findings,
+    rhat,
+    table,
+    warn,
+)
 from bayesrbf.inference.draws import Draws, point
+from bayesrbf.inference.judgements import judge_approximation, judge_map
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.relabel import relabel
+from bayesrbf.inference.variational import advi
 from tests.inference.targets import Gaussian, HeavyTailed, Mixture, Saddle
 from tests.inference.test_relabel import permuted
 
@@ -125,3 +135,63 @@ def test_figures_do_not_depend_on_labels():
         for one in (draws, permuted(target, draws, 3))
     ]
     np.testing.assert_array_equal(*figures)
+
+
+def test_a_map_that_did_not_converge_is_bad():
+    assert judge_map("It stopped rising.", True) == Finding(
+        "map_converged", 1, "It stopped rising.", True
+    )
+    assert not judge_map("max_iter was reached.", False).good
+
+
+def test_a_variational_search_is_reported():
+    target = Mixture()
+    short = by_row(findings(advi(target, target.start(), draws=50, max_iter=1, random_state=0)))
+    assert not short["variational_slope"].good
+    assert "still rises" in short["variational_slope"].sentence
+    whole = by_row(findings(advi(target, target.start(), draws=50, random_state=0)))
+    assert whole["variational_slope"].good
+    assert 0 < whole["variational_error"].value < 1
+
+
+@pytest.mark.parametrize(
+    ("figures", "good", "words"),
+    [
+        ((0.5, 0.3), True, "light tail"),
+        ((1.2, 0.97), True, "97.0% of as many"),
+        ((1.2, 0.5), False, "refine('nuts')"),
+        ((np.inf, 0.5), False, "refine('nuts')"),
+        ((-np.inf, 1.0), True, "light tail"),
+    ],
+)
+def test_a_heavy_tail_is_bad_unless_the_weights_hardly_differ(figures, good, words):
+    [found] = judge_approximation(dict(zip(("pareto_k", "importance_share"), figures, strict=True)))
+    assert found.good is good
+    assert words in found.sentence
+
+
+def test_one_warning_lists_what_is_bad_and_what_to_do():
+    diverging = np.ones((4, 500), dtype=bool)
+    found = findings(sampled(shift=3.0, diverging=diverging))
+    with pytest.warns(PosteriorWarning) as caught:
+        warn(found)
+    [warning] = caught
+    text = str(warning.message)
+    assert [line.split(" = ")[0] for line in text.splitlines()[1:]] == [
+        one.row for one in found if not one.good
+    ]
+    assert "raise target_accept" in text
+
+
+def test_good_findings_do_not_warn():
+    warn(findings(sampled()))
+
+
+def test_sentences_are_shown_whole():
+    frame = table(findings(sampled(shift=3.0)))
+    for text in (repr(frame), frame._repr_html_(), repr(frame[frame["value"] > 1])):
+        words = " ".join(text.split())
+        assert "The chains disagree on parameters, relabelled (more than 1.02): draw" in words
+        assert "..." not in text
+    assert max(map(len, repr(frame).splitlines())) <= 100
+    assert repr(frame[["row", "value"]]).startswith("    ")  # any other table is pandas' own

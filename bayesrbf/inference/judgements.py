@@ -1,0 +1,290 @@
+"""Figures about draws judged: what each means and, where it is bad, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from bayesrbf.inference.leave_one_out import PARETO_K, LeaveOneOut
+
+NEARLY_EQUAL: Final = 0.95
+"""Share of the draws that importance weights are worth, above which they hardly differ."""
+MEAN_ERROR: Final = 0.3
+"""Error of a variational mean, in posterior standard deviations, that more draws would mend."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One figure about draws.
+
+    Attributes
+    ----------
+    row : str
+        Name of the figure.
+    value : float or int
+        The figure.
+    sentence : str
+        What it means and, where it is bad, what to do next.
+    good : bool
+        Whether it is on the right side of its bound.
+    """
+
+    row: str
+    value: float | int
+    sentence: str
+    good: bool
+
+
+def judge_map(status: str, converged: bool) -> Finding:
+    """Whether the search for the most probable point ended well.
+
+    Parameters
+    ----------
+    status : str
+        How it ended, in a sentence.
+    converged : bool
+        Whether that is well.
+
+    Returns
+    -------
+    Finding
+        Row ``map_converged``.
+    """
+    return Finding("map_converged", int(converged), status, converged)
+
+
+def judge_count(count: int, method: str, complete: bool) -> Finding:
+    """Whether the run came to its end.
+
+    Parameters
+    ----------
+    count : int
+        Draws of all chains.
+    method : str
+        What made them.
+    complete : bool
+        False when interrupted.
+
+    Returns
+    -------
+    Finding
+        Row ``draws``.
+    """
+    sentence = (
+        f"All {count} draws of {method} were made."
+        if complete
+        else f"Interrupted after {count} draws: the chains are shorter than asked for."
+    )
+    return Finding("draws", count, sentence, complete)
+
+
+def judge_search(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
+    """Whether a variational search ended well.
+
+    Parameters
+    ----------
+    attributes : mapping of str to float, int or str
+        Attributes of draws.
+
+    Yields
+    ------
+    Finding
+        Rows ``variational_slope`` and ``variational_error``, where there was
+        such a search.
+    """
+    if "convergence" not in attributes:
+        return
+    slope, error = float(attributes["gradient_norm"]), float(attributes["mean_error"])
+    sentence = str(attributes["convergence"])
+    yield Finding("variational_slope", slope, sentence, bool(attributes["converged"]))
+    what = "The fixed draws of the objective leave the mean of a coordinate in doubt by this many "
+    good = not error > MEAN_ERROR
+    advice = "." if good else ": use refine('advi', pairs=64)."
+    yield Finding("variational_error", error, f"{what}posterior deviations{advice}", good)
+
+
+def judge_curvature(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
+    """Whether a Gaussian's spread is known in every direction.
+
+    Parameters
+    ----------
+    attributes : mapping of str to float, int or str
+        Attributes of draws.
+
+    Yields
+    ------
+    Finding
+        Row ``indefinite_directions``, where a curvature was taken.
+    """
+    if "n_indefinite" in attributes:
+        flat = int(attributes["n_indefinite"])
+        yield Finding("indefinite_directions", flat, str(attributes["curvature"]), flat == 0)
+
+
+def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
+    """Whether an approximation covers the posterior.
+
+    Parameters
+    ----------
+    attributes : mapping of str to float, int or str
+        Attributes of draws.
+
+    Yields
+    ------
+    Finding
+        Row ``pareto_k``, where there are importance ratios.
+    """
+    if "pareto_k" not in attributes:
+        return
+    pareto_k = float(attributes["pareto_k"])
+    share = float(attributes.get("importance_share", 0.0))
+    good = not pareto_k > PARETO_K or share >= NEARLY_EQUAL
+    if not pareto_k > PARETO_K:
+        sentence = "The Gaussian covers the posterior: its importance ratios have a light tail."
+    elif good:
+        sentence = (
+            f"Above {PARETO_K}, but the importance ratios hardly differ: the draws are worth "
+            f"{share:.1%} of as many from the posterior."
+        )
+    else:
+        sentence = (
+            f"Above {PARETO_K}: the Gaussian misses part of the posterior, so single "
+            "parameters are rough and importance resampling cannot mend them; compare with "
+            "refine('nuts')."
+        )
+    yield Finding("pareto_k", pareto_k, sentence, good)
+
+
+def judge_divergences(count: int, total: int) -> Finding:
+    """Trajectories that left the posterior.
+
+    Parameters
+    ----------
+    count : int
+        Divergent trajectories.
+    total : int
+        All trajectories.
+
+    Returns
+    -------
+    Finding
+        Row ``divergences``.
+    """
+    sentence = (
+        "No trajectory diverged."
+        if count == 0
+        else f"{count} of {total} trajectories diverged: parts of the posterior may be missing; "
+        "raise target_accept, or use fewer components."
+    )
+    return Finding("divergences", count, sentence, count == 0)
+
+
+def judge_depth(count: int, total: int) -> Finding:
+    """Trajectories that were cut.
+
+    Parameters
+    ----------
+    count : int
+        Trajectories of the largest tree depth.
+    total : int
+        All trajectories.
+
+    Returns
+    -------
+    Finding
+        Row ``cut_trajectories``.
+    """
+    sentence = (
+        "No trajectory was cut at the largest tree depth."
+        if count == 0
+        else f"{count} of {total} trajectories were cut at the largest tree depth: the draws are "
+        "right but slow; ask for more of them."
+    )
+    return Finding("cut_trajectories", count, sentence, count == 0)
+
+
+def judge_agreement(row: str, what: str, value: float, bound: float) -> Finding:
+    """R-hat against its bound; NaN means that nothing moved.
+
+    Parameters
+    ----------
+    row : str
+        Name of the figure.
+    what : str
+        What the chains are asked to agree on.
+    value : float
+        R-hat.
+    bound : float
+        Largest good R-hat.
+
+    Returns
+    -------
+    Finding
+        The figure judged.
+    """
+    good = not value > bound
+    sentence = (
+        f"The chains agree on {what}: at most {bound} is asked for."
+        if good
+        else f"The chains disagree on {what} (more than {bound}): draw longer, or use fewer "
+        "components."
+    )
+    return Finding(row, value, sentence, good)
+
+
+def judge_size(row: str, value: float, asked: int) -> Finding:
+    """Effective draws against those asked for; NaN means that nothing moved.
+
+    Parameters
+    ----------
+    row : str
+        Name of the figure.
+    value : float
+        Effective draws.
+    asked : int
+        Smallest good number.
+
+    Returns
+    -------
+    Finding
+        The figure judged.
+    """
+    good = not value < asked
+    sentence = (
+        f"Effective draws, bulk and tail, of the worst quantity; {asked} are enough."
+        if good
+        else f"Fewer effective draws than {asked}: intervals are rough; ask for more draws."
+    )
+    return Finding(row, value, sentence, good)
+
+
+def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:
+    """How well rows are predicted by the others.
+
+    Parameters
+    ----------
+    loo : LeaveOneOut
+        What leaving out rows gave.
+
+    Yields
+    ------
+    Finding
+        Rows ``elpd_loo``, ``elpd_loo_se``, ``p_loo`` and ``loo_bad_rows``.
+    """
+    text = (
+        f"Log predictive density of the {loo.n_obs} rows, each left out of its posterior, in nats; "
+        f"each counts once. By {loo.how}."
+    )
+    yield Finding("elpd_loo", loo.elpd, text, True)
+    yield Finding("elpd_loo_se", loo.se, "Standard error of elpd_loo over rows.", True)
+    text = "Effective number of parameters: what the rows add to the fit of themselves."
+    yield Finding("p_loo", loo.p_loo, text, True)
+    share = f"{loo.n_bad} of {loo.pareto_k.size} rows have a Pareto k above {loo.good_k:.2g}"
+    text = (
+        f"No row has a Pareto k above {loo.good_k:.2g}: elpd_loo can be trusted."
+        if loo.n_bad == 0
+        else f"{share}: without them the posterior would be another, so elpd_loo is rough; look "
+        "at these rows, or cross-validate."
+    )
+    yield Finding("loo_bad_rows", loo.n_bad, text, loo.n_bad == 0)

@@ -1,0 +1,161 @@
+"""How well rows are predicted that are left out in turn: without fitting again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from arviz_stats.base.array import array_stats
+from jaxtyping import Float
+
+from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.protocol import LogPosterior
+
+PARETO_K: Final = 0.7
+"""Tail shape of importance ratios above which they represent nothing; Vehtari et al. (2024)."""
+_ROWS: Final = 2000
+"""Rows that are left out in turn; more would say the same, slowly."""
+_ENTRIES: Final = 4_000_000
+"""Log likelihoods that are held at once: 32 MiB."""
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Expected log predictive density of rows, each left out of its own posterior.
+
+    Attributes
+    ----------
+    elpd : float
+        Sum over the rows, in nats; the rows' weights are not used.
+    se : float
+        Its standard error over rows.
+    p_loo : float
+        Effective number of parameters: what the rows themselves add to the fit.
+    pareto_k : ndarray of shape (n_used,)
+        Tail shapes of the rows' importance ratios.
+    n_obs : int
+        Rows of the table.
+    n_draws : int
+        Draws that were used.
+    thinning : int
+        Distance of the draws that were used.
+    approximate : bool
+        Whether the draws come from an approximation.
+    corrected : bool
+        Whether the approximation is corrected for by its own importance ratios.
+    """
+
+    elpd: float
+    se: float
+    p_loo: float
+    pareto_k: Float[np.ndarray, " used"]
+    n_obs: int
+    n_draws: int
+    thinning: int
+    approximate: bool
+    corrected: bool
+
+    @property
+    def good_k(self) -> float:
+        """Bound of a row's tail shape, below 0.7 where draws are few."""
+        return float(min(1 - 1 / np.log10(max(self.n_draws, 2)), PARETO_K))
+
+    @property
+    def n_bad(self) -> int:
+        """Rows whose own posterior is too far from that of all rows to be reached."""
+        return int(np.sum(~(self.pareto_k <= self.good_k)))
+
+    @property
+    def how(self) -> str:
+        """How it was computed."""
+        parts = [f"Pareto-smoothed importance sampling of {self.n_draws} draws"]
+        if self.thinning > 1:
+            parts.append(f"one in {self.thinning}")
+        if self.corrected:
+            parts.append("corrected for the approximation that they come from")
+        elif self.approximate:
+            parts.append("taken as draws of the posterior")
+        if self.pareto_k.size < self.n_obs:
+            parts.append(f"scaled up from {self.pareto_k.size} rows")
+        return ", ".join(parts)
+
+
+def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
+    r"""Leave rows out in turn, by Pareto-smoothed importance sampling.
+
+    .. math:: \operatorname{elpd} = \sum_n \log p(x_n | x_{-n}), \quad
+        p(\theta | x_{-n}) \propto p(\theta | x) / p(x_n | \theta).
+
+    Of long tables 2,000 rows are left out and the sum is scaled up; of many
+    draws some are, evenly spaced. Draws of an approximation are weighted by its
+    own importance ratios too, where those have no heavy tail.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        Gives the log likelihood of every row.
+    draws : Draws
+        Draws of any method; more than one.
+
+    Returns
+    -------
+    LeaveOneOut
+        Figures, and how they were computed.
+
+    Raises
+    ------
+    ValueError
+        If there is one draw only.
+
+    References
+    ----------
+    Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using
+    leave-one-out cross-validation and WAIC, Statistics and Computing 27;
+    Magnusson, Andersen, Jonasson, Vehtari (2019), Bayesian leave-one-out
+    cross-validation for large data, ICML, for draws of an approximation.
+    """
+    if draws.point_estimate:
+        raise ValueError(
+            "leave_one_out needs draws of a posterior; received a point estimate: "
+            "refine('laplace') gives them."
+        )
+    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws)
+    approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
+    corrected = approximate and float(draws.attributes["pareto_k"]) <= PARETO_K
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    if corrected:
+        ratios = (draws.stats[name][:, ::thinning, None] for name in ("lp", "log_q"))
+        log_p, log_q = (np.broadcast_to(ratio, log_likelihood.shape) for ratio in ratios)
+        found = array_stats.loo_approximate_posterior(log_likelihood, log_p, log_q, **axes)
+    else:
+        worth = array_stats.ess(draws.stats["lp"], method="mean", relative=True, **axes)
+        r_eff = float(np.clip(np.nan_to_num(worth, nan=1.0), 0.01, 1.0))
+        found = array_stats.loo(log_likelihood, r_eff=r_eff, **axes)
+    elpds, pareto_k, own = (np.asarray(values) for values in found)
+    elpd, missed, spread = array_stats.srs_estimator(elpds, n_obs)
+    return LeaveOneOut(
+        elpd=float(elpd),
+        se=float(np.sqrt(missed + spread)),
+        p_loo=float(own.mean() * n_obs),
+        pareto_k=pareto_k,
+        n_obs=n_obs,
+        n_draws=log_likelihood.shape[0] * log_likelihood.shape[1],
+        thinning=thinning,
+        approximate=approximate,
+        corrected=corrected,
+    )
+
+
+def _log_likelihood(
+    log_posterior: LogPosterior, draws: Draws
+) -> tuple[Float[np.ndarray, "chain kept used"], int, int]:
+    """Log likelihood of some rows under some draws, the number of rows, and the thinning."""
+    n_obs = log_posterior.pointwise(draws.theta[0, 0]).size
+    rows = np.arange(n_obs)
+    if n_obs > _ROWS:  # a table may be sorted, so that every k-th row would not do
+        rows = np.sort(np.random.default_rng(0).choice(n_obs, _ROWS, replace=False))
+    thinning = -(-draws.n_draws * rows.size // _ENTRIES)
+    thetas = draws.theta[:, :: max(thinning, 1)]
+    values = [[log_posterior.pointwise(theta)[rows] for theta in chain] for chain in thetas]
+    return np.array(values), n_obs, max(thinning, 1)

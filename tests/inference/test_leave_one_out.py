@@ -1,0 +1,129 @@
+"""Leave-one-out against the exact answer: a normal mean with known variance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from arviz_base import from_dict
+from arviz_stats import loo as arviz_loo
+from scipy.stats import norm
+
+from bayesrbf.inference.draws import Draws, point
+from bayesrbf.inference.judgements import judge_leave_one_out
+from bayesrbf.inference.laplace import laplace
+from bayesrbf.inference.leave_one_out import leave_one_out
+from tests.inference.targets import Target
+
+
+class NormalMean(Target):
+    """Rows x ~ Normal(mu, 1) with mu ~ Normal(0, 10)."""
+
+    def __init__(self, n: int = 30, outlier: float = 0.0) -> None:
+        super().__init__(1)
+        self.rows = np.random.default_rng(0).normal(size=n)
+        self.rows[0] += outlier
+
+    def value_and_gradient(self, theta, jacobian=True):
+        deviations = self.rows - theta[0]
+        value = -0.5 * deviations @ deviations - 0.5 * theta[0] ** 2 / 100
+        return float(value), np.array([deviations.sum() - theta[0] / 100])
+
+    def pointwise(self, theta):
+        return norm.logpdf(self.rows, theta[0])
+
+    def exact(self) -> np.ndarray:
+        """Log predictive density of every row given all others."""
+        precision = len(self.rows) - 1 + 1 / 100
+        means = (self.rows.sum() - self.rows) / precision
+        return norm.logpdf(self.rows, means, np.sqrt(1 + 1 / precision))
+
+
+def posterior(target: NormalMean, draws: int = 1000) -> Draws:
+    """Exact draws: Laplace's approximation is the posterior."""
+    made = laplace(target, np.zeros(1), draws=draws, random_state=0)
+    return Draws(made.theta, {"lp": made.stats["lp"]}, "nuts")
+
+
+def test_elpd_is_the_exact_one():
+    target = NormalMean()
+    exact = target.exact()
+    for draws in (posterior(target), laplace(target, np.zeros(1), random_state=0)):
+        found = leave_one_out(target, draws)
+        assert found.elpd == pytest.approx(exact.sum(), abs=0.05)
+        assert found.se == pytest.approx(np.sqrt(exact.size) * exact.std(), rel=0.05)
+        assert found.n_bad == 0
+        assert found.n_draws == 4000
+
+
+def test_figures_are_those_of_arviz():
+    target = NormalMean()
+    draws = posterior(target)
+    found = leave_one_out(target, draws)
+    rows = np.array([[target.pointwise(theta) for theta in chain] for chain in draws.theta])
+    tree = from_dict({"posterior": {"mu": draws.theta[..., 0]}, "log_likelihood": {"x": rows}})
+    expected = arviz_loo(tree, pointwise=True)
+    assert found.elpd == pytest.approx(expected.elpd, abs=1e-3)
+    assert found.p_loo == pytest.approx(expected.p, abs=1e-3)
+    assert found.se == pytest.approx(expected.se, rel=0.03)  # ours divides by n - 1
+    assert found.good_k == pytest.approx(expected.good_k)
+    np.testing.assert_allclose(found.pareto_k, expected.pareto_k, atol=0.02)
+
+
+def test_a_wrong_posterior_is_noticed():
+    """A negative control: a shifted posterior predicts its rows worse."""
+    target = NormalMean()
+    draws = posterior(target)
+    shifted = replace(draws, theta=draws.theta + 0.5)
+    assert leave_one_out(target, shifted).elpd < target.exact().sum() - 1
+
+
+def test_an_approximation_is_corrected_for_unless_its_own_tail_is_heavy():
+    target = NormalMean()
+    right = laplace(target, np.zeros(1), random_state=0)
+    z = np.random.default_rng(1).normal(size=right.theta.shape[:2])
+    sd = 1.5 / np.sqrt(30.01)
+    theta = (target.rows.sum() / 30.01 + sd * z)[..., None]
+    lp = np.array([[target.value_and_gradient(one)[0] for one in chain] for chain in theta])
+    wide = replace(right, theta=theta, stats={"lp": lp, "log_q": -0.5 * z**2})
+    found = leave_one_out(target, wide)
+    assert found.corrected
+    assert found.elpd == pytest.approx(target.exact().sum(), abs=0.1)
+    heavy = leave_one_out(target, replace(wide, attributes={"pareto_k": 1.0}))
+    assert not heavy.corrected
+    assert "taken as draws of the posterior" in heavy.how
+    assert abs(heavy.elpd - target.exact().sum()) > abs(found.elpd - target.exact().sum())
+    resampled = leave_one_out(target, replace(right, attributes={"pareto_k": 1.0, "resampled": 1}))
+    assert not resampled.approximate
+
+
+def test_a_row_that_decides_alone_is_counted():
+    found = leave_one_out(NormalMean(outlier=30.0), posterior(NormalMean(outlier=30.0)))
+    assert found.n_bad == 1
+    assert found.pareto_k.argmax() == 0
+    judged = {one.row: one for one in judge_leave_one_out(found)}
+    assert not judged["loo_bad_rows"].good
+    assert judged["loo_bad_rows"].value == 1
+    assert "1 of 30 rows" in judged["loo_bad_rows"].sentence
+
+
+def test_long_tables_are_sampled_and_many_draws_thinned(monkeypatch):
+    target = NormalMean(n=400)
+    draws = posterior(target, draws=250)
+    whole = leave_one_out(target, draws)
+    monkeypatch.setattr("bayesrbf.inference.leave_one_out._ROWS", 100)
+    monkeypatch.setattr("bayesrbf.inference.leave_one_out._ENTRIES", 50_000)
+    part = leave_one_out(target, draws)
+    assert part.pareto_k.size == 100
+    assert part.thinning == 2
+    assert part.n_draws == 500
+    assert abs(part.elpd - whole.elpd) < 4 * part.se
+    assert part.se > 1.2 * whole.se  # rows that were not left out are not known
+    assert "one in 2" in part.how
+    assert "scaled up from 100 rows" in part.how
+
+
+def test_a_point_cannot_leave_anything_out():
+    with pytest.raises(ValueError, match="received a point estimate"):
+        leave_one_out(NormalMean(), point(NormalMean(), np.zeros(1)))
