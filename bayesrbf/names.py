@@ -43,6 +43,12 @@ MEMBER: Final = "member"
 LOG_TEMPERATURE: Final = "log_temperature"
 MEMBER_LOG_TEMPERATURES: Final = "member_log_temperatures"
 
+COEFFICIENT: Final = "coefficient"
+"""Weights of a sparse discriminative mixture that are not zero."""
+COEFFICIENT_PRECISIONS: Final = "coefficient_precisions"
+LOCAL_SCALES: Final = "local_scales"
+GLOBAL_SCALE: Final = "global_scale"
+
 PROTOTYPE: Final = "prototype"
 EXEMPLARS: Final = "exemplars"
 """Training row that each prototype is."""

@@ -1,0 +1,320 @@
+r"""Type-II maximisation: precisions of the weights from the evidence, zeros by pruning.
+
+Between mode searches every precision takes MacKay's step with the complete-data
+curvature, :math:`\alpha \leftarrow (1 - \alpha \Lambda_{hh}) / w_h^2`, and every
+component probability the mean responsibility of its class. The EM step
+:math:`1 / (w_h^2 + \Lambda_{hh})` would prune nothing in a thousand steps.
+
+References
+----------
+Hayashi and Uchida (2021), A discriminative Gaussian mixture model with
+sparsity, ICLR, section 3 and appendix A. MacKay (1992), Neural Computation 4,
+448-472, section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.numerics.sdgm_likelihood import Labels, complete_curvature, hidden_information
+from bayesrbf.numerics.sdgm_mode import Mode, find_mode, inverse_curvature
+from bayesrbf.numerics.sdgm_reduction import Factored, Whitened, whiten
+from bayesrbf.results import Status
+from bayesrbf.sdgm_parameters import CompletedRows, SDGMParameters, SDGMTrace
+
+LEAST_PROPORTION = 1e-5
+"""Components below it are pruned."""
+LEAST_PRECISION = 1e-6
+"""Standard deviation of a weight's prior is held below 1000, where classes can be separated."""
+LOOSE = 1e-8
+TIGHT = 1e-16
+"""Decrement, in nats, at which a mode search ends: between updates, and after the last."""
+LOOSE_STEPS, TIGHT_STEPS = 5, 100
+
+
+@dataclass(frozen=True)
+class State:
+    """A point of the type-II maximisation.
+
+    Attributes
+    ----------
+    component_class : ndarray of shape (n_components,)
+        Class of every surviving component.
+    proportions : ndarray of shape (n_components,)
+        pi, summing to one within each class.
+    component, feature : ndarray of shape (n_weights,)
+        Place of every active weight; components in order.
+    coefficients : ndarray of shape (n_weights,)
+        w.
+    precisions : ndarray of shape (n_weights,)
+        alpha.
+    """
+
+    component_class: Int[np.ndarray, " component"]
+    proportions: Float[np.ndarray, " component"]
+    component: Int[np.ndarray, " weight"]
+    feature: Int[np.ndarray, " weight"]
+    coefficients: Float[np.ndarray, " weight"]
+    precisions: Float[np.ndarray, " weight"]
+
+    def whitened(self, factored: Factored) -> Whitened:
+        """Features with standard normal priors.
+
+        Parameters
+        ----------
+        factored : Factored
+            Features of all points.
+
+        Returns
+        -------
+        Whitened
+            For the active weights at their precisions.
+        """
+        return whiten(
+            factored, self.component, self.feature, self.precisions, self.component_class.size
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows and their features.
+
+    Attributes
+    ----------
+    rows : CompletedRows
+        Labelled rows.
+    factored : Factored
+        Features of their points.
+    """
+
+    rows: CompletedRows
+    factored: Factored
+
+    def labels(self, component_class: Int[np.ndarray, " component"]) -> Labels:
+        """What is known of the components of every point.
+
+        Parameters
+        ----------
+        component_class : ndarray of shape (n_components,)
+            Class of every component.
+
+        Returns
+        -------
+        Labels
+            One row a point.
+        """
+        allowed = np.repeat(self.rows.allowed[:, component_class], self.rows.sizes, axis=0)
+        return Labels(allowed, self.rows.starts, self.rows.weights)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One restart.
+
+    Attributes
+    ----------
+    parameters : SDGMParameters
+        Where it ended.
+    trace : SDGMTrace
+        Its way.
+    status : Status
+        How it ended.
+    log_posterior : float
+        Log density of the weights given their precisions, at the end.
+    evidence : float
+        Laplace approximation of the log evidence at the end, with the observed Hessian.
+    n_indefinite : int
+        Directions without downward curvature at the end.
+    """
+
+    parameters: SDGMParameters
+    trace: SDGMTrace
+    status: Status
+    log_posterior: float
+    evidence: float
+    n_indefinite: int
+
+
+def maximise_evidence(
+    problem: Problem, start: State, *, tol: float, max_iter: int, alpha_max: float
+) -> Run:
+    """Alternate mode searches with updates of precisions and proportions.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows and features.
+    start : State
+        First point.
+    tol : float
+        Converged when no log precision changes by more than this.
+    max_iter : int
+        Most updates.
+    alpha_max : float
+        Weights whose precision would exceed it are pruned.
+
+    Returns
+    -------
+    Run
+        The end point, with the mode of its weights found to rounding.
+    """
+    state, status = start, Status.MAX_ITER
+    path: list[tuple[float, int, int]] = []
+    for _ in range(max_iter):
+        whitened = state.whitened(problem.factored)
+        labels = problem.labels(state.component_class)
+        mode = _mode(state, whitened, labels, tol=LOOSE, max_steps=LOOSE_STEPS)
+        curvature = complete_curvature(whitened.designs, labels, mode.expectation)
+        inverse, log_determinant = inverse_curvature(curvature + np.eye(len(curvature)))
+        size = (state.coefficients.size, state.component_class.size)
+        path.append((mode.log_posterior - 0.5 * log_determinant, *size))
+        state, change = _update(problem, state, mode, whitened, inverse, alpha_max)
+        if change <= tol:
+            status = Status.CONVERGED
+            break
+    return _finish(problem, state, path, status)
+
+
+def _mode(
+    state: State, whitened: Whitened, labels: Labels, *, tol: float, max_steps: int
+) -> Mode:
+    """The mode of the weights, from those of the state."""
+    return find_mode(
+        whitened.designs,
+        labels,
+        np.log(state.proportions),
+        whitened.coordinates(state.coefficients),
+        tol=tol,
+        max_steps=max_steps,
+    )
+
+
+def _update(
+    problem: Problem,
+    state: State,
+    mode: Mode,
+    whitened: Whitened,
+    inverse: np.ndarray,
+    alpha_max: float,
+) -> tuple[State, float]:
+    """New precisions and proportions without what they prune, and the largest change."""
+    coefficients = whitened.weights(mode.coordinates)
+    determined = whitened.determined(inverse)
+    active = determined < alpha_max * coefficients**2
+    precisions = np.maximum(determined[active] / coefficients[active] ** 2, LEAST_PRECISION)
+    change = np.inf
+    if active.all():
+        change = float(np.max(np.abs(np.log(precisions / state.precisions)), initial=0.0))
+    updated = State(
+        state.component_class,
+        _proportions(problem, state.component_class, mode),
+        state.component[active],
+        state.feature[active],
+        coefficients[active],
+        precisions,
+    )
+    pruned = without_components(updated, *_superfluous(updated))
+    fewer = pruned.component_class.size < state.component_class.size
+    return pruned, np.inf if fewer else change
+
+
+def _proportions(
+    problem: Problem, component_class: np.ndarray, mode: Mode
+) -> Float[np.ndarray, " component"]:
+    """Mean responsibilities within each class, of the rows that know something of their class."""
+    told = np.repeat(~problem.rows.allowed.all(axis=1), problem.rows.sizes)
+    expectation = mode.expectation
+    mass = (expectation.weights * told) @ expectation.responsibilities
+    if problem.rows.allowed.shape[1] == 1:
+        mass = expectation.weights @ expectation.responsibilities
+    return mass / np.bincount(component_class, weights=mass)[component_class]
+
+
+def _superfluous(state: State) -> tuple[Bool[np.ndarray, " component"], Int[np.ndarray, " component"]]:
+    """Components to drop, and the component that takes over each one's probability.
+
+    A component without weights is one with every other such component of its class.
+    """
+    n_components = state.component_class.size
+    bare = np.bincount(state.component, minlength=n_components) == 0
+    heirs = np.arange(n_components)
+    for label in np.unique(state.component_class):
+        members = np.flatnonzero(state.component_class == label)
+        alike = members[bare[members]]
+        heirs[alike] = alike[:1]
+        largest = members[np.argmax(state.proportions[members])]
+        rare = members[state.proportions[members] < LEAST_PROPORTION]
+        heirs[rare] = largest
+    return heirs != np.arange(n_components), heirs
+
+
+def without_components(
+    state: State,
+    dropped: Bool[np.ndarray, " component"],
+    heirs: Int[np.ndarray, " component"],
+) -> State:
+    """Drop components; their probability goes to others of their class.
+
+    Parameters
+    ----------
+    state : State
+        A point.
+    dropped : ndarray of shape (n_components,)
+        Which components go.
+    heirs : ndarray of shape (n_components,)
+        Who takes over the probability of each; itself if it stays.
+
+    Returns
+    -------
+    State
+        The point without them.
+    """
+    if not dropped.any():
+        return state
+    proportions = np.bincount(heirs, weights=state.proportions, minlength=dropped.size)
+    renumbered = np.cumsum(~dropped) - 1
+    kept = ~dropped[state.component]
+    return State(
+        state.component_class[~dropped],
+        proportions[~dropped],
+        renumbered[state.component[kept]],
+        state.feature[kept],
+        state.coefficients[kept],
+        state.precisions[kept],
+    )
+
+
+def _finish(
+    problem: Problem, state: State, path: list[tuple[float, int, int]], status: Status
+) -> Run:
+    """The exact mode at the last precisions, and the spread around it."""
+    whitened = state.whitened(problem.factored)
+    labels = problem.labels(state.component_class)
+    mode = _mode(state, whitened, labels, tol=TIGHT, max_steps=TIGHT_STEPS)
+    state = replace(state, coefficients=whitened.weights(mode.coordinates))
+    complete = complete_curvature(whitened.designs, labels, mode.expectation)
+    complete[np.diag_indices_from(complete)] += 1.0
+    observed = complete - hidden_information(whitened.designs, labels, mode.expectation)
+    n_indefinite = int((np.linalg.eigvalsh(observed) <= 0).sum())
+    inverse, log_determinant = inverse_curvature(complete if n_indefinite else observed)
+    log_prior = 0.5 * float(np.log(state.precisions / (2 * np.pi)).sum())
+    evidence, n_weights, n_components = (np.array(column) for column in zip(*path, strict=True))
+    return Run(
+        parameters=SDGMParameters(
+            state.component_class,
+            state.proportions,
+            state.component,
+            state.feature,
+            state.coefficients,
+            state.precisions,
+            whitened.covariance(inverse),
+        ),
+        trace=SDGMTrace(evidence, n_weights, n_components),
+        status=status,
+        log_posterior=mode.log_posterior + log_prior,
+        evidence=mode.log_posterior - 0.5 * log_determinant,
+        n_indefinite=n_indefinite,
+    )

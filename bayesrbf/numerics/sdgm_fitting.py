@@ -1,0 +1,208 @@
+"""The fit: several starts, each maximised to its own sparse model, one of them chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.initialisation import starting_point
+from bayesrbf.numerics.sdgm_ard import Problem, Run, State, maximise_evidence
+from bayesrbf.numerics.sdgm_basis import features
+from bayesrbf.numerics.sdgm_mode import find_mode
+from bayesrbf.numerics.sdgm_reduction import factor_features
+from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.priors import MixturePrior
+from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit
+from bayesrbf.specification import MixtureSpecification
+
+SHARE = 0.9
+"""Responsibility of a row's own cluster at the start."""
+FIRST_STEPS = 5
+"""Newton steps towards the clusters before they are forgotten."""
+FARTHEST = 1e6
+"""Points are held within this many standard units, so that no square overflows."""
+MOST_COORDINATES = 12_000
+"""Whitened weights beyond which one curvature would take more than 1 GiB."""
+
+
+def fit_sdgm(
+    rows: CompletedRows,
+    observations: Observations,
+    basis: Basis,
+    units: Standardisation,
+    specification: MixtureSpecification,
+    *,
+    rng: np.random.Generator,
+    alpha_init: float = 1.0,
+    alpha_max: float = 1e5,
+    tol: float = 1e-3,
+    max_iter: int = 500,
+    n_init: int = 8,
+) -> SDGMFit:
+    """Maximise the evidence from several starts and choose one end.
+
+    The last component of the last class has no weights: logits are differences.
+
+    Parameters
+    ----------
+    rows : CompletedRows
+        Labelled rows as points, in the user's units.
+    observations : Observations
+        The same rows with their holes, in standard units, to draw starts from;
+        labels of no class where a row may have several.
+    basis : QuadraticBasis or KernelBasis
+        Features of a point.
+    units : Standardisation
+        Location and scale of the points' coordinates.
+    specification : MixtureSpecification
+        Columns, and the components of every class.
+    rng : numpy.random.Generator
+        Source of the starts.
+    alpha_init : float
+        First precision of every weight.
+    alpha_max : float
+        Weights of larger precision are pruned.
+    tol : float
+        Largest change of a log precision at convergence.
+    max_iter : int
+        Most updates of a restart.
+    n_init : int
+        Number of starts; one where all would be the same.
+
+    Returns
+    -------
+    SDGMFit
+        The restart of the highest evidence, where a difference is more than
+        one nat, and else of the fewest weights.
+
+    Raises
+    ------
+    ValueError
+        If the weights are too many for their curvature to be held in memory.
+    """
+    phi = features(basis, standard_points(rows.points, units))
+    dual = isinstance(basis, KernelBasis) or phi.shape[1] > phi.shape[0]
+    problem = Problem(rows, factor_features(phi, reduce=dual))
+    component_class = np.asarray(specification.component_class, dtype=np.intp)
+    _check_size(problem, component_class.size)
+    n_starts = n_init if specification.n_components > specification.n_classes else 1
+    runs = []
+    for _ in range(n_starts):
+        shares = _cluster_shares(observations, rows, specification, rng)
+        start = _start(problem, component_class, shares, alpha_init)
+        runs.append(
+            maximise_evidence(problem, start, tol=tol, max_iter=max_iter, alpha_max=alpha_max)
+        )
+    chosen = runs[choose(runs)]
+    return SDGMFit(
+        chosen.parameters,
+        chosen.trace,
+        chosen.status,
+        chosen.log_posterior,
+        np.array([run.evidence for run in runs]),
+        chosen.n_indefinite,
+    )
+
+
+def standard_points(
+    points: Float[np.ndarray, "point coordinate"], units: Standardisation
+) -> Float[np.ndarray, "point coordinate"]:
+    """Points in standard units, held within ``FARTHEST`` of the centre.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_coordinates)
+        In the user's units.
+    units : Standardisation
+        Location and scale of the coordinates.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_coordinates)
+        Without units.
+    """
+    with np.errstate(over="ignore"):
+        return np.clip(units.forward(points), -FARTHEST, FARTHEST)
+
+
+def choose(runs: list[Run]) -> int:
+    """Which restart to keep.
+
+    Parameters
+    ----------
+    runs : list of Run
+        All restarts.
+
+    Returns
+    -------
+    int
+        Of those within one nat of the best evidence, the one of the fewest
+        weights, and of these the one of the best evidence.
+    """
+    evidence = np.array([run.evidence for run in runs])
+    close = np.flatnonzero(evidence >= evidence.max() - 1.0)
+    keys = [(runs[i].parameters.n_weights, -evidence[i]) for i in close]
+    return int(close[min(range(len(keys)), key=keys.__getitem__)])
+
+
+def _check_size(problem: Problem, n_components: int) -> None:
+    """Refuse what would fill the memory before it does."""
+    rank = min(problem.factored.left.shape[1], problem.factored.features.shape[1])
+    size = (n_components - 1) * rank
+    if size > MOST_COORDINATES:
+        raise ValueError(
+            f"{n_components} components with {rank} independent features each would make "
+            f"{size} weights, beyond {MOST_COORDINATES}: use fewer components or columns, or "
+            "form='kernel' where the rows are fewer than the products of columns."
+        )
+
+
+def _cluster_shares(
+    observations: Observations,
+    rows: CompletedRows,
+    specification: MixtureSpecification,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "point component"]:
+    """Responsibilities of clusters within the classes that a row may have."""
+    real = np.zeros(specification.n_features)
+    marginals = tuple(np.full(n, 1.0 / n) for n in specification.levels)
+    prior = MixturePrior().resolve(specification, Standardisation(real, real + 1), marginals)
+    point = starting_point(observations, specification, prior, rng)
+    log_joint = prepare(observations, specification).component_log_joint(point)
+    allowed = rows.allowed[:, list(specification.component_class)]
+    nearest = np.where(allowed, log_joint, -np.inf).argmax(axis=1)
+    shares = (1 - SHARE) * allowed / allowed.sum(axis=1, keepdims=True)
+    shares[np.arange(len(shares)), nearest] += SHARE
+    return np.repeat(shares, rows.sizes, axis=0)
+
+
+def _start(
+    problem: Problem,
+    component_class: Int[np.ndarray, " component"],
+    shares: Float[np.ndarray, "point component"],
+    alpha_init: float,
+) -> State:
+    """All weights active, and moved towards the clusters by a few Newton steps."""
+    n_features, n_free = problem.factored.features.shape[1], component_class.size - 1
+    state = State(
+        component_class,
+        1.0 / np.bincount(component_class)[component_class],
+        np.repeat(np.arange(n_free), n_features),
+        np.tile(np.arange(n_features), n_free),
+        np.zeros(n_free * n_features),
+        np.full(n_free * n_features, alpha_init),
+    )
+    whitened = state.whitened(problem.factored)
+    mode = find_mode(
+        whitened.designs,
+        problem.labels(component_class),
+        np.log(state.proportions),
+        whitened.coordinates(state.coefficients),
+        tol=1e-3,
+        max_steps=FIRST_STEPS,
+        teacher=shares,
+    )
+    return replace(state, coefficients=whitened.weights(mode.coordinates))

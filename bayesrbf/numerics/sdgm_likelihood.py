@@ -1,0 +1,294 @@
+r"""The likelihood of labels under a softmax whose components are summed within classes.
+
+With logits z of the components, p their softmax, S the components of the classes
+that a row may have, and s the row's completions,
+
+.. math:: \log p(S | x) = \log \frac1n \sum_s \sum_{k \in S} p_{sk}.
+
+r is p within S, t the share of a completion in the sum. The gradient in the
+logits is :math:`t (r - p)`. The complete-data negative Hessian
+:math:`t (\mathrm{diag}\, p - p p^\top)` is never indefinite; the observed one
+lacks the variance of the complete-data score over what is hidden,
+:math:`t (\mathrm{diag}\, r - r r^\top)` and the variance of
+:math:`(r - p) \otimes \phi` over the completions.
+
+References
+----------
+Louis (1982), Finding the observed information matrix when using the EM
+algorithm, JRSS B 44, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.numerics.array_expectation import log_sum_exp
+
+BLOCK_NUMBERS = 4_000_000
+"""Numbers held at once per array of a block of rows."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is known of the components of every point.
+
+    Attributes
+    ----------
+    allowed : ndarray of shape (n_points, n_components)
+        The components that the point's row may have.
+    starts : ndarray of shape (n_rows,)
+        First point of every row.
+    weights : ndarray of shape (n_rows,)
+        Row weights.
+    """
+
+    allowed: Bool[np.ndarray, "point component"]
+    starts: Int[np.ndarray, " row"]
+    weights: Float[np.ndarray, " row"]
+
+    @property
+    def sizes(self) -> Int[np.ndarray, " row"]:
+        """Number of points of every row."""
+        return np.diff(self.starts, append=self.allowed.shape[0])
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Everything that value and derivatives need at one point of the logits.
+
+    Attributes
+    ----------
+    pointwise : ndarray of shape (n_rows,)
+        Unweighted log likelihood of every row.
+    probabilities : ndarray of shape (n_points, n_components)
+        p, the softmax.
+    responsibilities : ndarray of shape (n_points, n_components)
+        r, p within the components that the row may have.
+    shares : ndarray of shape (n_points,)
+        t, the share of a completion in its row.
+    weights : ndarray of shape (n_points,)
+        Row weight times t.
+    log_likelihood : float
+        Weighted sum of ``pointwise``.
+    """
+
+    pointwise: Float[np.ndarray, " row"]
+    probabilities: Float[np.ndarray, "point component"]
+    responsibilities: Float[np.ndarray, "point component"]
+    shares: Float[np.ndarray, " point"]
+    weights: Float[np.ndarray, " point"]
+    log_likelihood: float
+
+    @property
+    def slope(self) -> Float[np.ndarray, "point component"]:
+        """Gradient of the weighted log likelihood in the logits."""
+        return self.weights[:, None] * (self.responsibilities - self.probabilities)
+
+
+def expect(labels: Labels, logits: Float[np.ndarray, "point component"]) -> Expectation:
+    """One E-step.
+
+    Parameters
+    ----------
+    labels : Labels
+        What is known of the rows.
+    logits : ndarray of shape (n_points, n_components)
+        log pi + w . phi of every point and component.
+
+    Returns
+    -------
+    Expectation
+        Likelihood, probabilities and responsibilities.
+    """
+    log_all, probabilities = log_sum_exp(logits, axis=1)
+    log_some, responsibilities = log_sum_exp(np.where(labels.allowed, logits, -np.inf), axis=1)
+    log_point = log_some - log_all
+    sizes = labels.sizes
+    pointwise = np.logaddexp.reduceat(log_point, labels.starts) - np.log(sizes)
+    shares = np.exp(log_point - np.repeat(pointwise + np.log(sizes), sizes))
+    return Expectation(
+        pointwise=pointwise,
+        probabilities=probabilities,
+        responsibilities=responsibilities,
+        shares=shares,
+        weights=shares * np.repeat(labels.weights, sizes),
+        log_likelihood=float(labels.weights @ pointwise),
+    )
+
+
+Designs = tuple[Float[np.ndarray, "point _"], ...]
+"""Features of every component's own weights, one array a component."""
+
+
+def to_logits(
+    designs: Designs,
+    coefficients: Float[np.ndarray, " weight"],
+    log_proportions: Float[np.ndarray, " component"],
+) -> Float[np.ndarray, "point component"]:
+    """Logits of all points: log pi_k + X_k w_k.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_weights of the component)
+        Features, component by component.
+    coefficients : ndarray of shape (n_weights,)
+        Weights of all components, side by side.
+    log_proportions : ndarray of shape (n_components,)
+        log pi.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_components)
+        The logits.
+    """
+    logits = np.empty((designs[0].shape[0], len(designs)))
+    for k, (design, place) in enumerate(zip(designs, places(designs), strict=True)):
+        logits[:, k] = design @ coefficients[place] + log_proportions[k]
+    return logits
+
+
+def places(designs: Designs) -> tuple[slice, ...]:
+    """Where each component's weights lie in the vector of all.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_weights of the component)
+        Features, component by component.
+
+    Returns
+    -------
+    tuple of slice
+        One a component.
+    """
+    edges = np.cumsum([0] + [design.shape[1] for design in designs]).tolist()
+    return tuple(slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True))
+
+
+def gradient(designs: Designs, expectation: Expectation) -> Float[np.ndarray, " weight"]:
+    """Gradient of the weighted log likelihood in the weights.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_weights of the component)
+        Features, component by component.
+    expectation : Expectation
+        At the weights.
+
+    Returns
+    -------
+    ndarray of shape (n_weights,)
+        ``X_k' t (r_k - p_k)``, side by side.
+    """
+    slope = expectation.slope
+    return np.concatenate([design.T @ slope[:, k] for k, design in enumerate(designs)])
+
+
+def complete_curvature(
+    designs: Designs, labels: Labels, expectation: Expectation
+) -> Float[np.ndarray, "weight weight"]:
+    """Complete-data negative Hessian of the weighted log likelihood.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_weights of the component)
+        Features, component by component.
+    labels : Labels
+        What is known of the rows.
+    expectation : Expectation
+        At the weights.
+
+    Returns
+    -------
+    ndarray of shape (n_weights, n_weights)
+        ``sum t (diag p - p p')``, between features: never indefinite.
+    """
+    return _spread(designs, labels, expectation, expectation.probabilities)
+
+
+def hidden_information(
+    designs: Designs, labels: Labels, expectation: Expectation
+) -> Float[np.ndarray, "weight weight"]:
+    """What the complete-data curvature has more than the observed one.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_weights of the component)
+        Features, component by component.
+    labels : Labels
+        What is known of the rows.
+    expectation : Expectation
+        At the weights.
+
+    Returns
+    -------
+    ndarray of shape (n_weights, n_weights)
+        Variance of the complete-data score over components and completions.
+    """
+    total = _spread(designs, labels, expectation, expectation.responsibilities)
+    if labels.starts.size == labels.allowed.shape[0]:
+        return total
+    residual = expectation.responsibilities - expectation.probabilities
+    several = labels.sizes > 1
+    for rows in _blocks(designs, labels, several):
+        points = _points(labels, rows)
+        score = _scaled(designs, points, residual)
+        local = np.cumsum(labels.sizes[rows]) - labels.sizes[rows]
+        mean = np.add.reduceat(score * expectation.shares[points, None], local, axis=0)
+        total += score.T @ (score * expectation.weights[points, None])
+        total -= mean.T @ (mean * labels.weights[rows, None])
+    return total
+
+
+def _spread(
+    designs: Designs, labels: Labels, expectation: Expectation, shares: np.ndarray
+) -> Float[np.ndarray, "weight weight"]:
+    """``sum t (diag q - q q')`` between features, for shares q of the components."""
+    slots = places(designs)
+    total = np.zeros((slots[-1].stop, slots[-1].stop))
+    for rows in _blocks(designs, labels, np.ones(labels.starts.size, dtype=bool)):
+        points = _points(labels, rows)
+        weights = expectation.weights[points]
+        scaled = _scaled(designs, points, shares)
+        for k, (design, slot) in enumerate(zip(designs, slots, strict=True)):
+            chosen = design[points]
+            total[slot, slot] += chosen.T @ (scaled[:, slot] * weights[:, None])
+        scaled *= np.sqrt(weights)[:, None]
+        total -= scaled.T @ scaled
+    return total
+
+
+def _scaled(
+    designs: Designs, points: slice | np.ndarray, factors: np.ndarray
+) -> Float[np.ndarray, "point weight"]:
+    """Features of all weights side by side, each times its component's factor."""
+    return np.concatenate(
+        [design[points] * factors[points, k, None] for k, design in enumerate(designs)], axis=1
+    )
+
+
+def _blocks(
+    designs: Designs, labels: Labels, chosen: Bool[np.ndarray, " row"]
+) -> Iterator[Int[np.ndarray, " row"]]:
+    """Chosen rows, some at a time."""
+    rows = np.flatnonzero(chosen)
+    width = max(1, places(designs)[-1].stop)
+    points_before = np.cumsum(labels.sizes[rows])
+    cuts = np.searchsorted(
+        points_before, np.arange(0, points_before[-1], max(1, BLOCK_NUMBERS // width))[1:]
+    )
+    for part in np.split(rows, cuts):
+        if part.size:
+            yield part
+
+
+def _points(labels: Labels, rows: np.ndarray) -> slice | np.ndarray:
+    """The points of rows; a slice, which copies nothing, where the rows are neighbours."""
+    first, sizes = labels.starts[rows], labels.sizes[rows]
+    if rows[-1] - rows[0] + 1 == rows.size:
+        return slice(int(first[0]), int(first[-1] + sizes[-1]))
+    offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(first, sizes) + offsets
