@@ -11,9 +11,14 @@ from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
 from bayesrbf.numerics.gaussian import (
     CompleteMoments,
     DiagonalMoments,
-    FullComponents,
     MissingMoments,
     Moments,
+)
+from bayesrbf.numerics.gaussian_quadratic import (
+    MOST_PRODUCTS,
+    QuadraticComponents,
+    QuadraticMoments,
+    products,
 )
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.parameters import MixtureParameters, Observations
@@ -67,7 +72,8 @@ def log_sum_exp(
         ``exp(log_values - log_sums)``, summing to one along the axis.
     """
     top = log_values.max(axis=axis, keepdims=True)
-    shares = np.exp(log_values - top)
+    shares = log_values - top
+    np.exp(shares, out=shares)
     sums = shares.sum(axis=axis, keepdims=True)
     shares /= sums
     return np.squeeze(np.log(sums) + top, axis=axis), shares
@@ -98,6 +104,7 @@ class _Block:
     components: slice
     n_missing: int
     bordered: Float[np.ndarray, "row bordered"]
+    products: Float[np.ndarray, "row product"] | None
     observed: Bool[np.ndarray, "row feature"]
     one_hot: Float[np.ndarray, "row level"]
     weights: Float[np.ndarray, " row"]
@@ -146,10 +153,12 @@ class ArrayExpectation:
         for block in self._by_label:
             part = block.components
             moments = _moments(block, components[part.start, part.stop])
-            log_joint = moments.log_density + log_weights[part, None]
+            log_joint = moments.log_density  # made for this block: what follows is in place
+            log_joint += log_weights[part, None]
             if levels.size:
                 log_joint += levels[part] @ block.one_hot.T
-            pointwise[block.rows], shares = log_sum_exp(np.maximum(log_joint, LOWEST), axis=0)
+            np.maximum(log_joint, LOWEST, out=log_joint)
+            pointwise[block.rows], shares = log_sum_exp(log_joint, axis=0)
             shares *= block.weights
             sums.counts[part] += shares.sum(axis=1)
             if levels.size:
@@ -198,6 +207,7 @@ class ArrayExpectation:
         full = specification.shape == "full"
         counts = (~observed).sum(axis=1) if full else np.zeros(rows.size, dtype=int)
         k, d = components.stop - components.start, specification.n_features
+        affordable = full and rows.size * (d + 1) * (d + 2) // 2 <= MOST_PRODUCTS
         blocks: list[_Block] = []
         for m in np.unique(counts):
             size = max(1, BLOCK_CELLS // (k * max(d, int(m) ** 2, 1)))
@@ -209,6 +219,7 @@ class ArrayExpectation:
                         components=components,
                         n_missing=int(m),
                         bordered=bordered[part],
+                        products=products(bordered[part]) if affordable and m == 0 else None,
                         observed=observed[part],
                         one_hot=indicators[part],
                         weights=table.weights[rows[part]],
@@ -226,19 +237,21 @@ class ArrayExpectation:
             means, factors = parameters.means[part], parameters.precisions_cholesky[group]
             full = specification.shape == "full"
             chosen[part.start, part.stop] = (
-                FullComponents(means, factors) if full else (means, factors)
+                QuadraticComponents(means, factors) if full else (means, factors)
             )
         return chosen
 
 
-_Components = FullComponents | tuple[np.ndarray, np.ndarray]
+_Components = QuadraticComponents | tuple[np.ndarray, np.ndarray]
 """Full components, or means and square roots of precisions of diagonal ones."""
 
 
-def _moments(block: _Block, components: _Components) -> Moments:
+def _moments(block: _Block, components: _Components) -> Moments | QuadraticMoments:
     """Evaluate the Gaussian part of a block."""
-    if not isinstance(components, FullComponents):
+    if not isinstance(components, QuadraticComponents):
         return DiagonalMoments.of(block.bordered[:, :-1], block.observed, *components)
+    if block.products is not None and components.exact:
+        return QuadraticMoments.of(block.products, components)
     if block.n_missing == 0:
         return CompleteMoments.of(block.bordered, components)
     missing = np.nonzero(~block.observed)[1].reshape(-1, block.n_missing)
