@@ -263,6 +263,23 @@ class RBFNetworkLogPosterior:
         log_density = log_sum_exp(joint.log_joint, axis=1)[0] + self._row_shift
         return self._discriminate(point, joint)[0] + self.hyperparameters.kappa * log_density
 
+    def conditional_log_likelihood(self, theta: Float[np.ndarray, " coordinate"]) -> float:
+        """Weighted log likelihood of the responses given the rows.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        float
+            ``sum_n v_n log p(y_n | f(x_n))`` in nats.
+        """
+        point = self._standard_point(theta)
+        log_likelihood = self._discriminate(point, self._densities.at(point.mixture))[0]
+        return float(self._weights @ log_likelihood)
+
     def component_log_joint(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, "obs component"]:

@@ -21,6 +21,9 @@ from bayesrbf.numerics.gaussian import LOG_2PI
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import RBFNetworkSpecification
 
+LARGEST_LOG_DENSITY = 300.0
+"""A density in many columns leaves the range of floats: beyond this it is held, and flat."""
+
 
 class FeatureMap:
     """Features of the rows of one table.
@@ -71,8 +74,7 @@ class FeatureMap:
         log_density = log_joint - log_weights + self._constants
         if self._kind == "log_density":
             return log_density * self._per_cell
-        with np.errstate(over="ignore"):  # an infinite feature is told as a degenerate fit
-            return np.exp(log_density)
+        return np.exp(np.minimum(log_density, LARGEST_LOG_DENSITY))
 
     def backward(
         self,
@@ -96,6 +98,8 @@ class FeatureMap:
         if self._kind == "log_density":
             return slopes * self._per_cell
         result = slopes * features
+        if self._kind == "density":
+            result[features >= np.exp(LARGEST_LOG_DENSITY)] = 0.0
         if self._kind == "responsibility":
             for part in self._slices:
                 total = result[:, part].sum(axis=1, keepdims=True)

@@ -51,7 +51,7 @@ def log_elastic_net_constant(l1: float, l2: float) -> float:
 
 
 def log_output_prior(
-    coefficients: Float[np.ndarray, "output component"],
+    coefficients: Float[np.ndarray, "*shape"],
     intercepts: Float[np.ndarray, " output"],
     hyperparameters: RBFNetworkHyperparameters,
 ) -> float:
@@ -59,8 +59,8 @@ def log_output_prior(
 
     Parameters
     ----------
-    coefficients : ndarray of shape (n_outputs, n_components)
-        Output weights w, all free.
+    coefficients : ndarray
+        Output weights w, those that are free.
     intercepts : ndarray of shape (n_outputs,)
         Biases b.
     hyperparameters : RBFNetworkHyperparameters
@@ -69,11 +69,13 @@ def log_output_prior(
     Returns
     -------
     float
-        Log density in nats.
+        Log density in nats; flat in the intercepts where their scale is infinite.
     """
     l1, l2, scale = hyperparameters.l1, hyperparameters.l2, hyperparameters.intercept_scale
     elastic = -l1 * np.abs(coefficients).sum() - 0.5 * l2 * (coefficients**2).sum()
     elastic -= coefficients.size * log_elastic_net_constant(l1, l2)
+    if np.isinf(scale):
+        return float(elastic)
     wide = -0.5 * ((intercepts / scale) ** 2).sum()
     wide -= intercepts.size * np.log(scale * np.sqrt(2 * np.pi))
     return float(elastic + wide)
