@@ -9,9 +9,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from jaxtyping import Float, Int
-from pytensor.tensor import TensorVariable
 
 from bayesrbf import names
+from bayesrbf.models.labels import label_draw, label_logp
 
 
 def declare_kernel_network(
@@ -83,26 +83,12 @@ def declare_kernel_network(
         if len(class_names) == 2:
             logits = pt.concatenate([pt.zeros_like(logits), logits], axis=1)
         pm.CustomDist(
-            "y",
+            names.OBSERVED_LABEL,
             logits,
             row_weight,
-            logp=_label_logp,
-            dist=_label_draw,
+            logp=label_logp,
+            dist=label_draw,
             observed=labels,
             dims=names.OBS,
         )
     return model
-
-
-def _label_logp(
-    value: TensorVariable, logits: TensorVariable, row_weight: TensorVariable
-) -> TensorVariable:
-    """Weighted log probability of every label; 0 where it is hidden."""
-    log_p = logits - pm.math.logsumexp(logits, axis=1, keepdims=True)
-    own = log_p[pt.arange(log_p.shape[0]), value]
-    return pt.switch(pt.ge(value, 0), row_weight * own, 0.0)
-
-
-def _label_draw(logits: TensorVariable, row_weight: TensorVariable, size: Any) -> TensorVariable:
-    """A label for every row; a weight has no generative story."""
-    return pm.Categorical.dist(logit_p=logits)

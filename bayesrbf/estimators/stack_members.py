@@ -38,7 +38,8 @@ Predictor = Callable[[np.ndarray], np.ndarray]
 ROWS_PER_COMPONENT = 8
 """Rows of a class that a component needs: a class with fewer gets fewer components."""
 EM_TOL, EM_ITERATIONS = 1e-4, 40
-BLEND_ITERATIONS = 60
+MOST_DENSITY_COMPONENTS = 3
+BLEND_ITERATIONS = 20
 NETWORK_TOL, NETWORK_ITERATIONS = 1e-3, 500
 N_BASIS, N_EXEMPLARS = 250, 2000
 
@@ -162,7 +163,7 @@ class MixtureMember:
     n_components: int
     covariance_type: CovarianceType
     tied: bool
-    objective: Objective = Objective("likelihood")
+    objective: Objective
 
     @property
     def shape(self) -> Shape:
@@ -186,7 +187,7 @@ class MixtureMember:
         specification = MixtureSpecification(
             rows.real.shape[1],
             training.levels,
-            self._component_class(rows, training.n_classes),
+            component_class(rows, training.n_classes, self.n_components),
             self.covariance_type,
             self.tied,
         )
@@ -204,29 +205,81 @@ class MixtureMember:
         )
         return replace(mixture, parameters=fit.parameters)
 
-    def _component_class(self, rows: Observations, n_classes: int) -> tuple[int, ...]:
-        """Class of every component; small classes have fewer."""
-        labelled = rows.labels >= 0
-        counts = np.bincount(rows.labels[labelled], rows.weights[labelled], minlength=n_classes)
-        sizes = np.clip(counts // ROWS_PER_COMPONENT, 1, self.n_components).astype(int)
-        return tuple(np.repeat(np.arange(n_classes), sizes).tolist())
-
 
 Member = KernelMember | MixtureMember
-_BLEND = Objective("blend", kappa=0.3)
+_LIKELIHOOD, _BLEND = Objective("likelihood"), Objective("blend", kappa=0.3)
 
 MEMBERS: Final[Mapping[str, Member]] = {
     "K1": KernelMember("laplace", 0.8, 1 / 10),
     "K2": KernelMember("laplace", 0.0, 1 / 30),
     "K3": KernelMember("gaussian", 0.8, 1 / 10),
-    "G1": MixtureMember(1, "full", True),
-    "G2": MixtureMember(3, "full", False),
+    "G1": MixtureMember(1, "full", True, _LIKELIHOOD),
+    "G2": MixtureMember(3, "full", False, _LIKELIHOOD),
     "B1": MixtureMember(1, "full", True, _BLEND),
     "B2": MixtureMember(3, "full", True, _BLEND),
 }
 """Recipes by name; the stack's documentation says what each is."""
 DEFAULT: Final = tuple(MEMBERS)
 LITE: Final = ("K1", "G2", "B1")
+
+
+def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
+    """Class of every component; small classes have fewer.
+
+    Parameters
+    ----------
+    rows : Observations
+        Training rows.
+    n_classes : int
+        Number of classes.
+    most : int
+        Most components of a class.
+
+    Returns
+    -------
+    tuple of int
+        Class by class.
+
+    Examples
+    --------
+    >>> labels = np.repeat([0, 1], [20, 5])
+    >>> rows = Observations(np.zeros((25, 1)), np.zeros((25, 0), int), labels, np.ones(25))
+    >>> component_class(rows, 2, 3)
+    (0, 0, 1)
+    """
+    labelled = rows.labels >= 0
+    counts = np.bincount(rows.labels[labelled], rows.weights[labelled], minlength=n_classes)
+    sizes = np.clip(counts // ROWS_PER_COMPONENT, 1, most).astype(int)
+    return tuple(np.repeat(np.arange(n_classes), sizes).tolist())
+
+
+def fit_density(
+    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
+) -> FittedMixture:
+    """Fit the density of the columns as they are: as G2, but without a map.
+
+    Parameters
+    ----------
+    rows : Observations
+        Distinct weighted rows in the user's units.
+    levels : tuple of int
+        Number of levels of every categorical column.
+    n_classes : int
+        Number of classes.
+    prior : MixturePrior
+        Declared prior.
+    seed : int
+        Seed of its start.
+
+    Returns
+    -------
+    FittedMixture
+        The density.
+    """
+    classes = component_class(rows, n_classes, MOST_DENSITY_COMPONENTS)
+    specification = MixtureSpecification(rows.real.shape[1], levels, classes)
+    solver = Solver(1, EM_ITERATIONS, EM_TOL, "squarem", seed)
+    return fit_rows(rows, specification, prior, solver)[0]
 
 
 @dataclass(frozen=True)
@@ -318,7 +371,7 @@ class Training:
                 name,
                 self.map(recipe.shape),
                 recipe.fit(self),
-                recipe.objective if isinstance(recipe, MixtureMember) else Objective(),
+                recipe.objective if isinstance(recipe, MixtureMember) else _LIKELIHOOD,
             )
             for name, recipe in recipes
         )

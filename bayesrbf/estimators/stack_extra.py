@@ -1,0 +1,134 @@
+"""Members of a stack that other libraries made: any classifier with probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from bayesrbf import table
+from bayesrbf.numerics.pooling import LEAST
+from bayesrbf.parameters import Observations
+
+
+@dataclass(frozen=True)
+class ExtraMember:
+    """A classifier that is given the table as the user gave it.
+
+    Attributes
+    ----------
+    name : str
+        Name in the stack.
+    estimator : classifier
+        Not fitted as a recipe, fitted as a member.
+    columns : Columns
+        What the columns of the table are.
+    template : array or frame without rows
+        Container of the table.
+    """
+
+    name: str
+    estimator: Any
+    columns: table.Columns
+    template: Any
+
+    def fit(self, rows: Observations) -> ExtraMember:
+        """Fit a clone to the labelled rows.
+
+        Parameters
+        ----------
+        rows : Observations
+            Training rows in the user's units.
+
+        Returns
+        -------
+        ExtraMember
+            The same with a fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If rows have weights and the classifier takes none.
+        """
+        labelled = rows.take(np.flatnonzero(rows.labels >= 0))
+        estimator, weighted = clone(self.estimator), {}
+        if np.all(labelled.weights == np.round(labelled.weights)):
+            copies = np.repeat(np.arange(labelled.n_obs), labelled.weights.astype(int))
+            labelled = labelled.take(copies)
+        elif has_fit_parameter(estimator, "sample_weight"):
+            weighted = {"sample_weight": labelled.weights}
+        else:
+            raise ValueError(
+                f"StackedClassifier(extra=...): {self.name} takes no sample_weight, but the rows "
+                "have weights that are no whole numbers; leave it out, or fit without weights."
+            )
+        estimator.fit(self._table(labelled), labelled.labels, **weighted)
+        return ExtraMember(self.name, estimator, self.columns, self.template)
+
+    def class_log_joint(self, rows: Observations, n_classes: int) -> Float[np.ndarray, "obs label"]:
+        """Log class probabilities; a class that it has not seen is next to impossible.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows in the user's units.
+        n_classes : int
+            Number of classes of the stack.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            In nats.
+        """
+        probabilities = np.zeros((rows.n_obs, n_classes))
+        probabilities[:, self.estimator.classes_] = self.estimator.predict_proba(self._table(rows))
+        return np.log(np.maximum(probabilities, LEAST))
+
+    def _table(self, rows: Observations) -> Any:
+        """Rows in the container of the user."""
+        return table.decode(rows.real, rows.codes, self.columns, self.template)
+
+
+def extra_members(extra: object, columns: table.Columns, template: Any) -> tuple[ExtraMember, ...]:
+    """Name the classifiers that a user adds to a stack.
+
+    Parameters
+    ----------
+    extra : None or sequence of classifiers or (name, classifier) pairs
+        As given to the constructor.
+    columns : Columns
+        What the columns of the table are.
+    template : array or frame without rows
+        Container of the table.
+
+    Returns
+    -------
+    tuple of ExtraMember
+        Not fitted.
+
+    Raises
+    ------
+    ValueError
+        If one has no ``predict_proba``, or two have one name.
+    """
+    members: list[ExtraMember] = []
+    for item in [] if extra is None else list(extra):  # type: ignore[call-overload]
+        name, estimator = item if isinstance(item, tuple) else (type(item).__name__, item)
+        if not (hasattr(estimator, "fit") and hasattr(estimator, "predict_proba")):
+            raise ValueError(
+                "StackedClassifier(extra=...) must hold classifiers with predict_proba, or pairs "
+                f"of a name and such a classifier; received {item!r}."
+            )
+        members.append(ExtraMember(str(name), estimator, columns, template))
+    names = [member.name for member in members]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(
+            f"StackedClassifier(extra=...) has two members {sorted(twice)[0]!r}; give each a name, "
+            "as in extra=[('forest', ...), ('deep forest', ...)]."
+        )
+    return tuple(members)
