@@ -11,10 +11,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import pymc as pm
+from scipy.optimize import root
+from scipy.special import log_softmax
 
 from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.models.kernel_network import declare_kernel_network
+from bayesrbf.models.stack import declare_stack
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
+from bayesrbf.numerics.kernel_network import (
+    INTERCEPT_SD,
+    KernelNetworkLogPosterior,
+    fit_output,
+)
+from bayesrbf.numerics.pooling import (
+    LEAST,
+    LOG_TEMPERATURE_SD,
+    PSEUDO_ROWS,
+    StackLogPosterior,
+)
 from tests.models.configurations import Configuration
 
 
@@ -62,10 +77,57 @@ def mixture(configuration: Configuration) -> Family:
     )
 
 
+def kernel_network(n_classes: int) -> Family:
+    """The output layer of a kernel network, one label hidden."""
+    rng = np.random.default_rng(3)
+    features, weights = rng.normal(size=(12, 3)) * [3.0, 1.0, 0.2], rng.uniform(0.5, 2.0, 12)
+    labels = np.arange(12) % n_classes
+    labels[-1] = -1
+    log_posterior = KernelNetworkLogPosterior(features, labels, weights, n_classes, 0.4)
+    model = declare_kernel_network(
+        features,
+        labels,
+        weights,
+        class_names=list("abc")[:n_classes],
+        weight_precision=0.4,
+        intercept_sd=INTERCEPT_SD,
+    )
+    theta, _, _ = fit_output(log_posterior, tol=1e-9, max_iter=1000)
+    return Family(log_posterior, model, theta, weights)
+
+
+def stack() -> Family:
+    """Weights and temperatures of three members on rows that they were not fitted to."""
+    rng = np.random.default_rng(4)
+    labels, weights = rng.integers(0, 3, 12), rng.uniform(0.5, 2.0, 12)
+    scores = rng.normal(size=(12, 3, 3)) + 2 * np.eye(3)[labels][:, None] * [[1.0], [0.5], [0.1]]
+    held = log_softmax(scores, axis=2)
+    log_posterior = StackLogPosterior(held, labels, weights)
+    model = declare_stack(
+        held,
+        labels,
+        weights,
+        member_names=["K1", "G2", "B1"],
+        class_names=["a", "b", "c"],
+        concentration=1 + PSEUDO_ROWS,
+        log_temperature_sd=LOG_TEMPERATURE_SD,
+        least=LEAST,
+    )
+
+    def slope(theta: np.ndarray) -> np.ndarray:
+        return log_posterior.value_and_gradient(theta, jacobian=False)[1]
+
+    start = log_posterior.pack(np.full(3, 1 / 3), np.ones(3), 1.0)
+    return Family(log_posterior, model, root(slope, start, tol=1e-12).x, weights)
+
+
 DENSITY = Configuration("diag", "two", False, True, True, False, True, 3, 1)
 CLASSIFIER = Configuration("full", "unequal", False, True, True, True, True, 3, 2)
 
 FAMILIES: dict[str, Callable[[], Family]] = {
     "mixture density": lambda: mixture(DENSITY),
     "class-conditional mixture": lambda: mixture(CLASSIFIER),
+    "kernel network of two classes": lambda: kernel_network(2),
+    "kernel network of three classes": lambda: kernel_network(3),
+    "stack": stack,
 }
