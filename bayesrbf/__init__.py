@@ -7,20 +7,34 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+    from bayesrbf.estimators.kernel_network import KernelNetworkClassifier
     from bayesrbf.estimators.mixture_density import MixtureDensity
+    from bayesrbf.estimators.stack import StackedClassifier
     from bayesrbf.persistence import load
     from bayesrbf.priors import MixturePrior
+    from bayesrbf.transformers import HalfRankTransformer
 
 __version__ = "0.1.0"
 
-__all__ = ["HybridMixtureClassifier", "MixtureDensity", "MixturePrior", "load"]
+__all__ = [
+    "HalfRankTransformer",
+    "HybridMixtureClassifier",
+    "KernelNetworkClassifier",
+    "MixtureDensity",
+    "MixturePrior",
+    "StackedClassifier",
+    "load",
+]
 
 # Where each public name lives. It is imported when first used, so that importing
 # bayesrbf costs nothing and a fit pays only for what it touches.
 _HOMES = {
+    "HalfRankTransformer": "bayesrbf.transformers",
     "HybridMixtureClassifier": "bayesrbf.estimators.hybrid_mixture",
+    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
     "MixturePrior": "bayesrbf.priors",
+    "StackedClassifier": "bayesrbf.estimators.stack",
     "load": "bayesrbf.persistence",
 }
 

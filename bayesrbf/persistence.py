@@ -34,6 +34,8 @@ MOST_ARRAYS: Final = 10_000
 
 ESTIMATORS: Final = {
     "HybridMixtureClassifier": "bayesrbf.estimators.hybrid_mixture",
+    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
+    "StackedClassifier": "bayesrbf.estimators.stack",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
 }
 """Where each estimator that may be stored lives; a file can name no other."""

@@ -33,9 +33,19 @@ from typing import Any, Final
 import numpy as np
 
 HOMES: Final = {
+    "CellMoments": "bayesrbf.numerics.kernel_network_cells",
+    "ColumnMap": "bayesrbf.estimators.stack_members",
     "Columns": "bayesrbf.table",
     "Draws": "bayesrbf.inference.draws",
+    "EigenBasis": "bayesrbf.numerics.kernel_network_basis",
     "Fit": "bayesrbf.results",
+    "FittedKernelNetwork": "bayesrbf.estimators.kernel_fitting",
+    "FittedMember": "bayesrbf.estimators.stack_members",
+    "FittedMembers": "bayesrbf.estimators.stack_fitting",
+    "HalfRankMap": "bayesrbf.numerics.column_maps",
+    "HeldOut": "bayesrbf.estimators.out_of_fold",
+    "PowerMap": "bayesrbf.numerics.column_maps",
+    "ProductKernel": "bayesrbf.numerics.kernel_network_gram",
     "FittedSDGM": "bayesrbf.estimators.sdgm_fitting",
     "GammaPrecisions": "bayesrbf.sdgm_parameters",
     "FittedMixture": "bayesrbf.estimators.fitting",

@@ -17,7 +17,7 @@ from bayesrbf.numerics.kernel_network import (
     class_log_probabilities,
     fit_output,
 )
-from bayesrbf.numerics.kernel_network_basis import KernelBasis, kernel_basis
+from bayesrbf.numerics.kernel_network_basis import EigenBasis, eigen_basis
 from bayesrbf.numerics.kernel_network_cells import CellMoments, cell_moments
 from bayesrbf.numerics.kernel_network_gram import KernelName
 from bayesrbf.numerics.kernel_network_rates import product_kernel, relevance_factors
@@ -26,6 +26,8 @@ from bayesrbf.priors import MixturePrior
 from bayesrbf.results import Status, Trace
 from bayesrbf.specification import MixtureSpecification
 
+SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
+"""Rows of prior per real column behind a covariance that all classes share."""
 COMPANION_TOL, COMPANION_ITERATIONS = 1e-4, 100
 """When the companion's EM stops: it fills cells, and fills them no better for the last digits."""
 
@@ -72,7 +74,7 @@ class FittedKernelNetwork:
     ----------
     companion : FittedMixture
         Gives missing cells their distributions.
-    basis : KernelBasis
+    basis : EigenBasis
         The hidden layer.
     theta : ndarray of shape (dimension,)
         Output weights and intercepts.
@@ -83,7 +85,7 @@ class FittedKernelNetwork:
     """
 
     companion: FittedMixture
-    basis: KernelBasis
+    basis: EigenBasis
     theta: Float[np.ndarray, " coordinate"]
     n_classes: int
     l2: float
@@ -203,7 +205,32 @@ def fit_companion(
         rows.real.shape[1], levels, tuple(range(n_classes)), "full", True
     )
     solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, "squarem", seed)
-    return fit_rows(rows, specification, prior, solver)[0]
+    return fit_rows(rows, specification, shared_prior(prior, specification), solver)[0]
+
+
+def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> MixturePrior:
+    """The prior of a covariance that all components share, unless the user set its strength.
+
+    The declared prior puts ``nu0 + G`` rows behind a covariance under G means. Where G is
+    as large as D, the default nu0 = 0.3 D would double them: here they are 0.3 D in all.
+
+    Parameters
+    ----------
+    prior : MixturePrior
+        Declared prior.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    MixturePrior
+        With ``degrees_of_freedom = max(0.3 D - G, 0.1 D)`` where they were None.
+    """
+    d, n_means = specification.n_features, specification.n_components
+    if prior.degrees_of_freedom is not None or d == 0 or not specification.tied:
+        return prior
+    freedom = max(SHARED_STRENGTH * d - n_means, LEAST_STRENGTH * d)
+    return replace(prior, degrees_of_freedom=freedom)
 
 
 def fit_kernel_rows(
@@ -236,7 +263,7 @@ def fit_kernel_rows(
     factors = relevance_factors(standard, levels, n_classes, settings.relevance)
     kernel = product_kernel(settings.kernel, cells, rows.weights, levels, factors)
     chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
-    basis, features = kernel_basis(kernel, cells.take(chosen), settings.n_basis)
+    basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
     features = features[place] if place is not None else basis.features(cells)
     log_posterior = KernelNetworkLogPosterior(
         features, rows.labels, rows.weights, n_classes, settings.l2

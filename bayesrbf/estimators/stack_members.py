@@ -22,6 +22,7 @@ from bayesrbf.estimators.kernel_fitting import (
     KernelSettings,
     fit_companion,
     fit_kernel_rows,
+    shared_prior,
 )
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
 from bayesrbf.numerics.discriminative import HybridLogPosterior
@@ -192,7 +193,8 @@ class MixtureMember:
             self.tied,
         )
         solver = Solver(1, EM_ITERATIONS, EM_TOL, "squarem", training.seed)
-        mixture, _ = fit_rows(rows, specification, training.prior, solver)
+        prior = shared_prior(training.prior, specification)
+        mixture, _ = fit_rows(rows, specification, prior, solver)
         if self.objective.name == "likelihood":
             return mixture
         fit = fit_objective(

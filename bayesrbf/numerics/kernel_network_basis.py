@@ -25,7 +25,7 @@ BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class KernelBasis:
+class EigenBasis:
     """Exemplars and the eigenfunctions that they carry.
 
     Attributes
@@ -67,9 +67,9 @@ class KernelBasis:
         return result
 
 
-def kernel_basis(
+def eigen_basis(
     kernel: ProductKernel, exemplars: CellMoments, n_basis: int
-) -> tuple[KernelBasis, Float[np.ndarray, "exemplar basis"]]:
+) -> tuple[EigenBasis, Float[np.ndarray, "exemplar basis"]]:
     """Find the leading eigenfunctions of a kernel at exemplars.
 
     Parameters
@@ -83,7 +83,7 @@ def kernel_basis(
 
     Returns
     -------
-    basis : KernelBasis
+    basis : EigenBasis
         The hidden layer.
     features : ndarray of shape (n_exemplars, n_basis)
         That of the exemplars themselves, ``U Lambda^(1/2)``.
@@ -93,4 +93,4 @@ def kernel_basis(
     kept = np.arange(eigenvalues.size - 1, first - 1, -1)
     kept = kept[eigenvalues[kept] > LEAST_SHARE * eigenvalues[-1]]
     roots, vectors = np.sqrt(eigenvalues[kept]), vectors[:, kept]
-    return KernelBasis(kernel, exemplars, vectors / roots), vectors * roots
+    return EigenBasis(kernel, exemplars, vectors / roots), vectors * roots

@@ -16,7 +16,7 @@ from bayesrbf.numerics.kernel_network import (
     class_log_probabilities,
     fit_output,
 )
-from bayesrbf.numerics.kernel_network_basis import kernel_basis
+from bayesrbf.numerics.kernel_network_basis import eigen_basis
 from bayesrbf.numerics.kernel_network_cells import FARTHEST, CellMoments, cell_moments
 from bayesrbf.numerics.kernel_network_gram import TILE, ProductKernel
 from bayesrbf.numerics.kernel_network_rates import product_kernel, relevance_factors
@@ -162,10 +162,10 @@ def test_weight_two_is_the_row_twice(name: str) -> None:
 
 def test_features_reproduce_the_kernel_and_lead_with_the_largest_eigenvalue() -> None:
     rows, product = cells(30), kernel("laplace")
-    basis, features = kernel_basis(product, rows, 1000)
+    basis, features = eigen_basis(product, rows, 1000)
     np.testing.assert_allclose(features @ features.T, product.gram(rows), atol=1e-5)
     np.testing.assert_allclose(basis.features(rows), features, atol=1e-8)
-    few, leading = kernel_basis(product, rows, 4)
+    few, leading = eigen_basis(product, rows, 4)
     assert few.n_basis == 4
     np.testing.assert_allclose(np.abs(leading), np.abs(features[:, :4]), atol=1e-10)
     assert (np.diff((features**2).sum(axis=0)) <= 0).all()
