@@ -20,8 +20,9 @@ from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.results import Status, Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
+
+    from bayesrbf.inference.findings_table import FindingsTable
 
 METHODS: Final = {
     "laplace": "bayesrbf.inference.laplace",
@@ -93,7 +94,7 @@ class PosteriorEstimator(StoredEstimator):
         self.converged_ = status is Status.CONVERGED
         self.lower_bound_ = float(trace.log_posterior[-1])
         self.status_ = status.sentence
-        if not self.converged_:
+        if status not in (Status.CONVERGED, Status.STOPPED):
             warnings.warn(
                 f"{type(self).__name__}: {self.status_}", ConvergenceWarning, stacklevel=4
             )
@@ -198,22 +199,37 @@ class PosteriorEstimator(StoredEstimator):
             trace=self._trace,
         )
 
-    def diagnose(self) -> pd.DataFrame:
-        """Figures about the posterior draws, each with its sentence.
+    def diagnose(self) -> FindingsTable:
+        """Figures about fit and draws, each with its sentence; a warning lists the bad ones.
 
         Returns
         -------
-        pandas.DataFrame
-            One row a figure: R-hat, effective draws, Pareto k-hat, divergences,
+        DataFrame
+            One row a figure, with columns ``row``, ``value``, ``sentence``:
+            convergence of the MAP and, where there are draws, Pareto k-hat,
+            curvature, R-hat (as drawn, relabelled, and of class probabilities),
+            effective draws, divergences, distance from the MAP, leave-one-out;
             whatever the method gives.
+
+        Warns
+        -----
+        PosteriorWarning
+            Once, if figures are bad; it says what to do next.
         """
-        from bayesrbf.inference.diagnose import findings, table
+        from bayesrbf.inference.diagnose import findings, table, warn
+        from bayesrbf.inference.judgements import judge_leave_one_out, judge_map
+        from bayesrbf.inference.leave_one_out import leave_one_out
 
         check_is_fitted(self)
         log_posterior = self._log_posterior()
+        found = [judge_map(self.status_, self.converged_)]
         if self._draws is None:
-            return table(findings(point(log_posterior, self._map(log_posterior))))
-        return table(findings(self._draws, raw=self._raw, **self._probabilities_of_training()))
+            found.extend(findings(point(log_posterior, self._map(log_posterior))))
+        else:
+            found.extend(findings(self._draws, raw=self._raw, **self._probabilities_of_training()))
+            found.extend(judge_leave_one_out(leave_one_out(log_posterior, self._draws)))
+        warn(tuple(found), stacklevel=3)
+        return table(tuple(found))
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of the training rows, for diagnosis; a density has none."""

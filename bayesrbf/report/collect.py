@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesrbf import names
 from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
-from bayesrbf.inference.diagnose import effective_draws, rhat
+from bayesrbf.inference.diagnose import PosteriorWarning, effective_draws, rhat
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
@@ -218,7 +218,9 @@ def _inference(job: Job, refined: HybridMixtureClassifier) -> str:
 
 def _diagnostics(refined: HybridMixtureClassifier, heard: tuple[str, ...]) -> Diagnostics:
     """Sentences, figures, and a line per free variable."""
-    found = refined.diagnose()
+    with warnings.catch_warnings():  # the report shows every finding, good or bad
+        warnings.simplefilter("ignore", PosteriorWarning)
+        found = refined.diagnose()
     posterior = refined.posterior_[names.POSTERIOR]
     variables = []
     for name in map(str, posterior.data_vars):
