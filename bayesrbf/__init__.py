@@ -9,19 +9,24 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
     from bayesrbf.estimators.kernel_network import KernelNetworkClassifier
     from bayesrbf.estimators.mixture_density import MixtureDensity
+    from bayesrbf.estimators.sdgm import SDGMClassifier
     from bayesrbf.estimators.stack import StackedClassifier
     from bayesrbf.persistence import load
     from bayesrbf.priors import MixturePrior
+    from bayesrbf.sdgm_parameters import GammaPrecisions, HorseshoePrecisions
     from bayesrbf.transformers import HalfRankTransformer
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "GammaPrecisions",
     "HalfRankTransformer",
+    "HorseshoePrecisions",
     "HybridMixtureClassifier",
     "KernelNetworkClassifier",
     "MixtureDensity",
     "MixturePrior",
+    "SDGMClassifier",
     "StackedClassifier",
     "load",
 ]
@@ -29,11 +34,14 @@ __all__ = [
 # Where each public name lives. It is imported when first used, so that importing
 # bayesrbf costs nothing and a fit pays only for what it touches.
 _HOMES = {
+    "GammaPrecisions": "bayesrbf.sdgm_parameters",
     "HalfRankTransformer": "bayesrbf.transformers",
+    "HorseshoePrecisions": "bayesrbf.sdgm_parameters",
     "HybridMixtureClassifier": "bayesrbf.estimators.hybrid_mixture",
     "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
     "MixturePrior": "bayesrbf.priors",
+    "SDGMClassifier": "bayesrbf.estimators.sdgm",
     "StackedClassifier": "bayesrbf.estimators.stack",
     "load": "bayesrbf.persistence",
 }

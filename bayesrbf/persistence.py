@@ -35,6 +35,7 @@ MOST_ARRAYS: Final = 10_000
 ESTIMATORS: Final = {
     "HybridMixtureClassifier": "bayesrbf.estimators.hybrid_mixture",
     "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
+    "SDGMClassifier": "bayesrbf.estimators.sdgm",
     "StackedClassifier": "bayesrbf.estimators.stack",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
 }

@@ -178,9 +178,7 @@ def maximise_evidence(
     return _finish(problem, state, path, status)
 
 
-def _mode(
-    state: State, whitened: Whitened, labels: Labels, *, tol: float, max_steps: int
-) -> Mode:
+def _mode(state: State, whitened: Whitened, labels: Labels, *, tol: float, max_steps: int) -> Mode:
     """The mode of the weights, from those of the state."""
     return find_mode(
         whitened.designs,
@@ -225,15 +223,16 @@ def _proportions(
     problem: Problem, component_class: np.ndarray, mode: Mode
 ) -> Float[np.ndarray, " component"]:
     """Mean responsibilities within each class, of the rows that know something of their class."""
-    told = np.repeat(~problem.rows.allowed.all(axis=1), problem.rows.sizes)
-    expectation = mode.expectation
-    mass = (expectation.weights * told) @ expectation.responsibilities
-    if problem.rows.allowed.shape[1] == 1:
-        mass = expectation.weights @ expectation.responsibilities
+    expectation, n_classes = mode.expectation, problem.rows.allowed.shape[1]
+    told = (problem.rows.allowed.sum(axis=1) < n_classes) | (n_classes == 1)
+    weights = expectation.weights * np.repeat(told, problem.rows.sizes)
+    mass = weights @ expectation.responsibilities
     return mass / np.bincount(component_class, weights=mass)[component_class]
 
 
-def _superfluous(state: State) -> tuple[Bool[np.ndarray, " component"], Int[np.ndarray, " component"]]:
+def _superfluous(
+    state: State,
+) -> tuple[Bool[np.ndarray, " component"], Int[np.ndarray, " component"]]:
     """Components to drop, and the component that takes over each one's probability.
 
     A component without weights is one with every other such component of its class.

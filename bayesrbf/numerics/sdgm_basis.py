@@ -42,8 +42,8 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
     >>> quadratic_basis(2, ()).factors.tolist()
     [[-1, -1], [-1, 0], [-1, 1], [0, 0], [0, 1], [1, 1]]
     """
-    column = np.concatenate([np.arange(n_reals), n_reals + np.repeat(np.arange(len(levels)), levels)])
-    column = column.astype(np.intp)
+    categorical = n_reals + np.repeat(np.arange(len(levels)), levels)
+    column = np.concatenate([np.arange(n_reals), categorical]).astype(np.intp)
     first, second = np.triu_indices(column.size)
     kept = (column[first] != column[second]) | ((first == second) & (first < n_reals))
     linear = np.column_stack([np.full(column.size, -1), np.arange(column.size)])
@@ -75,30 +75,24 @@ def features(
     return np.column_stack([np.ones(len(points)), values])
 
 
-def sparse_basis(
-    basis: Basis, active: Int[np.ndarray, " weight"]
-) -> tuple[Basis, Int[np.ndarray, " weight"]]:
-    """The features that are in use, and their new numbers; the intercept stays the first.
+def sparse_basis(basis: Basis, used: Int[np.ndarray, " used"]) -> Basis:
+    """The features that are in use.
 
     Parameters
     ----------
     basis : QuadraticBasis or KernelBasis
         All features.
-    active : ndarray of shape (n_weights,)
-        Feature of every active weight, repetitions allowed.
+    used : ndarray of shape (n_used,)
+        Their numbers, sorted, the intercept 0 among them.
 
     Returns
     -------
-    basis : QuadraticBasis or KernelBasis
-        The intercept and every feature in ``active``, in their order.
-    renumbered : ndarray of shape (n_weights,)
-        ``active`` in the numbers of the new basis.
+    QuadraticBasis or KernelBasis
+        Those features alone.
     """
-    used = np.union1d(active, [0])
-    renumbered = np.searchsorted(used, active)
     if isinstance(basis, QuadraticBasis):
-        return QuadraticBasis(basis.factors[used]), renumbered
-    return KernelBasis(basis.kernel, basis.exemplars[used[1:] - 1]), renumbered
+        return QuadraticBasis(basis.factors[used])
+    return KernelBasis(basis.kernel, basis.exemplars[used[1:] - 1])
 
 
 def _kernel(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[np.ndarray, "n m"]:

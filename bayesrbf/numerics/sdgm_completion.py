@@ -93,7 +93,8 @@ def _drawn(
         levels = (theta.cumsum(axis=1)[components] <= uniform[:, 1 + column, None]).sum(axis=-1)
         missing = rows.codes[:, column] < 0
         codes[missing, :, column] = np.minimum(levels, theta.shape[1] - 1)[missing]
-    return real.reshape(-1, d), codes.reshape(-1, n_categorical)
+    n_points = rows.n_obs * draws
+    return real.reshape(n_points, d), codes.reshape(n_points, n_categorical)
 
 
 def _invert(

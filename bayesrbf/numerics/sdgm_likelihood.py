@@ -20,6 +20,7 @@ algorithm, JRSS B 44, section 3.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -165,7 +166,7 @@ def places(designs: Designs) -> tuple[slice, ...]:
         One a component.
     """
     edges = np.cumsum([0] + [design.shape[1] for design in designs]).tolist()
-    return tuple(slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True))
+    return tuple(slice(a, b) for a, b in itertools.pairwise(edges))
 
 
 def gradient(designs: Designs, expectation: Expectation) -> Float[np.ndarray, " weight"]:
@@ -253,7 +254,7 @@ def _spread(
         points = _points(labels, rows)
         weights = expectation.weights[points]
         scaled = _scaled(designs, points, shares)
-        for k, (design, slot) in enumerate(zip(designs, slots, strict=True)):
+        for design, slot in zip(designs, slots, strict=True):
             chosen = design[points]
             total[slot, slot] += chosen.T @ (scaled[:, slot] * weights[:, None])
         scaled *= np.sqrt(weights)[:, None]

@@ -8,11 +8,17 @@ of their covariance, in replicates whose spread is its error.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.quasi_random import normals
+from bayesrbf.numerics.sdgm_basis import features
+from bayesrbf.numerics.sdgm_fitting import standard_points
+from bayesrbf.parameters import Standardisation
+from bayesrbf.sdgm_parameters import Basis, SDGMParameters
 
 REPLICATES = 8
 DRAWS = 128
@@ -43,6 +49,56 @@ def class_log_probabilities(
     return np.logaddexp.reduceat(logits, starts, axis=-1) - log_all[..., None]
 
 
+Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
+"""Number of a replicate -> points of all rows in the user's units, first point of every row."""
+
+
+def predict(
+    parameters: SDGMParameters,
+    basis: Basis,
+    units: Standardisation,
+    completion: Completion,
+    *,
+    average: bool,
+) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
+    """Class probabilities of rows, and their numerical error.
+
+    Parameters
+    ----------
+    parameters : SDGMParameters
+        The fitted point and the spread around it.
+    basis : QuadraticBasis or KernelBasis
+        Features of a point.
+    units : Standardisation
+        Location and scale of the points' coordinates.
+    completion : callable
+        Completes the rows, independently in every replicate.
+    average : bool
+        Over the posterior of the weights; else at its mode.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_obs, n_classes)
+        Means over the replicates.
+    error : ndarray of shape (n_obs, n_classes)
+        Their standard errors: 0 for what was not drawn.
+    """
+    estimates = []
+    for replicate in range(REPLICATES):
+        points, starts = completion(replicate)
+        phi = features(basis, standard_points(points, units))
+        weights = parameters.coefficients[None]
+        if average:
+            weights = weight_draws(weights[0], parameters.covariance, replicate)
+        by_point = mean_probabilities(phi, weights, parameters)
+        sizes = np.diff(starts, append=len(points))
+        estimates.append(np.add.reduceat(by_point, starts, axis=0) / sizes[:, None])
+        if not average and len(points) == len(starts):
+            return estimates[0], np.zeros_like(estimates[0])
+    found = np.stack(estimates)
+    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(REPLICATES)
+
+
 def weight_draws(
     mean: Float[np.ndarray, " weight"],
     covariance: Float[np.ndarray, "weight weight"],
@@ -69,42 +125,57 @@ def weight_draws(
     return mean + normals(DRAWS, mean.size, replicate) @ root.T
 
 
+def replicated_draws(parameters: SDGMParameters) -> Float[np.ndarray, "replicate draw weight"]:
+    """Draws of the Laplace posterior of the weights, all replicates.
+
+    Parameters
+    ----------
+    parameters : SDGMParameters
+        The fitted point and the spread around it.
+
+    Returns
+    -------
+    ndarray of shape (REPLICATES, DRAWS, n_weights)
+        The draws that :func:`predict` averages over.
+    """
+    return np.stack(
+        [
+            weight_draws(parameters.coefficients, parameters.covariance, replicate)
+            for replicate in range(REPLICATES)
+        ]
+    )
+
+
 def mean_probabilities(
-    features: Float[np.ndarray, "point feature"],
+    phi: Float[np.ndarray, "point feature"],
     draws: Float[np.ndarray, "draw weight"],
-    component: Int[np.ndarray, " weight"],
-    feature: Int[np.ndarray, " weight"],
-    proportions: Float[np.ndarray, " component"],
-    component_class: Int[np.ndarray, " component"],
+    parameters: SDGMParameters,
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of the weights.
 
     Parameters
     ----------
-    features : ndarray of shape (n_points, n_features)
+    phi : ndarray of shape (n_points, n_features)
         Features of the points.
     draws : ndarray of shape (n_draws, n_weights)
         Draws of the active weights.
-    component, feature : ndarray of shape (n_weights,)
-        Place of every weight.
-    proportions : ndarray of shape (n_components,)
-        pi.
-    component_class : ndarray of shape (n_components,)
-        Class of every component.
+    parameters : SDGMParameters
+        Their places, and the component probabilities.
 
     Returns
     -------
     ndarray of shape (n_points, n_classes)
         Mean probabilities; rows sum to one.
     """
-    dense = np.zeros((features.shape[1], proportions.size, len(draws)))
-    dense[feature, component] = draws.T
-    flat = dense.reshape(features.shape[1], -1)
+    k, classes = parameters.n_components, parameters.component_class
+    dense = np.zeros((phi.shape[1], len(draws), k))
+    dense[parameters.feature, :, parameters.component] = draws.T
+    flat = dense.reshape(phi.shape[1], -1)
     rows = max(1, BLOCK_NUMBERS // flat.shape[1])
-    parts = []
-    for start in range(0, len(features), rows):
-        block = features[start : start + rows]
-        logits = (block @ flat).reshape(len(block), proportions.size, len(draws))
-        logits = logits.swapaxes(1, 2) + np.log(proportions)
-        parts.append(np.exp(class_log_probabilities(logits, component_class)).mean(axis=1))
-    return np.concatenate(parts) if parts else np.empty((0, component_class[-1] + 1))
+    result = np.empty((len(phi), classes[-1] + 1))
+    for start in range(0, len(phi), rows):
+        block = phi[start : start + rows]
+        logits = (block @ flat).reshape(len(block), len(draws), k) + np.log(parameters.proportions)
+        by_class = np.exp(class_log_probabilities(logits, classes))
+        result[start : start + rows] = by_class.mean(axis=1)
+    return result

@@ -79,7 +79,9 @@ class Whitened:
     directions: tuple[Float[np.ndarray, "_ _"], ...]
     deviations: Float[np.ndarray, " weight"]
 
-    def weights(self, coordinates: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " weight"]:
+    def weights(
+        self, coordinates: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, " weight"]:
         """Weights at given coordinates.
 
         Parameters
@@ -98,7 +100,9 @@ class Whitened:
         ]
         return self.deviations * np.concatenate([np.zeros(0), *parts])
 
-    def coordinates(self, weights: Float[np.ndarray, " weight"]) -> Float[np.ndarray, " coordinate"]:
+    def coordinates(
+        self, weights: Float[np.ndarray, " weight"]
+    ) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of what the rows can see of given weights.
 
         Parameters
