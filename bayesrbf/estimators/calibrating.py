@@ -1,9 +1,8 @@
-"""Out-of-fold temperature: which rows are held out when, and what is fitted without them."""
+"""Folds: which rows are held out when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from numbers import Integral
 
 import numpy as np
@@ -11,11 +10,7 @@ from jaxtyping import Int
 from sklearn.model_selection import check_cv
 
 from bayesrbf import table
-from bayesrbf.estimators.fitting import Solver, fit_rows
 from bayesrbf.parameters import Observations
-from bayesrbf.posterior.temperature import fit_temperature
-from bayesrbf.priors import MixturePrior
-from bayesrbf.specification import MixtureSpecification
 
 Folds = Iterator[tuple[Observations, Observations]]
 
@@ -101,57 +96,3 @@ def split_rows(cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], s
             table.distinct(rows.take(np.isin(kept, train)))[0],
             table.distinct(rows.take(held_out))[0],
         )
-
-
-def out_of_fold_temperature(
-    splits: Iterable[tuple[Observations, Observations]],
-    specification: MixtureSpecification,
-    prior: MixturePrior,
-    solver: Solver,
-    classes: np.ndarray,
-) -> float | None:
-    """Temperature of a mixture's class probabilities on rows it has not seen.
-
-    Parameters
-    ----------
-    splits : iterable of (Observations, Observations)
-        Training and held-out rows, in the user's units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    prior : MixturePrior
-        Declared prior.
-    solver : Solver
-        How each fold is fitted.
-    classes : ndarray of shape (n_classes,)
-        Class labels, for messages.
-
-    Returns
-    -------
-    float or None
-        The temperature, or None where no row was held out.
-
-    Raises
-    ------
-    ValueError
-        If the training rows of a fold lack a class.
-    """
-    held: list[tuple[np.ndarray, Observations]] = []
-    for fold, (train, test) in enumerate(splits):
-        absent = np.setdiff1d(np.arange(classes.size), train.labels)
-        if absent.size:
-            raise ValueError(
-                f"the training rows of fold {fold} of cv have no row of class "
-                f"{classes.tolist()[absent[0]]!r}; give splits whose training rows have every "
-                "class, or an integer cv."
-            )
-        if test.n_obs:
-            seeded = replace(solver, seed=solver.seed + 1 + fold)
-            mixture, _ = fit_rows(train, specification, prior, seeded)
-            held.append((mixture.class_log_joint(test), test))
-    if not held:
-        return None
-    return fit_temperature(
-        np.concatenate([log_joint for log_joint, _ in held]),
-        np.concatenate([test.labels for _, test in held]),
-        np.concatenate([test.weights for _, test in held]),
-    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.objective import OBJECTIVES
 from bayesrbf.priors import MixturePrior
 
 if TYPE_CHECKING:
@@ -28,13 +29,38 @@ CHOICES: Mapping[str, tuple[object, ...]] = {
     "missingness": ("ignorable", "informative"),
     "handle_unknown": ("missing", "error"),
     "inference": ("map", "laplace", "advi", "gibbs", "nuts"),
-    "objective": ("likelihood",),
+    "objective": OBJECTIVES,
     "warm_start": (True, False),
     "tied": (True, False),
     "calibrate": (True, False),
+    "early_stopping": (True, False),
 }
-LEAST_INTEGER: Mapping[str, int] = {"n_init": 1, "max_iter": 1}
-LEAST_NUMBER: Mapping[str, float] = {"tol": 0.0, "unlabelled_weight": 0.0}
+LEAST_INTEGER: Mapping[str, int] = {
+    "n_init": 1,
+    "max_iter": 1,
+    "objective_iter": 1,
+    "batch_size": 1,
+}
+LEAST_NUMBER: Mapping[str, float] = {
+    "tol": 0.0,
+    "unlabelled_weight": 0.0,
+    "kappa": 0.0,
+    "hinge_weight": 0.0,
+    "margin": 0.0,
+    "smoothing": 0.0,
+    "sharpness": 0.0,
+    "ramp_cap": 0.0,
+    "validation_fraction": 0.0,
+}
+OR_ELSE: Mapping[str, object] = {
+    "unlabelled_weight": "cv",
+    "kappa": "cv",
+    "hinge_weight": "cv",
+    "ramp_cap": None,
+    "objective_iter": None,
+    "batch_size": None,
+}
+"""What an argument that is a number as a rule may be instead."""
 
 
 def check_arguments(arguments: Mapping[str, object], owner: str) -> None:
@@ -64,6 +90,11 @@ def check_arguments(arguments: Mapping[str, object], owner: str) -> None:
         if name in CHOICES and not any(value is c or value == c for c in CHOICES[name]):
             allowed = " or ".join(repr(choice) for choice in CHOICES[name])
             raise ValueError(f"{owner}({name}=...) must be {allowed}; received {value!r}.")
+        if name in OR_ELSE and (value is None or isinstance(value, str)):
+            if value != OR_ELSE[name]:
+                instead = f"a number, or {OR_ELSE[name]!r}"
+                raise ValueError(f"{owner}({name}=...) must be {instead}; received {value!r}.")
+            continue
         if name in LEAST_INTEGER:
             least = float(LEAST_INTEGER[name])
             if not (isinstance(value, Integral) and int(value) >= least):

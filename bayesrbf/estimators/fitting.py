@@ -8,13 +8,22 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
+from bayesrbf.estimators.validating import apart, held_out_score
 from bayesrbf.numerics.ascent import Acceleration
+from bayesrbf.numerics.discriminative_fitting import Schedule, fit_objective
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture
+from bayesrbf.objective import Objective
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.results import Fit
 from bayesrbf.specification import MixtureSpecification
+
+LIKELIHOOD = Objective()
+
+STEPS = {"blend": 60}
+"""Iterations by objective: stopping early is part of the blend."""
+DEFAULT_STEPS = 200
 
 FARTHEST = 1e100
 """Standardised cells are held within this, so that their squares stay finite."""
@@ -35,7 +44,16 @@ class Solver:
     acceleration : {"squarem", None}
         Extrapolation of EM, or plain EM.
     seed : int
-        Seed of the restarts.
+        Seed of the restarts, of mini-batches and of the part held out.
+    objective : Objective
+        What is maximised; anything but the likelihood starts at the fit by EM.
+    steps : int or None
+        Most iterations that the objective is followed; None: ``STEPS``.
+    batch_size : int or None
+        Rows of a mini-batch of the objective; None: all rows.
+    held_out : float
+        Share of the labelled rows that tell when the objective has been followed
+        far enough; 0: none.
     """
 
     n_init: int
@@ -43,6 +61,16 @@ class Solver:
     tol: float
     acceleration: Acceleration
     seed: int
+    objective: Objective = LIKELIHOOD
+    steps: int | None = None
+    batch_size: int | None = None
+    held_out: float = 0.0
+
+    @property
+    def schedule(self) -> Schedule:
+        """How long the objective is followed."""
+        steps = STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
+        return Schedule(steps, self.tol, self.batch_size, self.seed)
 
 
 @dataclass(frozen=True)
@@ -165,15 +193,51 @@ def fit_rows(
     units = table.standardisation(rows.real, rows.weights)
     marginals = table.marginals(rows.codes, specification.levels, rows.weights)
     hyperparameters = prior.resolve(specification, units, marginals)
-    fit = fit_mixture(
+    problem = (
         replace(rows, real=units.forward(rows.real)),
         specification,
         hyperparameters.standardised(),
+    )
+    begin = None if start is None else start.standardised(units)
+    if solver.objective.name == "likelihood":
+        fit = _fit_likelihood(problem, solver, begin)
+    else:
+        fit = _fit_objective(problem, solver, begin)
+    return FittedMixture(specification, hyperparameters, fit.parameters), fit
+
+
+Problem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
+
+
+def _fit_likelihood(problem: Problem, solver: Solver, start: MixtureParameters | None) -> Fit:
+    """The mode of the posterior, by EM."""
+    return fit_mixture(
+        *problem,
         tol=solver.tol,
         max_iter=solver.max_iter,
         n_init=solver.n_init,
         acceleration=solver.acceleration,
         rng=np.random.default_rng(solver.seed),
-        start=None if start is None else start.standardised(units),
+        start=start,
     )
-    return FittedMixture(specification, hyperparameters, fit.parameters), fit
+
+
+def _fit_objective(problem: Problem, solver: Solver, start: MixtureParameters | None) -> Fit:
+    """The mode of the Gibbs posterior, from the start that is given or the one by EM."""
+    rows, specification, hyperparameters = problem
+    score = None
+    if solver.held_out:
+        inside, outside = apart(rows.labels, solver.held_out, solver.seed)
+        score = held_out_score(rows.take(outside), specification)
+        rows = rows.take(inside)
+    if start is None:
+        start = _fit_likelihood((rows, specification, hyperparameters), solver, None).parameters
+    return fit_objective(
+        rows,
+        specification,
+        hyperparameters,
+        solver.objective,
+        start,
+        schedule=solver.schedule,
+        score=score,
+    )

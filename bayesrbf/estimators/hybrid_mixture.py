@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf.estimators.calibrating import out_of_fold_temperature, split_rows
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
 from bayesrbf.estimators.classifier import Labels
-from bayesrbf.estimators.mixture_classifier import MixtureClassifier
+from bayesrbf.estimators.objective_mixture import ObjectiveMixture
+from bayesrbf.objective import ObjectiveName
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-class HybridMixtureClassifier(MixtureClassifier):
+class HybridMixtureClassifier(ObjectiveMixture):
     r"""Classifier with a mixture density in every class.
 
     .. math:: p(c | x_o) \propto \pi_c \sum_{k \in c} w_k \, N(x_o; \mu_k, \Sigma_k)
@@ -39,20 +38,50 @@ class HybridMixtureClassifier(MixtureClassifier):
         Shape of the covariances; ``"tied"`` shares one full matrix in a class.
     tied : bool
         Share one covariance, of the given shape, among all classes.
-    objective : {"likelihood"}
-        What is maximised beside the prior.
+    objective : {"likelihood", "conditional", "margin", "blend", "hinge"}
+        What is maximised beside the prior, see :class:`bayesrbf.objective.Objective`:
+        ``log p(x, y)``, ``log p(y | x)``, a soft margin, ``log p(y | x) + kappa log p(x)``,
+        or ``log p(x, y)`` less ``hinge_weight`` times a soft hinge of the margin. All but
+        the first start at the fit by EM and make ``posterior_`` a Gibbs posterior.
+    kappa : float or "cv"
+        Weight of the density in a blend, in [0, 1]; ``"cv"`` picks it by out-of-fold
+        log score.
+    hinge_weight : float or "cv"
+        Weight of the hinge beside the likelihood; ``"cv"`` as for ``kappa``.
+    margin : float
+        Log ratio by which the own class is to win, in nats.
+    smoothing : float
+        Half-width of the hinge's rounded corner, in nats.
+    sharpness : float
+        Sharpness of the soft maximum over the other classes.
+    ramp_cap : float, optional
+        Most that one row may lose in the hinge, in nats: for labels that may be wrong.
+    objective_iter : int, optional
+        Most iterations of L-BFGS (passes over the rows with ``batch_size``) from the fit
+        by EM on; 60 for a blend, of which stopping early is part, else 200.
+    batch_size : int, optional
+        Follow the objective by mini-batches of that many rows; None: all rows.
+    early_stopping : bool
+        Hold ``validation_fraction`` of the rows of every class out of the fit, and stop
+        when their calibrated log score gains no more.
+    validation_fraction : float
+        Share of the rows held out for ``early_stopping``.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities where the model will be used, in the order of
         ``classes_``; None: those of the training table.
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
-    unlabelled_weight : float
-        Factor of the weight of rows without a label; 0 drops them.
+    unlabelled_weight : float or "cv"
+        Factor of the weight of rows without a label; 0 drops them. ``"cv"`` picks 0,
+        1 / n_columns or 1 by out-of-fold log score, with fits that start at the fit to
+        the labelled rows. Rows without a label say nothing to objectives without a
+        density (conditional, margin).
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration. An integer deals distinct rows; classes rarer
-        than the folds stay in every training fold and out of the temperature.
+        Folds of the calibration and of whatever is ``"cv"``. An integer deals distinct
+        rows; classes rarer than the folds stay in every training fold and out of the
+        temperature.
     prior : MixturePrior, optional
         Hyper-parameters; ``MixturePrior()`` by default.
     n_init : int
@@ -86,6 +115,8 @@ class HybridMixtureClassifier(MixtureClassifier):
         Posterior of the declared graph; one draw after ``inference="map"``.
     temperature_ : float
         Factor of the class log probabilities; 1 without calibration.
+    kappa_, hinge_weight_, unlabelled_weight_ : float
+        The values that were used.
     status_ : str
         How the fit ended, in a sentence.
     converged_ : bool
@@ -103,6 +134,8 @@ class HybridMixtureClassifier(MixtureClassifier):
     ----------
     .. [1] Hastie, Tibshirani (1996), Discriminant analysis by Gaussian mixtures,
        JRSS B 58, section 2.
+    .. [2] Roth, Peharz, Tschiatschek, Pernkopf (2018), Hybrid generative-discriminative
+       training of Gaussian mixture models, Pattern Recognition Letters 112, 131-137.
 
     Examples
     --------
@@ -120,10 +153,20 @@ class HybridMixtureClassifier(MixtureClassifier):
         *,
         covariance_type: Stored[CovarianceType] = "full",
         tied: Stored[bool] = False,
-        objective: Stored[Literal["likelihood"]] = "likelihood",
+        objective: Stored[ObjectiveName] = "likelihood",
+        kappa: Stored[float | Literal["cv"]] = 0.3,
+        hinge_weight: Stored[float | Literal["cv"]] = 4.0,
+        margin: Stored[float] = 8.0,
+        smoothing: Stored[float] = 0.1,
+        sharpness: Stored[float] = 10.0,
+        ramp_cap: Stored[float | None] = None,
+        objective_iter: Stored[int | None] = None,
+        batch_size: Stored[int | None] = None,
+        early_stopping: Stored[bool] = False,
+        validation_fraction: Stored[float] = 0.1,
         class_prior: Any = None,
         unlabelled: Any = None,
-        unlabelled_weight: Stored[float] = 1.0,
+        unlabelled_weight: Stored[float | Literal["cv"]] = 1.0,
         calibrate: Stored[bool] = False,
         cv: Any = 5,
         prior: Stored[MixturePrior | None] = None,
@@ -142,6 +185,16 @@ class HybridMixtureClassifier(MixtureClassifier):
         self.covariance_type = covariance_type
         self.tied = tied
         self.objective = objective
+        self.kappa = kappa
+        self.hinge_weight = hinge_weight
+        self.margin = margin
+        self.smoothing = smoothing
+        self.sharpness = sharpness
+        self.ramp_cap = ramp_cap
+        self.objective_iter = objective_iter
+        self.batch_size = batch_size
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
         self.class_prior = class_prior
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
@@ -186,31 +239,12 @@ class HybridMixtureClassifier(MixtureClassifier):
         """
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
+        full = 1.0 if self.unlabelled_weight == "cv" else self.unlabelled_weight
+        labels, weights = self._read_labels(X, y, weights, full)
         component_class = components_per_class(self.n_components, self.classes_, owner)
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._learn(X, labels, weights, component_class)
-        self.temperature_ = self._temperature() if self.calibrate else 1.0
         return self._infer()
-
-    def _temperature(self) -> float:
-        """Out-of-fold temperature, 1 where no class has rows enough."""
-        temperature = out_of_fold_temperature(
-            split_rows(self.cv, self._rows, self._kept, self._seed),
-            self._mixture.specification,
-            self._prior(),
-            self._solver(),
-            self.classes_,
-        )
-        if temperature is None:
-            warnings.warn(
-                f"{type(self).__name__}(calibrate=True): cv={self.cv} holds out no labelled row "
-                "(classes rarer than the folds are never held out), so the temperature is 1; "
-                "use fewer folds.",
-                stacklevel=3,
-            )
-            return 1.0
-        return temperature
 
     def sample(self, n_samples: int = 1, label: object = None) -> tuple[Any, Labels]:
         """Draw new rows and their classes at the fitted point.
@@ -268,5 +302,9 @@ class HybridMixtureClassifier(MixtureClassifier):
         from bayesrbf.models import declare_hybrid_mixture
 
         return declare_hybrid_mixture(
-            *self._declaration(), **self._axes(), class_names=self.classes_.tolist(), latent=latent
+            *self._declaration(),
+            **self._axes(),
+            class_names=self.classes_.tolist(),
+            latent=latent,
+            objective=self._objective,
         )

@@ -24,6 +24,7 @@ from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.sampling import sample
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.results import Fit
 from bayesrbf.specification import MixtureSpecification
 
 if TYPE_CHECKING:
@@ -62,9 +63,8 @@ class MixtureEstimator(
             covariance_type=self.covariance_type,
             tied=getattr(self, "tied", False),
         )
-        distinct, _ = table.distinct(self._rows)
         start = _start(previous, specification, type(self).__name__)
-        self._mixture, fit = fit_rows(distinct, specification, self._prior(), self._solver(), start)
+        self._mixture, fit = self._fit_mixture(specification, start)
         self._n_features_out = specification.n_components
         self._report(fit.status, fit.trace)
         if fit.floored:
@@ -75,6 +75,13 @@ class MixtureEstimator(
                 stacklevel=3,
             )
         return self
+
+    def _fit_mixture(
+        self, specification: MixtureSpecification, start: MixtureParameters | None
+    ) -> tuple[FittedMixture, Fit]:
+        """Fit to the distinct rows."""
+        distinct, _ = table.distinct(self._rows)
+        return fit_rows(distinct, specification, self._prior(), self._solver(), start)
 
     def _prior(self) -> MixturePrior:
         """The declared prior, or the default one."""

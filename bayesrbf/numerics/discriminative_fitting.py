@@ -27,7 +27,7 @@ MEMORY = 10
 NOTHING_HIGHER = (0, 2)
 """SciPy's codes of an L-BFGS that ended at a flat point, or with a futile line search."""
 
-PATIENCE = 10
+PATIENCE = 20
 """Iterations without a better score of held-out rows after which a fit stops."""
 
 

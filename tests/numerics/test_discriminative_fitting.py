@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.discriminative import HybridLogPosterior
-from bayesrbf.numerics.discriminative_fitting import Schedule, fit_objective
+from bayesrbf.numerics.discriminative_fitting import PATIENCE, Schedule, fit_objective
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.minibatches import batches
 from bayesrbf.numerics.objectives import class_log_joint
@@ -123,7 +123,7 @@ def test_held_out_rows_end_a_fit_at_their_best_point():
     fit = climb(rows, specification, Objective("conditional"), score=score)
     assert fit.status is Status.STOPPED
     assert fit.parameters is seen[4]
-    assert len(seen) == 15
+    assert len(seen) == 5 + PATIENCE
 
 
 def test_a_short_fit_says_that_it_was_stopped():

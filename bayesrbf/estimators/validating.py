@@ -1,0 +1,117 @@
+"""A part of the rows that is not fitted to: it tells when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.objectives import class_log_joint
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.posterior.temperature import fit_temperature, tempered
+from bayesrbf.specification import MixtureSpecification
+
+
+def apart(
+    labels: Int[np.ndarray, " obs"], share: float, seed: int
+) -> tuple[Int[np.ndarray, " inside"], Int[np.ndarray, " outside"]]:
+    """Put a share of every class's rows apart; one row of a class at least stays.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_obs,)
+        Class codes, -1 where hidden; such rows stay.
+    share : float
+        Share of the rows of a class to put apart, in (0, 1).
+    seed : int
+        Seed of the choice.
+
+    Returns
+    -------
+    inside : ndarray of shape (n_inside,)
+        Rows to fit to, in order.
+    outside : ndarray of shape (n_outside,)
+        Labelled rows to judge by, in order.
+
+    Raises
+    ------
+    ValueError
+        If no class has rows enough for one to be put apart.
+
+    Examples
+    --------
+    >>> inside, outside = apart(np.array([0, 0, 0, 0, 1, -1]), 0.5, seed=0)
+    >>> inside.size, outside.size
+    (4, 2)
+    """
+    rng = np.random.default_rng(seed)
+    chosen = np.zeros(labels.size, dtype=bool)
+    for label in range(labels.max(initial=-1) + 1):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        chosen[members[: int(np.round(share * members.size))]] = True
+        if members.size:
+            chosen[members[-1]] = False
+    if not chosen.any():
+        raise ValueError(
+            f"early_stopping holds {share:g} of the rows of every class out, and no class has "
+            "rows enough for that; raise validation_fraction, or do without early_stopping."
+        )
+    return np.flatnonzero(~chosen), np.flatnonzero(chosen)
+
+
+def log_score(
+    log_joint: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+    *,
+    calibrate: bool,
+) -> float:
+    """Mean log probability of the true classes of rows.
+
+    Parameters
+    ----------
+    log_joint : ndarray of shape (n_obs, n_classes)
+        Log joint of rows and classes, up to a constant per row.
+    labels : ndarray of shape (n_obs,)
+        True class codes.
+    weights : ndarray of shape (n_obs,)
+        Row weights.
+    calibrate : bool
+        Score the probabilities at their best temperature.
+
+    Returns
+    -------
+    float
+        Nats per row, at most 0; the larger the better.
+    """
+    temperature = fit_temperature(log_joint, labels, weights) if calibrate else 1.0
+    scores = tempered(log_joint, temperature)[np.arange(labels.size), labels]
+    return float(weights @ scores / weights.sum())
+
+
+def held_out_score(
+    rows: Observations, specification: MixtureSpecification
+) -> Callable[[MixtureParameters], float]:
+    """The calibrated log score of rows that were put apart, at any point.
+
+    Parameters
+    ----------
+    rows : Observations
+        Labelled rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    callable
+        Maps parameters to nats per row.
+    """
+    prepared = prepare(rows, specification)
+
+    def score(parameters: MixtureParameters) -> float:
+        joint, _ = class_log_joint(prepared.component_log_joint(parameters), specification)
+        return log_score(joint, rows.labels, rows.weights, calibrate=True)
+
+    return score
