@@ -11,7 +11,13 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf import (
+    HalfRankTransformer,
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MixtureDensity,
+    StackedClassifier,
+)
 
 ESTIMATORS = [
     MixtureDensity(),
@@ -19,11 +25,16 @@ ESTIMATORS = [
     HybridMixtureClassifier(),
     HybridMixtureClassifier(tied=True, calibrate=True, cv=3),
     HybridMixtureClassifier(2, covariance_type="diag", n_init=1),
+    KernelNetworkClassifier(),
+    KernelNetworkClassifier("gaussian", relevance=0.0, calibrate=True, cv=3),
+    StackedClassifier(["K1", "G1"], cv=2),  # each further member costs a fit per fold and check
+    HalfRankTransformer(),
 ]
 
 
 @parametrize_with_checks(ESTIMATORS)
 @pytest.mark.filterwarnings("ignore:.*cv=3 holds out no labelled row:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
