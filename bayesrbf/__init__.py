@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
     from bayesrbf.estimators.kernel_network import KernelNetworkClassifier
     from bayesrbf.estimators.mixture_density import MixtureDensity
+    from bayesrbf.estimators.rbf_network import RBFNetworkClassifier
     from bayesrbf.estimators.sdgm import SDGMClassifier
     from bayesrbf.estimators.stack import StackedClassifier
     from bayesrbf.persistence import load
@@ -26,6 +27,7 @@ __all__ = [
     "KernelNetworkClassifier",
     "MixtureDensity",
     "MixturePrior",
+    "RBFNetworkClassifier",
     "SDGMClassifier",
     "StackedClassifier",
     "load",
@@ -41,6 +43,7 @@ _HOMES = {
     "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
     "MixturePrior": "bayesrbf.priors",
+    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",
     "SDGMClassifier": "bayesrbf.estimators.sdgm",
     "StackedClassifier": "bayesrbf.estimators.stack",
     "load": "bayesrbf.persistence",

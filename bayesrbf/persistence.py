@@ -38,6 +38,7 @@ ESTIMATORS: Final = {
     "SDGMClassifier": "bayesrbf.estimators.sdgm",
     "StackedClassifier": "bayesrbf.estimators.stack",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
+    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",
 }
 """Where each estimator that may be stored lives; a file can name no other."""
 

@@ -48,9 +48,13 @@ class TableEstimator(StoredEstimator):
         tags.input_tags.string = True
         return tags
 
+    def _common_arguments(self) -> dict[str, Any]:
+        """Arguments that mean the same everywhere; a family leaves out what it checks itself."""
+        return self.get_params(deep=False)
+
     def _check(self, X: object, y: object, sample_weight: object) -> Float[np.ndarray, " obs"]:
         """Check arguments and widths; the row weights."""
-        check_arguments(self.get_params(deep=False), type(self).__name__)
+        check_arguments(self._common_arguments(), type(self).__name__)
         table.as_frame(X)  # has the words for frames that are none, before scikit-learn has
         validate_data(self, X, y, skip_check_array=True)
         if _num_samples(X) == 0:
