@@ -1,0 +1,180 @@
+"""Do 90 % intervals of class probabilities hold the truth 90 % of the time?
+
+Parameters are drawn from the prior, rows from the parameters; an interval of the class
+probability at fixed points is compared with what the drawn parameters say. Over the prior,
+exact draws cover exactly; the figures of the approximations are printed beside.
+``BAYESRBF_REPLICATIONS`` sets the number of tables (2,400) for exact draws and Gibbs; the
+approximations get a third of them, NUTS, which takes a second a table, a twelfth.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import Parallel, delayed
+from scipy.special import softmax
+
+from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.laplace import laplace
+from bayesrbf.inference.nuts import nuts
+from bayesrbf.inference.variational import advi
+from bayesrbf.numerics.conjugate import Conjugate, assigned
+from bayesrbf.numerics.fitting import fit_mixture
+from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.sampling import sample
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.specification import MixtureSpecification
+from tests.cases import hyperparameters
+
+REPLICATIONS = int(os.environ.get("BAYESRBF_REPLICATIONS", "2400"))
+PROB, DRAWS, N_OBS = 0.9, 200, 24
+SPECIFICATION = MixtureSpecification(2, (), (0, 1), "full")
+PRIOR = hyperparameters(SPECIFICATION)
+POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.5, np.nan], [np.nan, np.nan]])
+"""Where class probabilities are judged: cells may be missing."""
+BOUNDS = (87, 93)
+DEFECT = "a planted defect: sd x 0.8"
+
+
+def observations(real: np.ndarray, labels: np.ndarray) -> Observations:
+    codes = np.empty((len(real), 0), dtype=np.intp)
+    return Observations(real, codes, labels, np.ones(len(real)))
+
+
+@dataclass(frozen=True)
+class Replication:
+    """A table from the prior, and what is asked of its posterior."""
+
+    truth: MixtureParameters
+    rows: Observations
+    seed: int
+
+    @cached_property
+    def log_posterior(self) -> MixtureLogPosterior:
+        return MixtureLogPosterior(self.rows, SPECIFICATION, PRIOR)
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        rng = np.random.default_rng(self.seed)
+        fit = fit_mixture(self.rows, SPECIFICATION, PRIOR, rng=rng, n_init=1)
+        return self.log_posterior.pack(fit.parameters)
+
+    def probabilities(self, thetas: np.ndarray) -> np.ndarray:
+        """Probability of class 0 at every point, (draw, point)."""
+        predict = self.log_posterior.predictor(observations(POINTS, np.full(len(POINTS), -1)))
+        return np.array([softmax(predict(theta), axis=1)[:, 0] for theta in thetas])
+
+    def covered(self, method: Callable[[Replication], np.ndarray]) -> np.ndarray:
+        """Whether the interval of each point holds the truth."""
+        truth = self.probabilities(self.log_posterior.pack(self.truth)[None])[0]
+        tails = ((1 - PROB) / 2, (1 + PROB) / 2)
+        lower, upper = np.quantile(self.probabilities(method(self)), tails, axis=0)
+        return (lower <= truth) & (truth <= upper)
+
+
+def replications(number: int, holes: float, hidden: float, seed: int) -> Iterator[Replication]:
+    """Tables from the prior; with holes, the label of some rows is hidden too."""
+    rng = np.random.default_rng(seed)
+    nothing = assigned(np.empty((0, 2)), np.empty((0, 0), int), np.empty(0, int), SPECIFICATION)
+    prior = Conjugate(nothing, PRIOR, SPECIFICATION)
+    for _ in range(number):
+        truth = prior.draw(rng)
+        real, _, labels, _ = sample(truth, SPECIFICATION, N_OBS, rng)
+        real[rng.random(real.shape) < holes] = np.nan
+        labels[rng.random(N_OBS) < hidden] = -1
+        yield Replication(truth, observations(real, labels), int(rng.integers(2**31)))
+
+
+def exact(one: Replication) -> np.ndarray:
+    """Independent draws of the posterior: one component a class, complete rows."""
+    rng = np.random.default_rng(one.seed)
+    rows = one.rows
+    posterior = Conjugate(
+        assigned(rows.real, rows.codes, rows.labels, SPECIFICATION), PRIOR, SPECIFICATION
+    )
+    return np.array([one.log_posterior.pack(posterior.draw(rng)) for _ in range(DRAWS)])
+
+
+def by(method: Callable[..., Draws], **options: object) -> Callable[[Replication], np.ndarray]:
+    """A method of inference as coordinates of its draws."""
+
+    def draw(one: Replication) -> np.ndarray:
+        made = method(one.log_posterior, one.start, random_state=one.seed, **options)
+        return made.theta.reshape(made.n_draws, -1)
+
+    return draw
+
+
+def too_narrow(one: Replication) -> np.ndarray:
+    """A planted defect: four fifths of the posterior's spread."""
+    thetas = exact(one)
+    return thetas.mean(axis=0) + 0.8 * (thetas - thetas.mean(axis=0))
+
+
+def gibbs(one: Replication) -> np.ndarray:
+    """Data augmentation, as the estimators run it."""
+    from bayesrbf.inference.gibbs import gibbs as sampler
+
+    return by(sampler, chains=2, draws=DRAWS)(one)
+
+
+SIZE = {"chains": 1, "draws": DRAWS}
+EXACT = {"exact": exact, "NUTS": by(nuts, chains=2, draws=150, tune=150)}
+APPROXIMATE = {
+    "Laplace": by(laplace, **SIZE),
+    "Laplace, resampled": by(laplace, resample=True, **SIZE),
+    "ADVI": by(advi, **SIZE),
+    "ADVI, mean field": by(advi, covariance="mean_field", **SIZE),
+    DEFECT: too_narrow,
+}
+TABLES = {"complete": (0.0, 0.0), "a third of the cells and labels hidden": (1 / 3, 1 / 3)}
+
+
+def contestants(holes: float) -> dict[str, tuple[Callable[[Replication], np.ndarray], int]]:
+    """Methods and their numbers of tables; exact draws exist for complete rows only."""
+    shares = dict.fromkeys(APPROXIMATE, 3) | {"NUTS": 12}
+    return {
+        name: (method, max(REPLICATIONS // shares.get(name, 1), 2))
+        for name, method in (EXACT | APPROXIMATE).items()
+        if not (holes and method in (exact, too_narrow))
+    }
+
+
+def rates(name: str, seed: int) -> pd.DataFrame:
+    """Coverage of every method, on both cores."""
+    figures = {}
+    with Parallel(n_jobs=-1) as parallel:
+        for method, (draw, number) in contestants(TABLES[name][0]).items():
+            tables = replications(number, *TABLES[name], seed)
+            covered = np.array(parallel(delayed(Replication.covered)(one, draw) for one in tables))
+            # Points of one table are not independent; tables are.
+            error = covered.mean(axis=1).std() / np.sqrt(number)
+            figures[method] = {
+                "tables": number,
+                "coverage %": 100 * covered.mean(),
+                "s.e.": 100 * error,
+            }
+    return pd.DataFrame(figures).T
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_intervals_hold_the_truth(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    seed = int(os.environ.get("BAYESRBF_SEED", secrets.randbelow(2**31)))
+    table = rates(name, seed)
+    with capsys.disabled():
+        print(
+            f"\n\n## {PROB:.0%} intervals, {name} (seed {seed})\n\n{table.round(2).to_markdown()}"
+        )
+    for method in EXACT.keys() & set(table.index):
+        rate, number = table.loc[method, ["coverage %", "tables"]]
+        slack = 0 if number >= 2400 else 300 * np.sqrt(PROB * (1 - PROB) / number)
+        assert BOUNDS[0] - slack <= rate <= BOUNDS[1] + slack, method
+    if DEFECT in table.index:
+        assert table.loc[DEFECT, "coverage %"] < BOUNDS[0]
