@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from types import UnionType
@@ -12,7 +11,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import names, table
-from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.checks import Stored, prevalence
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
 from bayesrbf.estimators.kernel_fitting import (
@@ -24,7 +22,7 @@ from bayesrbf.estimators.kernel_fitting import (
     log_density,
 )
 from bayesrbf.estimators.mixture_classifier import MixtureClassifier
-from bayesrbf.estimators.out_of_fold import hold_out
+from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.numerics.kernel_network import (
     INTERCEPT_SD,
@@ -33,7 +31,6 @@ from bayesrbf.numerics.kernel_network import (
 )
 from bayesrbf.numerics.kernel_network_gram import KernelName
 from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.posterior.temperature import fit_temperature
 from bayesrbf.priors import MixturePrior
 
 if TYPE_CHECKING:
@@ -258,17 +255,15 @@ class KernelNetworkClassifier(MixtureClassifier):
             seeded = replace(settings, seed=settings.seed + 1 + fold)
             return self._fit_distinct(train, seeded)[0].class_log_joint(test)
 
-        splits = split_rows(self.cv, self._rows, self._kept, self._seed)
-        held = hold_out(splits, log_joint, self.classes_)
-        if held is None:
-            warnings.warn(
-                f"{type(self).__name__}(calibrate=True): cv={self.cv} holds out no labelled row "
-                "(classes rarer than the folds are never held out), so the temperature is 1; "
-                "use fewer folds.",
-                stacklevel=3,
-            )
-            return 1.0
-        return fit_temperature(held.values, held.labels, held.weights)
+        return out_of_fold_temperature(
+            log_joint,
+            self.cv,
+            self._rows,
+            self._kept,
+            self.classes_,
+            self._seed,
+            type(self).__name__,
+        )
 
     # ---- the hooks of a posterior
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -9,7 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils.parallel import Parallel, delayed
 
+from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.parameters import Observations
+from bayesrbf.posterior.temperature import fit_temperature
 
 Fold = tuple[Observations, Observations]
 
@@ -81,3 +84,47 @@ def hold_out(
         np.concatenate([test.labels for _, _, test in numbered]),
         np.concatenate([test.weights for _, _, test in numbered]),
     )
+
+
+def out_of_fold_temperature(
+    predict: Callable[[int, Observations, Observations], np.ndarray],
+    cv: object,
+    rows: Observations,
+    kept: Int[np.ndarray, " kept"],
+    classes: np.ndarray,
+    seed: int,
+    owner: str,
+) -> float:
+    """Temperature of a model's class probabilities on rows it has not seen.
+
+    Parameters
+    ----------
+    predict : callable
+        Maps number of the fold, training and held-out rows to class log joints.
+    cv : int, splitter or iterable
+        Folds, as given to the constructor.
+    rows : Observations
+        Rows of positive weight, in the order given to ``fit``.
+    kept : ndarray of shape (n_obs,)
+        Position that each of them had in ``fit``.
+    classes : ndarray of shape (n_classes,)
+        Class labels, for messages.
+    seed : int
+        Seed of stratified folds.
+    owner : str
+        Name of the estimator, for the warning.
+
+    Returns
+    -------
+    float
+        The temperature; 1, with a warning, where no row was held out.
+    """
+    held = hold_out(split_rows(cv, rows, kept, seed), predict, classes)
+    if held is not None:
+        return fit_temperature(held.values, held.labels, held.weights)
+    warnings.warn(
+        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (classes rarer than the "
+        "folds are never held out), so the temperature is 1; use fewer folds.",
+        stacklevel=4,
+    )
+    return 1.0

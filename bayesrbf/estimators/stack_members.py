@@ -26,7 +26,6 @@ from bayesrbf.estimators.kernel_fitting import (
 )
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
 from bayesrbf.numerics.discriminative import HybridLogPosterior
-from bayesrbf.numerics.discriminative_fitting import Schedule, fit_objective
 from bayesrbf.numerics.kernel_network import class_log_probabilities
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
@@ -192,20 +191,17 @@ class MixtureMember:
             self.covariance_type,
             self.tied,
         )
-        solver = Solver(1, EM_ITERATIONS, EM_TOL, "squarem", training.seed)
-        prior = shared_prior(training.prior, specification)
-        mixture, _ = fit_rows(rows, specification, prior, solver)
-        if self.objective.name == "likelihood":
-            return mixture
-        fit = fit_objective(
-            mixture.standardise(rows),
-            specification,
-            mixture.hyperparameters.standardised(),
-            self.objective,
-            mixture.parameters,
-            schedule=Schedule(max_iter=BLEND_ITERATIONS),
+        solver = Solver(
+            1,
+            EM_ITERATIONS,
+            EM_TOL,
+            "squarem",
+            training.seed,
+            objective=self.objective,
+            steps=BLEND_ITERATIONS,
         )
-        return replace(mixture, parameters=fit.parameters)
+        prior = shared_prior(training.prior, specification)
+        return fit_rows(rows, specification, prior, solver)[0]
 
 
 Member = KernelMember | MixtureMember
