@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
     from bayesrbf.estimators.kernel_network import KernelNetworkClassifier
+    from bayesrbf.estimators.median_lvq import MedianLVQClassifier
     from bayesrbf.estimators.mixture_density import MixtureDensity
     from bayesrbf.estimators.rbf_network import RBFNetworkClassifier
     from bayesrbf.estimators.sdgm import SDGMClassifier
     from bayesrbf.estimators.stack import StackedClassifier
+    from bayesrbf.exemplars import MedianLVQPrior
     from bayesrbf.persistence import load
     from bayesrbf.priors import MixturePrior
     from bayesrbf.sdgm_parameters import GammaPrecisions, HorseshoePrecisions
@@ -25,6 +27,8 @@ __all__ = [
     "HorseshoePrecisions",
     "HybridMixtureClassifier",
     "KernelNetworkClassifier",
+    "MedianLVQClassifier",
+    "MedianLVQPrior",
     "MixtureDensity",
     "MixturePrior",
     "RBFNetworkClassifier",
@@ -41,6 +45,8 @@ _HOMES = {
     "HorseshoePrecisions": "bayesrbf.sdgm_parameters",
     "HybridMixtureClassifier": "bayesrbf.estimators.hybrid_mixture",
     "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
+    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq",
+    "MedianLVQPrior": "bayesrbf.exemplars",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
     "MixturePrior": "bayesrbf.priors",
     "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",

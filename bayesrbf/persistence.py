@@ -37,6 +37,7 @@ ESTIMATORS: Final = {
     "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
     "SDGMClassifier": "bayesrbf.estimators.sdgm",
     "StackedClassifier": "bayesrbf.estimators.stack",
+    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
     "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",
 }

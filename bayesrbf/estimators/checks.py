@@ -50,8 +50,9 @@ LEAST_NUMBER: Mapping[str, float] = {
     "smoothing": 0.0,
     "sharpness": 0.0,
     "ramp_cap": 0.0,
-    "validation_fraction": 0.0,
 }
+SHARES = ("validation_fraction",)
+"""Numbers between 0 and 1, both excluded."""
 OR_ELSE: Mapping[str, object] = {
     "unlabelled_weight": "cv",
     "kappa": "cv",
@@ -103,6 +104,10 @@ def check_arguments(arguments: Mapping[str, object], owner: str) -> None:
             least = LEAST_NUMBER[name]
             if not (isinstance(value, Real) and least <= float(value) < np.inf):
                 raise ValueError(_too_small(owner, name, "a finite number", least, value))
+        if name in SHARES and not (isinstance(value, Real) and 0 < float(value) < 1):
+            raise ValueError(
+                f"{owner}({name}=...) must be a number between 0 and 1; received {value!r}."
+            )
     prior = arguments.get("prior")
     if not (prior is None or isinstance(prior, MixturePrior)):
         raise TypeError(f"{owner}(prior=...) must be a MixturePrior or None; received {prior!r}.")
@@ -113,7 +118,9 @@ def _too_small(owner: str, name: str, noun: str, least: float, value: object) ->
     return f"{owner}({name}=...) must be {noun} of at least {least:g}; received {value!r}."
 
 
-def components_per_class(n_components: object, classes: np.ndarray, owner: str) -> tuple[int, ...]:
+def components_per_class(
+    n_components: object, classes: np.ndarray, owner: str, argument: str = "n_components"
+) -> tuple[int, ...]:
     """Class of every component, class by class.
 
     Parameters
@@ -124,6 +131,8 @@ def components_per_class(n_components: object, classes: np.ndarray, owner: str) 
         Class labels; one entry for a plain density.
     owner : str
         Name of the estimator, for messages.
+    argument : str
+        Name of the number, for messages.
 
     Returns
     -------
@@ -146,7 +155,7 @@ def components_per_class(n_components: object, classes: np.ndarray, owner: str) 
         odd += [key for key in n_components if key not in labels]
         if odd:
             raise ValueError(
-                f"{owner}(n_components=...) must give a number for every class of {labels} "
+                f"{owner}({argument}=...) must give a number for every class of {labels} "
                 f"and for no other; look at {odd[0]!r}."
             )
         counts = [n_components[label] for label in labels]
@@ -155,7 +164,7 @@ def components_per_class(n_components: object, classes: np.ndarray, owner: str) 
     for count in counts:
         if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
             raise ValueError(
-                f"{owner}(n_components=...) must be an integer of at least 1"
+                f"{owner}({argument}=...) must be an integer of at least 1"
                 f" (or one per class); received {count!r}."
             )
     return tuple(np.repeat(np.arange(len(counts)), np.asarray(counts, dtype=int)).tolist())

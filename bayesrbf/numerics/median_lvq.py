@@ -13,6 +13,7 @@ from typing import Final, Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int, Real
+from scipy.special import softmax
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes
 
@@ -54,9 +55,9 @@ def log_kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.nda
 def class_log_joint(
     columns: Real[np.ndarray, "obs prototype"], prototypes: Prototypes, sigma: float
 ) -> Float[np.ndarray, "obs label"]:
-    r"""Log of the summed kernels of each class, up to a constant per row.
+    r"""Log of the summed kernels of each class.
 
-    .. math:: \log \sum_{j \in c} \exp(-(d(x, \theta_j) - \min_k d(x, \theta_k)) / \sigma^2)
+    .. math:: \log \sum_{j \in c} e^{-d(x, \theta_j) / \sigma^2}
 
     Parameters
     ----------
@@ -74,11 +75,38 @@ def class_log_joint(
 
     References
     ----------
-    Seo, Obermayer (2003), section 3.
+    Seo, Obermayer (2003), Soft learning vector quantization, Neural Computation 15,
+    section 3.
     """
-    shifted = columns - columns.min(axis=1, keepdims=True)
     starts = [part.start for part in prototypes.class_slices]
-    return np.logaddexp.reduceat(log_kernel(shifted, sigma), starts, axis=1)
+    return np.logaddexp.reduceat(log_kernel(columns, sigma), starts, axis=1)
+
+
+def responsibilities(
+    columns: Real[np.ndarray, "obs prototype"], sigma: float
+) -> Float[np.ndarray, "obs prototype"]:
+    r"""Share of each exemplar in what a row's probabilities rest on.
+
+    .. math:: p(j | x) = e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) / \sigma^2}
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_obs, n_prototypes)
+        Dissimilarities of rows to the exemplars.
+    sigma : float
+        Width.
+
+    Returns
+    -------
+    ndarray of shape (n_obs, n_prototypes)
+        Rows sum to one; the sum over a class's prototypes is p(c | x).
+
+    Examples
+    --------
+    >>> responsibilities(np.array([[0.0, np.log(3.0)]]), 1.0)
+    array([[0.75, 0.25]])
+    """
+    return softmax(log_kernel(columns, sigma), axis=1)
 
 
 def class_margins(

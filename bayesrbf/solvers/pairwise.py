@@ -1,0 +1,76 @@
+"""Dissimilarities of rows by a metric that scikit-learn knows, or by a callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import distance_metrics
+
+Metric = str | Callable[[Any, Any], float]
+
+BLOCK: Final = 2**22
+"""Dissimilarities that are computed at a time."""
+
+NAMES: Final = tuple(
+    sorted(
+        {
+            *distance_metrics(),
+            "sqeuclidean",
+            "chebyshev",
+            "canberra",
+            "braycurtis",
+            "correlation",
+            "hamming",
+        }
+        - {"precomputed"}
+    )
+)
+"""Metrics that depend on the two rows alone; those that are learnt from a table are not here."""
+
+
+def pairwise(
+    rows: np.ndarray, others: np.ndarray, metric: Metric, dtype: type[np.floating] = np.float64
+) -> Float[np.ndarray, "row other"]:
+    """Dissimilarities of rows to others, a block of rows at a time.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        Rows.
+    others : ndarray of shape (n_others, n_columns)
+        Rows to compare them to.
+    metric : str or callable
+        Name of a metric in ``NAMES``, or a function of two rows that gives a
+        number; it need not be symmetric.
+    dtype : type
+        Of the result.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_others)
+        ``d(rows[n], others[m])``.
+
+    Examples
+    --------
+    >>> pairwise(np.array([["ab"], ["b"]]), np.array([["abc"]]),
+    ...          lambda a, b: abs(len(a[0]) - len(b[0])))
+    array([[1.],
+           [2.]])
+    """
+    result = np.empty((len(rows), len(others)), dtype=dtype)
+    height = max(1, BLOCK // max(1, len(others)))
+    for start in range(0, len(rows), height):
+        part = slice(start, start + height)
+        result[part] = _block(rows[part], others, metric)
+    return result
+
+
+def _block(rows: np.ndarray, others: np.ndarray, metric: Metric) -> np.ndarray:
+    """Dissimilarities of some rows; a callable is asked for every pair."""
+    if callable(metric):
+        return np.array([[metric(row, other) for other in others] for row in rows], dtype=float)
+    return np.asarray(pairwise_distances(rows, others, metric=metric))
