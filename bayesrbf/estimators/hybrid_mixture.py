@@ -239,7 +239,7 @@ class HybridMixtureClassifier(ObjectiveMixture):
         """
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
-        full = 1.0 if self.unlabelled_weight == "cv" else self.unlabelled_weight
+        full = 1.0 if self.unlabelled_weight == "cv" else float(self.unlabelled_weight)
         labels, weights = self._read_labels(X, y, weights, full)
         component_class = components_per_class(self.n_components, self.classes_, owner)
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from types import UnionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from bayesrbf import table
 from bayesrbf.estimators.calibrating import split_rows
@@ -108,6 +108,34 @@ class ObjectiveMixture(MixtureClassifier):
             batch_size=self.batch_size,
             held_out=float(self.validation_fraction) if self.early_stopping else 0.0,
         )
+
+    def refine(self, method: str = "laplace", **options: Any) -> Self:
+        """Draw from the posterior, or the Gibbs posterior, starting at the fitted point.
+
+        Parameters
+        ----------
+        method : {"laplace", "advi", "gibbs", "nuts"}
+            As for every estimator; ``"gibbs"`` draws labels and missing cells, which
+            only ``objective="likelihood"`` gives a law to.
+        **options : object
+            Passed on to the method.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown, or none for this objective.
+        """
+        if method == "gibbs" and self.objective != "likelihood":
+            raise ValueError(
+                f"refine('gibbs') needs objective='likelihood', under which labels and cells have "
+                f"a law to be drawn from; received objective={self.objective!r}: use 'nuts'."
+            )
+        return super().refine(method, **options)
 
     def _log_posterior(self) -> MixtureLogPosterior:
         """The log (Gibbs) posterior given the training rows, in the graph's coordinates."""

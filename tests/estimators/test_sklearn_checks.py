@@ -25,6 +25,7 @@ ESTIMATORS = [
     HybridMixtureClassifier(),
     HybridMixtureClassifier(tied=True, calibrate=True, cv=3),
     HybridMixtureClassifier(2, covariance_type="diag", n_init=1),
+    HybridMixtureClassifier(objective="hinge", tied=True, n_init=1, objective_iter=20),
     KernelNetworkClassifier(),
     KernelNetworkClassifier("gaussian", relevance=0.0, calibrate=True, cv=3),
     StackedClassifier(["K1", "G1"], cv=2),  # each further member costs a fit per fold and check

@@ -1,0 +1,252 @@
+"""Hybrid mixtures under every objective: holes, weights, dials, hidden labels, files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import bayesrbf
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.estimators.calibrating import split_rows
+from bayesrbf.estimators.fitting import Solver
+from bayesrbf.estimators.hybrid_objective import Setting, Task, choose, open_settings
+from bayesrbf.estimators.validating import apart, log_score
+from bayesrbf.objective import Objective
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixturePrior
+from bayesrbf.specification import MixtureSpecification
+
+OBJECTIVES = ("conditional", "margin", "blend", "hinge")
+QUICK = {"objective_iter": 15, "n_init": 1, "random_state": 0}
+
+
+def table(n_obs: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Two real and one categorical column with holes; three classes."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_obs) % 3
+    real = rng.normal(size=(n_obs, 2)) * [1, 20] + np.column_stack([labels, 15.0 * labels])
+    kind = np.where(rng.random(n_obs) < 0.3, "x", np.array(["x", "y", "z"])[labels])
+    frame = pd.DataFrame({"a": real[:, 0], "b": real[:, 1], "kind": kind})
+    for column, share in (("a", 0.2), ("b", 0.2), ("kind", 0.1)):
+        frame.loc[rng.random(n_obs) < share, column] = np.nan
+    return frame, np.array(["no", "so", "yes"])[labels]
+
+
+def model(objective: str, **arguments: object) -> HybridMixtureClassifier:
+    return HybridMixtureClassifier(objective=objective, **{**QUICK, **arguments})
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_holes_categories_and_unequal_components(objective):
+    X, y = table()
+    classifier = model(objective, n_components={"no": 1, "so": 2, "yes": 3}).fit(X, y)
+    probabilities = classifier.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    assert classifier.score(X, y) > 0.6
+    nothing = X.iloc[:1].copy()
+    nothing.loc[:, ["a", "b"]] = np.nan
+    nothing["kind"] = None
+    np.testing.assert_allclose(
+        classifier.predict_proba(nothing)[0],
+        classifier.posterior_["posterior"]["class_probabilities"][0, 0],
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_weights_are_rows(objective):
+    X, y = table(60)
+    twice = np.arange(60) % 2 + 1.0
+    doubled = X.loc[np.repeat(X.index, twice.astype(int))]
+    expected = model(objective).fit(doubled, np.repeat(y, twice.astype(int))).predict_proba(X)
+    found = model(objective).fit(X, y, sample_weight=twice).predict_proba(X)
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+    ghosts = pd.concat([X, X.assign(a=1e3)])
+    weights = np.repeat([1.0, 0.0], 60)
+    found = model(objective).fit(ghosts, np.tile(y, 2), sample_weight=weights).predict_proba(X)
+    np.testing.assert_allclose(found, model(objective).fit(X, y).predict_proba(X), atol=1e-7)
+
+
+def test_the_end_of_the_dial_is_the_likelihood():
+    X, y = table()
+    likelihood = HybridMixtureClassifier(random_state=0, tol=1e-10).fit(X, y).predict_proba(X)
+    for arguments in (
+        {"objective": "blend", "kappa": 1},
+        {"objective": "hinge", "hinge_weight": 0},
+    ):
+        end = HybridMixtureClassifier(random_state=0, tol=1e-10, **arguments).fit(X, y)
+        np.testing.assert_allclose(end.predict_proba(X), likelihood, atol=1e-4)
+
+
+def test_objectives_about_labels_raise_what_they_are_about():
+    X, y = table()
+    codes = np.unique(y, return_inverse=True)[1]
+
+    def log_loss(classifier: HybridMixtureClassifier) -> float:
+        chosen = classifier.fit(X, y).predict_log_proba(X)[np.arange(y.size), codes]
+        return -float(chosen.mean())
+
+    losses = [log_loss(model("blend", kappa=kappa, objective_iter=100)) for kappa in (1, 0.3, 0.1)]
+    assert losses == sorted(losses, reverse=True)
+    assert log_loss(model("conditional", objective_iter=100)) < losses[-1]
+
+
+def test_a_fit_that_stops_as_told_does_not_warn_and_says_so(recwarn):
+    X, y = table(60)
+    classifier = model("margin", objective_iter=3).fit(X, y)
+    assert not [w for w in recwarn if w.category is ConvergenceWarning]
+    assert "as it was told to" in classifier.status_
+    assert not classifier.converged_
+    assert classifier.n_iter_ == 4
+
+
+def test_cross_validation_takes_the_setting_of_the_best_score():
+    X, y = table(90)
+    classifier = model("blend", kappa="cv", calibrate=True, cv=3).fit(X, y)
+    task = Task(classifier._mixture.specification, MixturePrior(), classifier._solver())
+    settings = open_settings(Objective("blend"), open_dial=True, unlabelled_weight=1.0, n_columns=3)
+
+    def splits():
+        return split_rows(3, classifier._rows, classifier._kept, classifier._seed)
+
+    together = choose(task, splits(), settings, classifier.classes_, calibrate=True)
+    for index in (0, 3):
+        alone = choose(task, splits(), [settings[index]], classifier.classes_, calibrate=True)
+        assert alone.scores[0] == together.scores[index]
+    assert together.setting == settings[int(np.argmax(together.scores))]
+    assert classifier.kappa_ == together.setting.objective.kappa
+    assert classifier.temperature_ == together.temperature
+    fixed = model("blend", kappa=classifier.kappa_).fit(X, y)
+    np.testing.assert_array_equal(classifier.predict(X), fixed.predict(X))
+
+
+def test_the_weight_of_unlabelled_rows_follows_what_they_are_worth():
+    """Rows of the same law help; rows of another law do not, and are dropped."""
+    rng = np.random.default_rng(3)
+    labels = np.arange(400) % 2
+    X = rng.normal(size=(400, 6)) + 3.0 * labels[:, None] * np.array([1, 1, 0, 0, 0, 0])
+    y = labels.astype(float)
+    y[24:] = np.nan
+    helped = HybridMixtureClassifier(unlabelled_weight="cv", random_state=0).fit(X, y)
+    assert helped.unlabelled_weight_ > 0
+    X[24:] = 3 * rng.standard_t(1.5, size=(376, 6))
+    spoiled = HybridMixtureClassifier(unlabelled_weight="cv", random_state=0).fit(X, y)
+    assert spoiled.unlabelled_weight_ == 0
+    assert spoiled._rows.n_obs == spoiled._kept.size == 24
+    dropped = HybridMixtureClassifier(unlabelled_weight=0, random_state=0).fit(X, y)
+    np.testing.assert_allclose(spoiled.predict_proba(X[:24]), dropped.predict_proba(X[:24]))
+
+
+def test_settings_weigh_hidden_labels_only():
+    rows = Observations(
+        np.zeros((3, 1)), np.empty((3, 0), int), np.array([0, -1, 1]), np.array([1.0, 2.0, 3.0])
+    )
+    for weight, expected in ((1.0, [1, 2, 3]), (0.25, [1, 0.5, 3]), (0.0, [1, 3])):
+        np.testing.assert_array_equal(Setting(Objective(), weight).weigh(rows).weights, expected)
+
+
+def test_rows_put_apart_are_a_share_of_every_class():
+    labels = np.repeat([0, 1, 2, -1], [40, 10, 1, 7])
+    inside, outside = apart(labels, 0.2, seed=1)
+    assert np.bincount(labels[outside]).tolist() == [8, 2]
+    assert sorted([*inside, *outside]) == list(range(58))
+    with pytest.raises(ValueError, match="raise validation_fraction"):
+        apart(np.array([0, 1]), 0.2, seed=1)
+
+
+def test_early_stopping_does_not_see_the_rows_that_it_stops_by():
+    X, y = table()
+    stopped = model("margin", early_stopping=True, objective_iter=200).fit(X, y)
+    assert stopped._rows.n_obs == 120  # they are still the table of the estimator
+    solver = stopped._solver()
+    assert solver.held_out == 0.1
+    longer = model("margin", objective_iter=200).fit(X, y)
+    assert stopped.n_iter_ < longer.n_iter_
+
+
+def test_a_score_at_the_best_temperature_is_no_worse():
+    joint = np.random.default_rng(0).normal(scale=9, size=(50, 3))
+    labels, weights = np.arange(50) % 3, np.ones(50)
+    raw = log_score(joint, labels, weights, calibrate=False)
+    assert log_score(joint, labels, weights, calibrate=True) > raw
+    assert raw < 0
+
+
+def test_mini_batches_fit_through_the_estimator():
+    X, y = table()
+    classifier = model("hinge", batch_size=40, objective_iter=20).fit(X, y)
+    assert classifier.score(X, y) > 0.6
+    assert classifier.n_iter_ == 21 or classifier.n_iter_ == 20
+
+
+@pytest.mark.parametrize("objective", ["hinge", "blend"])
+def test_a_file_holds_the_objective(objective, tmp_path):
+    X, y = table(60)
+    classifier = model(objective, ramp_cap=20.0, margin=3.0, kappa=0.2).fit(X, y)
+    classifier.save(tmp_path / "model.safetensors")
+    loaded = bayesrbf.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
+    assert loaded._objective == classifier._objective
+    point = classifier._map(classifier._log_posterior())
+    value, _ = classifier._log_posterior().value_and_gradient(point)
+    assert loaded._log_posterior().value_and_gradient(point)[0] == value
+
+
+def test_a_gibbs_posterior_is_drawn_and_has_intervals():
+    X, y = table(60)
+    classifier = model("blend", covariance_type="diag", objective_iter=100).fit(X, y)
+    classifier.refine("laplace", draws=100, random_state=0)
+    sure = classifier.uncertainty(X.iloc[:5])
+    assert np.all(sure["sd"] > 0)
+    with pytest.raises(ValueError, match="needs objective='likelihood'"):
+        classifier.refine("gibbs")
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended():
+    X, y = table()
+    classifier = model("conditional", warm_start=True, objective_iter=10).fit(X, y)
+    first = classifier.lower_bound_
+    classifier.fit(X, y)
+    assert classifier.lower_bound_ > first
+    assert classifier._trace.log_posterior[0] == pytest.approx(first)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"objective": "mcl"},
+        {"kappa": "auto"},
+        {"objective": "blend", "kappa": 1.5},
+        {"hinge_weight": -1},
+        {"smoothing": 0},
+        {"sharpness": 0.0},
+        {"margin": np.nan},
+        {"ramp_cap": "none"},
+        {"objective_iter": 0},
+        {"batch_size": 2.5},
+        {"early_stopping": "yes"},
+        {"unlabelled_weight": "auto"},
+        {"early_stopping": True, "validation_fraction": 0, "objective": "blend"},
+    ],
+    ids=repr,
+)
+def test_arguments_without_meaning_are_named(arguments):
+    X, y = table(30)
+    name = list(arguments)[-1 if "kappa" in arguments else 0]
+    name = "validation_fraction" if "validation_fraction" in arguments else name
+    with pytest.raises(ValueError, match=name):
+        HybridMixtureClassifier(**arguments).fit(X, y)
+
+
+def test_a_solver_follows_a_blend_for_sixty_iterations():
+    assert Solver(1, 1, 0.0, None, 0, Objective("blend")).schedule.max_iter == 60
+    assert Solver(1, 1, 0.0, None, 0, Objective("hinge")).schedule.max_iter == 200
+    specification = MixtureSpecification(1, (), (0, 1))
+    assert (
+        Task(specification, MixturePrior(), Solver(1, 1, 0.0, None, 0)).begin(
+            Observations(np.zeros((1, 1)), np.empty((1, 0), int), np.zeros(1, int), np.ones(1)), 0
+        )
+        is None
+    )
