@@ -123,7 +123,7 @@ def _declare_marginal(
     observations: Observations,
     specification: MixtureSpecification,
     nodes: MixtureNodes,
-    objective: Objective,
+    objective: Objective = LIKELIHOOD,
 ) -> None:
     """One observed node ``x``: label and component of every row summed out."""
     label_observed, cell_observed = _declare_masks(observations)
