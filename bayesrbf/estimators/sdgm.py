@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Real
-from types import NoneType, UnionType
+from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ from bayesrbf.estimators.sdgm_fitting import (
 )
 from bayesrbf.estimators.sdgm_labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.table_estimator import TableEstimator
-from bayesrbf.numerics.sdgm_basis import KERNELS
+from bayesrbf.numerics.sdgm_basis import KERNELS, has_all_products
 from bayesrbf.numerics.sdgm_learned import learned_specification, learned_weights
 from bayesrbf.numerics.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm_prediction import replicated_draws
@@ -237,6 +237,12 @@ class SDGMClassifier(PosteriorClassifier, TableEstimator):
         self._read_rows(X, labels, weights)
         rows, _ = table.distinct(self._rows)
         levels = self._columns.n_levels
+        if self.form == "primal" and not has_all_products(rows.real.shape[1], levels):
+            warnings.warn(
+                f"{owner}: the {sum(levels)} levels of the categorical columns have too many "
+                "products; the levels enter without them. form='kernel' has all products.",
+                stacklevel=2,
+            )
         self._fitted, fit = fit_rows_sdgm(rows, self._sets, levels, component_class, self._solver())
         self.temperature_ = 1.0
         self.path_ = fit.trace

@@ -30,15 +30,15 @@ def is_label_sets(y: Any) -> bool:
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return frame.shape[1] > 1 and all(kind == nw.Boolean for kind in frame.schema.values())
-    if not hasattr(y, "dtype"):
-        y = np.asarray(y, dtype=object) if _ragged(y) else np.asarray(y)
-    return y.dtype == np.bool_ and y.ndim == 2 and y.shape[1] > 1
+    if isinstance(y, (list, tuple)):
+        return len(y) > 0 and all(isinstance(row, (list, tuple)) and _all_bool(row) for row in y)
+    array = isinstance(y, np.ndarray) and y.dtype == np.bool_
+    return array and y.ndim == 2 and y.shape[1] > 1
 
 
-def _ragged(y: Any) -> bool:
-    """Whether rows differ in length, which NumPy refuses."""
-    lengths = {len(row) if isinstance(row, (list, tuple)) else -1 for row in y}
-    return len(lengths) > 1
+def _all_bool(row: list[object] | tuple[object, ...]) -> bool:
+    """Whether a row holds several booleans and nothing else."""
+    return len(row) > 1 and all(isinstance(cell, (bool, np.bool_)) for cell in row)
 
 
 def read_label_sets(

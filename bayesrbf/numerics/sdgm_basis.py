@@ -18,6 +18,8 @@ from jaxtyping import Float, Int
 from bayesrbf.sdgm_parameters import Basis, KernelBasis, QuadraticBasis
 
 KERNELS = ("polynomial", "gaussian")
+MOST_FEATURES = 2000
+"""Features beyond which categorical columns enter without products."""
 
 
 def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
@@ -35,7 +37,8 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
     QuadraticBasis
         The intercept, every coordinate, every product; products within one
         categorical column are left out, for an indicator is its own square and
-        two of a column are never 1 together.
+        two of a column are never 1 together. If all these were more than
+        ``MOST_FEATURES``, products of indicators are left out too.
 
     Examples
     --------
@@ -44,11 +47,36 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
     """
     categorical = n_reals + np.repeat(np.arange(len(levels)), levels)
     column = np.concatenate([np.arange(n_reals), categorical]).astype(np.intp)
-    first, second = np.triu_indices(column.size)
+    multiplied = column.size if has_all_products(n_reals, levels) else n_reals
+    first, second = np.triu_indices(multiplied)
     kept = (column[first] != column[second]) | ((first == second) & (first < n_reals))
     linear = np.column_stack([np.full(column.size, -1), np.arange(column.size)])
     products = np.column_stack([first[kept], second[kept]])
     return QuadraticBasis(np.concatenate([[[-1, -1]], linear, products]).astype(np.intp))
+
+
+def has_all_products(n_reals: int, levels: tuple[int, ...]) -> bool:
+    """Whether categorical columns enter the basis with their products.
+
+    Parameters
+    ----------
+    n_reals : int
+        Number of real columns.
+    levels : tuple of int
+        Number of levels of every categorical column.
+
+    Returns
+    -------
+    bool
+        False where there would be too many.
+
+    Examples
+    --------
+    >>> has_all_products(5, (3, 4)), has_all_products(5, (40, 40))
+    (True, False)
+    """
+    size = n_reals + sum(levels)
+    return not levels or size * (size + 3) // 2 < MOST_FEATURES
 
 
 def features(

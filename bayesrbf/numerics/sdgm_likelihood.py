@@ -264,7 +264,7 @@ def _spread(
 
 def _scaled(
     designs: Designs, points: slice | np.ndarray, factors: np.ndarray
-) -> Float[np.ndarray, "point weight"]:
+) -> Float[np.ndarray, "chosen weight"]:
     """Features of all weights side by side, each times its component's factor."""
     return np.concatenate(
         [design[points] * factors[points, k, None] for k, design in enumerate(designs)], axis=1

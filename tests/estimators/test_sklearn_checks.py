@@ -16,6 +16,7 @@ from bayesrbf import (
     HybridMixtureClassifier,
     KernelNetworkClassifier,
     MixtureDensity,
+    SDGMClassifier,
     StackedClassifier,
 )
 
@@ -30,6 +31,7 @@ ESTIMATORS = [
     KernelNetworkClassifier("gaussian", relevance=0.0, calibrate=True, cv=3),
     StackedClassifier(["K1", "G1"], cv=2),  # each further member costs a fit per fold and check
     HalfRankTransformer(),
+    SDGMClassifier(1, n_init=1),
 ]
 
 
