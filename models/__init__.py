@@ -5,6 +5,13 @@ from __future__ import annotations
 from bayesrbf.models.hybrid_mixture import declare_hybrid_mixture
 from bayesrbf.models.median_lvq import declare_median_lvq
 from bayesrbf.models.mixture import declare_mixture
+from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.models.sdgm import declare_sdgm
 
-__all__ = ["declare_hybrid_mixture", "declare_median_lvq", "declare_mixture", "declare_sdgm"]
+__all__ = [
+    "declare_hybrid_mixture",
+    "declare_median_lvq",
+    "declare_mixture",
+    "declare_rbf_network",
+    "declare_sdgm",
+]
