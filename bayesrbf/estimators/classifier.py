@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -165,6 +166,50 @@ class PosteriorClassifier(ClassifierMixin, PosteriorEstimator):
     def _class_names(self) -> Labels:
         """Class labels."""
         return self.classes_
+
+    def adapt_prior(self, X: object) -> xr.Dataset:
+        """Move to the prevalence of a new population, estimated from its unlabelled rows.
+
+        Every later prediction is made at that prevalence, as if ``class_prior`` had
+        been given. It is right where the classes are as they were and only their
+        shares have changed; calibrate first where probabilities are not to be trusted.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows of the new population, drawn as they come; no labels are needed.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``probability``, its ``standard_error`` and the ``trained`` probability
+            over label; attribute ``gain``: how much better the rows are explained, in
+            nats (no shift: about half a chi-squared of n_classes - 1).
+
+        References
+        ----------
+        .. [1] Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a
+           classifier to new a priori probabilities, Neural Computation 14, 21-41.
+        """
+        import xarray as xr
+
+        from bayesrbf.posterior.label_shift import adapt_prior
+
+        plain = copy(self)
+        plain._prevalence = None
+        trained = plain._fitted_shares()
+        shift = adapt_prior(plain.predict_log_proba(X), trained)
+        self._prevalence = shift.prior
+        values = {
+            names.PROBABILITY: shift.prior,
+            "standard_error": shift.standard_error,
+            "trained": trained,
+        }
+        return xr.Dataset(
+            {name: ((names.LABEL,), value) for name, value in values.items()},
+            coords={names.LABEL: self.classes_},
+            attrs={"gain": shift.gain},
+        )
 
     def predict_posterior(
         self,

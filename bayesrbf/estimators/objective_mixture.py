@@ -7,11 +7,15 @@ from dataclasses import replace
 from types import UnionType
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from jaxtyping import Float
+
 from bayesrbf import table
 from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.hybrid_objective import Setting, Task, choose, open_settings
 from bayesrbf.estimators.mixture_classifier import MixtureClassifier
+from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.discriminative import HybridLogPosterior
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.objective import Objective
@@ -108,6 +112,29 @@ class ObjectiveMixture(MixtureClassifier):
             batch_size=self.batch_size,
             held_out=float(self.validation_fraction) if self.early_stopping else 0.0,
         )
+
+    def _class_shares(
+        self, log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
+    ) -> Float[np.ndarray, "chains draws label"]:
+        """Class probabilities for which the fit stands: other objectives bend the parameter.
+
+        ``log p(y | x)`` does not tell a class probability from a factor of the density,
+        so what it stands for are the shares of the labelled rows.
+        """
+        if self._objective.name == "likelihood":
+            return super()._class_shares(log_posterior, theta)
+        return self._fitted_shares()[None, None]
+
+    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
+        """The same at the fitted point."""
+        if self._objective.name == "likelihood":
+            return super()._fitted_shares()
+        known = self._rows.labels >= 0
+        counts = np.bincount(
+            self._rows.labels[known], self._rows.weights[known], minlength=self.classes_.size
+        )
+        counts += self._mixture.hyperparameters.class_concentration - 1
+        return counts / counts.sum()
 
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw from the posterior, or the Gibbs posterior, starting at the fitted point.

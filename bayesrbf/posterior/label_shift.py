@@ -1,0 +1,128 @@
+r"""Class probabilities of a new population, from its rows without labels.
+
+Where only the prevalence of the classes has changed, :math:`p(x | c)` is what it was, and
+the new rows have the likelihood
+
+.. math:: L(q) = \sum_n v_n \log \sum_c \frac{q_c}{p_c} \, p(c | x_n) + \text{const},
+
+which is concave in the new prevalence q. EM climbs it from the trained prevalence p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax, logsumexp
+
+MAX_ITER = 10_000
+TOL = 1e-10
+"""Largest change of a probability at which EM has converged."""
+
+
+@dataclass(frozen=True)
+class LabelShift:
+    """An estimated prevalence.
+
+    Attributes
+    ----------
+    prior : ndarray of shape (n_classes,)
+        New class probabilities, all positive.
+    covariance : ndarray of shape (n_classes, n_classes)
+        Covariance of their estimate, from the observed information; rows sum to 0.
+    gain : float
+        Log likelihood at the new prevalence less that at the trained one, in nats:
+        half the likelihood-ratio statistic of no shift.
+    n_iter : int
+        Iterations of EM.
+    converged : bool
+        Whether EM converged.
+    """
+
+    prior: Float[np.ndarray, " label"]
+    covariance: Float[np.ndarray, "label label"]
+    gain: float
+    n_iter: int
+    converged: bool
+
+    @property
+    def standard_error(self) -> Float[np.ndarray, " label"]:
+        """Standard errors of the probabilities."""
+        return np.sqrt(np.diag(self.covariance))
+
+
+def adapt_prior(
+    log_probabilities: Float[np.ndarray, "obs label"],
+    trained: Float[np.ndarray, " label"],
+    *,
+    weights: Float[np.ndarray, " obs"] | None = None,
+    pseudo_rows: float = 1.0,
+) -> LabelShift:
+    """Estimate the prevalence of a new population by EM.
+
+    Parameters
+    ----------
+    log_probabilities : ndarray of shape (n_obs, n_classes)
+        Log class probabilities of new rows under the trained prevalence, in nats;
+        calibrated ones, or the estimate inherits the fault.
+    trained : ndarray of shape (n_classes,)
+        Class probabilities of the training population, positive.
+    weights : ndarray of shape (n_obs,), optional
+        Row weights; 1 by default.
+    pseudo_rows : float
+        Rows at the trained prevalence that are added, at least 0: they keep classes
+        that the new rows do not show possible.
+
+    Returns
+    -------
+    LabelShift
+        Prevalence, its covariance, and how much better it explains the rows.
+
+    References
+    ----------
+    .. [1] Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a classifier
+       to new a priori probabilities, Neural Computation 14, 21-41, equation 2.9.
+
+    Examples
+    --------
+    Half of the rows were of class 1 in training, and nine in ten are now:
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=2000) + 2.0 * (rng.random(2000) < 0.9)
+    >>> joint = np.column_stack([-x**2 / 2, -(x - 2) ** 2 / 2])
+    >>> shift = adapt_prior(log_softmax(joint, axis=1), np.array([0.5, 0.5]))
+    >>> shift.prior.round(2), shift.standard_error.round(3)
+    (array([0.1, 0.9]), array([0.01, 0.01]))
+    """
+    weights = np.ones(len(log_probabilities)) if weights is None else weights
+    log_ratios = log_probabilities - np.log(trained)
+    pseudo = pseudo_rows * trained
+    prior, converged, n_iter = trained / trained.sum(), False, 0
+    while n_iter < MAX_ITER and not converged:
+        n_iter += 1
+        shares = np.exp(log_softmax(log_ratios + np.log(prior), axis=1))
+        updated = weights @ shares + pseudo
+        updated /= updated.sum()
+        converged = bool(np.abs(updated - prior).max() <= TOL)
+        prior = updated
+    before, after = (
+        float(weights @ logsumexp(log_ratios + np.log(p), axis=1)) for p in (trained, prior)
+    )
+    covariance = _covariance(log_ratios, prior, weights, pseudo)
+    return LabelShift(prior, covariance, after - before, n_iter, converged)
+
+
+def _covariance(
+    log_ratios: np.ndarray, prior: np.ndarray, weights: np.ndarray, pseudo: np.ndarray
+) -> np.ndarray:
+    """Inverse of the observed information within the simplex."""
+    shares = np.exp(log_softmax(log_ratios + np.log(prior), axis=1))
+    scores = shares / prior
+    information = (weights[:, None] * scores).T @ scores + np.diag(pseudo / prior**2)
+    # An orthonormal basis of the steps that keep the sum of the probabilities.
+    n_classes = prior.size
+    basis = np.linalg.svd(np.ones((1, n_classes)))[2][1:].T
+    inside = basis.T @ information @ basis
+    covariance: np.ndarray = basis @ np.linalg.pinv(inside, hermitian=True) @ basis.T
+    return covariance
