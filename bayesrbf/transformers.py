@@ -40,7 +40,7 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     --------
     >>> X = [[1.0], [2.0], [np.nan], [3.0], [100.0]]
     >>> HalfRankTransformer().fit_transform(X).ravel().round(2)
-    array([-0.95, -0.46,   nan,  0.04,  1.37])
+    array([-0.98, -0.48,   nan, -0.09,  1.55])
     """
 
     _map: HalfRankMap

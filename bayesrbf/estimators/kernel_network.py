@@ -214,7 +214,7 @@ class KernelNetworkClassifier(MixtureClassifier):
         owner = type(self).__name__
         check_kernel_arguments(self.get_params(deep=False), owner)
         weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
+        labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._read_rows(X, labels, weights)
         distinct, _ = table.distinct(self._rows)

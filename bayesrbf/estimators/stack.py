@@ -227,7 +227,7 @@ class StackedClassifier(TableEstimator, PosteriorClassifier):
         """
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
+        labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._read_rows(X, labels, weights)
         settings = self._settings()
@@ -293,7 +293,7 @@ class StackedClassifier(TableEstimator, PosteriorClassifier):
         check_is_fitted(self)
         log_posterior = self._log_posterior()
         draws = laplace(
-            log_posterior, self._map(log_posterior), draws=1000, random_state=self._seed
+            log_posterior, self._map(log_posterior), draws=500, random_state=self._seed
         )
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         weights = weights.reshape(-1, len(self.members_))
@@ -496,7 +496,7 @@ def _own_members(members: object) -> tuple[str, ...]:
         return DEFAULT if members == "default" else LITE
     chosen = tuple(members) if isinstance(members, list | tuple) else (members,)
     unknown = [name for name in chosen if name not in MEMBERS]
-    if unknown or len(set(chosen)) < len(chosen):
+    if unknown or not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(
             "StackedClassifier(members=...) must be 'default', 'lite' or different names among "
             f"{', '.join(MEMBERS)}; received {members!r}."

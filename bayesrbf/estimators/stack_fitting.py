@@ -271,7 +271,7 @@ def deal(labels: Int[np.ndarray, " obs"], n_folds: int, seed: int) -> Int[np.nda
     Examples
     --------
     >>> deal(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
-    array([ 0,  1,  1,  1,  0, -1, -1])
+    array([ 0,  1,  1,  0,  0, -1, -1])
     """
     rng = np.random.default_rng(seed)
     folds = np.full(labels.size, -1)

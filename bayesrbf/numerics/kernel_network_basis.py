@@ -93,4 +93,5 @@ def eigen_basis(
     kept = np.arange(eigenvalues.size - 1, first - 1, -1)
     kept = kept[eigenvalues[kept] > LEAST_SHARE * eigenvalues[-1]]
     roots, vectors = np.sqrt(eigenvalues[kept]), vectors[:, kept]
-    return EigenBasis(kernel, exemplars, vectors / roots), vectors * roots
+    projection = np.ascontiguousarray(vectors / roots)  # as a file gives it back: the same bits
+    return EigenBasis(kernel, exemplars, projection), vectors * roots

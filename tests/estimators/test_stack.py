@@ -1,0 +1,273 @@
+"""StackedClassifier: its parts put together by hand, what must not change it, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+import bayesrbf
+from bayesrbf import StackedClassifier
+from bayesrbf.estimators.stack_fitting import deal, stack_folds
+from bayesrbf.estimators.stack_members import DEFAULT, MEMBERS, Training, component_class
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixturePrior
+
+CLASSES = np.array(["calm", "gale", "storm"], dtype=object)
+SMALL = ["K1", "G1"]
+
+
+def table(n: int = 60, missing: float = 0.25, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Three classes over reals in different units and a string column, with holes."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
+    frame = pd.DataFrame(
+        {
+            "wind": rng.normal(codes * 2.0, 1.0),
+            "pressure": 1e5 + 300 * rng.normal(-codes),
+            "sky": np.where(rng.random(n) < 0.7, np.array(["a", "b", "c"])[codes], "b"),
+        }
+    )
+    hidden = rng.random(frame.shape) < missing
+    return frame.mask(hidden, None).astype({"wind": float, "pressure": float}), CLASSES[codes]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> StackedClassifier:
+    """Two members on a table with holes, three folds."""
+    return StackedClassifier(SMALL, cv=3, random_state=0).fit(*table())
+
+
+def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None:
+    X, _ = table(20, seed=1)
+    rows = fitted._read(X)
+    total = np.zeros((20, 3))
+    for member, weight, t in zip(
+        fitted._fitted.own, fitted.weights_, fitted.member_temperatures_, strict=True
+    ):
+        own = softmax(t * log_softmax(member.class_log_joint(rows), axis=1), axis=1)
+        total += weight * own
+    expected = softmax(fitted.temperature_ * np.log(total), axis=1)
+    np.testing.assert_allclose(fitted.predict_proba(X), expected, atol=1e-5)
+
+
+def test_held_out_rows_were_not_fitted_to() -> None:
+    """A label that is changed changes no prediction of its own row's fold."""
+    X, y = table()
+    model = StackedClassifier(SMALL, cv=[(np.arange(20, 60), np.arange(20))], random_state=0)
+    other = y.copy()
+    other[3] = CLASSES[(list(CLASSES).index(y[3]) + 1) % 3]
+    one, two = clone(model).fit(X, y)._held, clone(model).fit(X, other)._held
+    assert one.values.shape == (20, 2, 3)
+    rows = [np.sort(held.values.reshape(20, -1), axis=0) for held in (one, two)]
+    np.testing.assert_allclose(rows[0], rows[1], atol=1e-10)
+    assert not np.array_equal(np.sort(one.labels), np.sort(two.labels))
+
+
+def test_every_default_member_deals_with_holes_categories_and_hidden_labels() -> None:
+    X, y = table()
+    y[::5] = None
+    model = StackedClassifier(cv=2, random_state=0).fit(X, y)
+    assert model.members_ == DEFAULT == ("K1", "K2", "K3", "G1", "G2", "B1", "B2")
+    assert model.weights_.sum() == pytest.approx(1.0)
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
+    known = np.array([label is not None for label in y])
+    assert (model.predict(X)[known] == y[known]).mean() > 0.8
+
+
+def test_neither_units_nor_order_matter(fitted) -> None:
+    X, y = table()
+    expected = fitted.predict_proba(X)
+    other = X.assign(pressure=X["pressure"] / 1e3 - 7)
+    found = clone(fitted).fit(other, y).predict_proba(other)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    order = np.random.default_rng(1).permutation(len(X))
+    shuffled = clone(fitted).fit(X.iloc[order], y[order])
+    np.testing.assert_allclose(shuffled.predict_proba(X), expected, atol=1e-10)
+
+
+def test_weight_two_is_the_row_twice_and_weight_zero_no_row(fitted) -> None:
+    X, y = table()
+    weights = np.r_[2.0, 0.0, np.ones(58)]
+    weighted = clone(fitted).fit(X, y, weights)
+    rows = np.r_[0, 0, np.arange(2, 60)]
+    repeated = clone(fitted).fit(X.iloc[rows], y[rows])
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-8)
+
+
+def test_processes_change_nothing(fitted) -> None:
+    X, y = table()
+    parallel = clone(fitted).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(parallel.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_a_good_extra_member_gets_the_weight_and_a_bad_one_does_not() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = (X @ [3.0, -2.0, 1.0] + 0.3 * rng.normal(size=120) > 0).astype(int)
+    y = np.where(y == 1, "up", "down")
+    good = StackedClassifier(["G2"], extra=[LogisticRegression()], cv=3, random_state=0).fit(X, y)
+    assert good.members_ == ("G2", "LogisticRegression")
+    assert good.weights_[1] > 0.8
+    noise = ("noise", GaussianNB(priors=[0.9, 0.1], var_smoothing=1e6))
+    bad = StackedClassifier(["G1"], extra=[noise], cv=3, random_state=0).fit(X, y)
+    assert bad.weights_[1] < 0.1
+
+
+def test_an_extra_member_sees_the_table_as_it_was_given_and_every_row_of_it() -> None:
+    seen: list[tuple[pd.DataFrame, np.ndarray]] = []
+
+    class Watcher(DummyClassifier):
+        def fit(self, X: pd.DataFrame, y: np.ndarray) -> Watcher:
+            seen.append((X, y))
+            return super().fit(X, y)
+
+    X, y = table(30)
+    y[-3:] = None
+    weights = np.r_[2.0, np.ones(29)]
+    StackedClassifier(["G1"], extra=[Watcher()], cv=3, random_state=0).fit(X, y, weights)
+    whole, labels = seen[-1]
+    assert list(whole.columns) == list(X.columns)
+    assert whole.dtypes.equals(X.dtypes)
+    assert len(whole) == labels.size == 28
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        StackedClassifier(["G1"], extra=[Watcher()], cv=3).fit(X, y, 0.5 * weights)
+
+
+def test_the_table_of_members_has_their_weights_and_how_far_they_are_known(fitted) -> None:
+    found = fitted.member_table()
+    assert list(found.index) == [*SMALL, "stack"]
+    np.testing.assert_allclose(found["weight"][:-1], fitted.weights_)
+    assert (found["sd"][:-1] > 0).all()
+    assert (found["lower"] <= found["upper"])[:-1].all()
+    rows = np.arange(fitted._held.labels.size)
+    log_q = fitted._log_posterior().pointwise(fitted._map(fitted._log_posterior()))
+    assert log_q.shape == rows.shape
+    mean = -np.average(log_q, weights=fitted._held.weights)
+    assert found.loc["stack", "log_loss"] == pytest.approx(mean, rel=1e-6)
+
+
+def test_draws_move_members_and_pool_together(fitted) -> None:
+    X, _ = table(20, seed=1)
+    model = clone(fitted).fit(*table())
+    point = model.predict_proba(X)
+    with pytest.warns(UserWarning, match="fitted to a point"):
+        novelty = model.uncertainty(X)["novelty"].to_numpy()
+    np.testing.assert_allclose(novelty, model.score_samples(X), rtol=1e-9)
+    model.refine("laplace", draws=60, chains=2)
+    assert model.pointwise_ == ()
+    unsure = model.uncertainty(X)
+    assert (unsure["sd"] > 0).all()
+    np.testing.assert_allclose(model.predict_proba(X), unsure["mean"], atol=1e-12)
+    assert np.abs(model.predict_proba(X) - point).max() < 0.25
+    posterior = model.posterior_["posterior"]
+    assert posterior["weights"].dims == ("chain", "draw", "member")
+    np.testing.assert_allclose(posterior["weights"].sum("member"), 1.0)
+    alone = model._class_posterior().predictor(model._read(X))
+    drawn = alone(model._class_posterior().theta[0, 0])
+    fixed = alone(model._map(model._log_posterior()))
+    assert np.abs(drawn - fixed).max() > 1e-3
+
+
+def test_members_that_stay_at_their_point_are_named() -> None:
+    X, y = table()
+    extra = [("flat", GaussianNB())]
+    model = StackedClassifier(["G1"], extra=extra, cv=2, random_state=0)
+    model.fit(X[["wind"]].fillna(0.0), y)
+    with pytest.warns(UserWarning, match="flat stay at their fitted point"):
+        model.refine("laplace", draws=30, chains=2)
+    assert model.pointwise_ == ("flat",)
+
+
+def test_what_is_saved_predicts_the_same(fitted, tmp_path: Path) -> None:
+    X, y = table()
+    model = clone(fitted).fit(X, y).refine("laplace", draws=10, chains=2)
+    model.save(tmp_path / "stack.safetensors")
+    loaded = bayesrbf.load(tmp_path / "stack.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(loaded.weights_, model.weights_)
+
+
+def test_class_prior_density_and_imputation(fitted) -> None:
+    X, y = table()
+    shifted = clone(fitted).set_params(class_prior=[0.1, 0.1, 0.8]).fit(X, y)
+    assert (shifted.predict_proba(X)[:, 2] >= fitted.predict_proba(X)[:, 2]).all()
+    assert not fitted.impute(X).isna().any(axis=None)
+    far = X.assign(wind=50.0)
+    assert (fitted.score_samples(far) < fitted.score_samples(X).min()).all()
+
+
+def test_folds_are_ten_for_few_rows_and_five_for_many() -> None:
+    for n, n_folds in ((60, 10), (300, 5)):
+        labels = np.arange(n) % 2
+        real = np.arange(n, dtype=float)[:, None]
+        rows = Observations(real, np.zeros((n, 0), int), labels, np.ones(n))
+        folds = list(stack_folds(None, rows, np.arange(n), 0))
+        assert len(folds) == n_folds
+        tested = np.sort(np.concatenate([test.real[:, 0] for _, test in folds]))
+        np.testing.assert_array_equal(tested, real[:, 0])
+        for train, test in folds:
+            assert not set(train.real[:, 0]) & set(test.real[:, 0])
+
+
+def test_no_fold_takes_the_last_row_of_a_class() -> None:
+    labels = np.array([0] * 9 + [1] * 2 + [2, -1, -1])
+    folds = deal(labels, 5, seed=1)
+    assert (folds[labels == -1] == -1).all()
+    assert folds[labels == 2] == -1
+    assert len(set(folds[labels == 1])) == 2
+    assert np.ptp(np.bincount(folds[folds >= 0])) <= 1
+
+
+def test_members_share_what_they_can() -> None:
+    X, y = table()
+    model = StackedClassifier(SMALL, cv=2, random_state=0).fit(X, y)
+    training = Training(model._rows, model._columns.n_levels, 3, MixturePrior(), 0)
+    kernels = training.fit(["K1", "K2"])
+    assert kernels[0].columns is kernels[1].columns
+    assert kernels[0].model.companion is kernels[1].model.companion
+
+
+def test_small_classes_have_fewer_components() -> None:
+    labels = np.repeat([0, 1, 2], [24, 17, 3])
+    rows = Observations(np.zeros((44, 1)), np.zeros((44, 0), int), labels, np.ones(44))
+    assert component_class(rows, 3, 3) == (0, 0, 0, 1, 1, 2)
+
+
+def test_nothing_to_hold_out_is_told() -> None:
+    X = [[0.0, 1.0], [3.0, 4.0], [0.1, np.nan], [np.nan, 4.2]]
+    with pytest.warns(UserWarning, match="no labelled row could be held out"):
+        model = StackedClassifier(SMALL, random_state=0).fit(X, ["a", "b", None, None])
+    np.testing.assert_array_equal(model.weights_, 0.5)
+    assert model.predict([[0.0, 1.0]])[0] == "a"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"members": "best"}, "must be 'default', 'lite' or different names"),
+        ({"members": ["K1", "K9"]}, "must be 'default', 'lite' or different names"),
+        ({"members": ["K1", "K1"]}, "must be 'default', 'lite' or different names"),
+        ({"members": []}, "must be 'default', 'lite' or different names"),
+        ({"extra": [3]}, "must hold classifiers with predict_proba"),
+        ({"extra": [GaussianNB(), GaussianNB()]}, "two members 'GaussianNB'"),
+        ({"cv": 1}, "at least 2 folds"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(arguments: dict[str, object], message: str) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match=message):
+        StackedClassifier(**{"members": SMALL, **arguments}).fit(X, y)
+
+
+def test_the_table_of_recipes_in_the_documentation_is_complete() -> None:
+    text = StackedClassifier.__doc__ or ""
+    assert all(f"\n    {name} " in text for name in MEMBERS)

@@ -1,0 +1,86 @@
+"""Weights and temperatures of a stack: fixed points, modes, gradients, invariances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from bayesrbf.numerics.pooling import (
+    LEAST,
+    PSEUDO_ROWS,
+    StackLogPosterior,
+    member_probabilities,
+    pool_weights,
+    pooled,
+)
+
+
+def held_out(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Three members, each less good than the one before it, on weighted rows."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n)
+    scores = rng.normal(size=(n, 3, 3))
+    scores += np.eye(3)[labels][:, None] * np.array([[3.0], [1.0], [0.0]])
+    return log_softmax(scores, axis=2), labels, rng.uniform(0.5, 2.0, n)
+
+
+def test_weights_are_the_mode_of_pool_and_prior() -> None:
+    values, labels, weights = held_out()
+    true_class = np.exp(values)[np.arange(60), :, labels]
+    pool = pool_weights(true_class, weights)
+    assert pool.sum() == pytest.approx(1.0)
+    assert (np.diff(pool) < 0).all()
+
+    def objective(w: np.ndarray) -> float:
+        return float(weights @ np.log(true_class @ w) + PSEUDO_ROWS * np.log(w).sum())
+
+    rng = np.random.default_rng(1)
+    for direction in rng.normal(size=(20, 3)):
+        other = pool * np.exp(0.01 * direction)
+        assert objective(other / other.sum()) <= objective(pool) + 1e-9
+
+
+def test_weight_two_is_the_row_twice() -> None:
+    values, labels, _ = held_out(10)
+    true_class = np.exp(values)[np.arange(10), :, labels]
+    twice = pool_weights(np.r_[true_class[:1], true_class], np.ones(11))
+    weighted = pool_weights(true_class, np.r_[2.0, np.ones(9)])
+    np.testing.assert_allclose(weighted, twice, rtol=1e-10)
+
+
+def test_without_rows_all_members_weigh_the_same() -> None:
+    np.testing.assert_allclose(pool_weights(np.zeros((0, 4)), np.zeros(0)), 0.25)
+
+
+def test_probabilities_are_tempered_and_kept_from_zero() -> None:
+    log_p = np.log([[1 - 1e-30, 1e-30]])
+    found = member_probabilities(log_p, 1.0)
+    assert found.sum() == pytest.approx(1.0, abs=1e-15)
+    assert found[0, 1] == pytest.approx(LEAST, rel=1e-6)
+    log_p = np.log([[0.7, 0.3]])
+    np.testing.assert_allclose(member_probabilities(log_p, 2.0), softmax(2 * log_p), atol=3e-6)
+
+
+def test_a_pool_of_one_member_is_that_member() -> None:
+    values, _, _ = held_out()
+    found = np.exp(pooled(values[:, :1], np.ones(1), np.ones(1)))
+    np.testing.assert_allclose(found, member_probabilities(values[:, 0], 1.0))
+
+
+def test_points_are_packed_and_pooled_as_they_are_defined() -> None:
+    values, labels, weights = held_out()
+    posterior = StackLogPosterior(values, labels, weights)
+    pool, inner, outer = np.array([0.6, 0.3, 0.1]), np.array([1.2, 0.5, 0.9]), 1.3
+    theta = posterior.pack(pool, inner, outer)
+    mixed = sum(w * member_probabilities(values[:, j], inner[j]) for j, w in enumerate(pool))
+    expected = log_softmax(outer * np.log(mixed), axis=1)
+    np.testing.assert_allclose(posterior.pooled(values, theta), expected, rtol=1e-12)
+    own = expected[np.arange(60), labels]
+    np.testing.assert_allclose(posterior.pointwise(theta), own, rtol=1e-12)
+    # Value, gradient and Jacobian are held to the declared graph by tests/inference/test_plug.py.
+    change = (
+        posterior.value_and_gradient(theta)[0]
+        - StackLogPosterior(values[1:], labels[1:], weights[1:]).value_and_gradient(theta)[0]
+    )
+    assert change == pytest.approx(weights[0] * own[0])
