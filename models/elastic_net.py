@@ -8,6 +8,9 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
+FAR_EDGE = np.float64(30)
+"""Standard deviations from which a normal's tail is taken for exponential."""
+
 
 def elastic_net(l1: np.float64, l2: np.float64, shape: tuple[int, ...]) -> TensorVariable:
     r"""Independent variables under the elastic net's density, not yet in a model.
@@ -67,6 +70,14 @@ def _logp(value: TensorVariable, l1: TensorVariable, l2: TensorVariable) -> Tens
 
 
 def _draw(l1: TensorVariable, l2: TensorVariable, size: Variable) -> TensorVariable:
-    """A size from the half, and a sign."""
-    half = pm.TruncatedNormal.dist(-l1 / l2, l2**-0.5, lower=np.float64(0), size=size)
-    return half * (2 * pm.Bernoulli.dist(p=np.float64(0.5), size=size) - 1)
+    """A size by inverting its distribution, and a sign.
+
+    The size is a normal beyond ``edge``, moved there to 0; far out, where its tail leaves
+    the range of floats, it is exponential.
+    """
+    uniform = pm.Uniform.dist(np.float64(0), np.float64(1), size=size)
+    sign = 2 * pm.Bernoulli.dist(p=np.float64(0.5), size=size) - 1
+    edge = l1 / pt.sqrt(l2)
+    near = pt.minimum(edge, FAR_EDGE)
+    beyond = np.sqrt(2) * pt.erfcinv(uniform * pt.erfc(near / np.sqrt(2))) - near
+    return sign * pt.switch(edge < FAR_EDGE, beyond / pt.sqrt(l2), -pt.log(uniform) / l1)

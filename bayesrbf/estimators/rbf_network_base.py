@@ -105,7 +105,7 @@ class RBFNetworkEstimator(MixtureEstimator):
     # ---- the hooks of a posterior
 
     @property
-    def _mixture(self) -> FittedMixture:
+    def _mixture(self) -> FittedMixture:  # type: ignore[override]
         """The hidden layer, as the bases of mixtures know it."""
         return self._network.mixture
 

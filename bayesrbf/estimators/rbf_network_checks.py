@@ -50,7 +50,7 @@ def check_network_arguments(arguments: Mapping[str, Any], owner: str) -> None:
             raise ValueError(
                 f"{owner}({name}=...) must be a finite number of at least 0; received {value!r}."
             )
-        if name == "n_components" and not (isinstance(value, Integral) and value >= 1):
+        if name == "n_components" and not (isinstance(value, Integral) and int(value) >= 1):
             raise ValueError(
                 f"{owner}(n_components=...) must be an integer of at least 1; received {value!r}."
             )
@@ -88,7 +88,7 @@ def link_of(link: float | None, scheme: str) -> float:
 def _check_scheme(arguments: Mapping[str, Any], owner: str) -> None:
     """What a scheme allows."""
     scheme, link, grow = arguments["scheme"], arguments["link"], arguments["grow"]
-    if not (link is None or (isinstance(link, Real) and link >= 0)):
+    if not (link is None or (isinstance(link, Real) and float(link) >= 0)):
         raise ValueError(
             f"{owner}(link=...) must be None, a number of at least 0, or inf; received {link!r}."
         )
@@ -103,7 +103,7 @@ def _check_scheme(arguments: Mapping[str, Any], owner: str) -> None:
                 f"{owner}(scheme='joint') needs a proper prior of the output weights: l1 or l2 "
                 "must be positive."
             )
-    hard = link is not None and np.isinf(link)
+    hard = link is not None and np.isinf(float(link))
     if hard and scheme in ("joint", "em_lr"):
         raise ValueError(
             f"{owner}(link=inf) is the hard link of scheme='em_lr_link' or 'em_lr_link_k'; "
@@ -124,7 +124,7 @@ def _check_growth(scheme: str, grow: Any, owner: str) -> None:
             f"{owner}(grow=...) belongs to scheme='em_lr_link_k'; received scheme={scheme!r}."
         )
     pair = isinstance(grow, tuple | list) and len(grow) == 2
-    if not (pair and all(isinstance(n, Integral) and n >= 1 for n in grow)):
+    if not (pair and all(isinstance(n, Integral) and int(n) >= 1 for n in grow)):
         raise ValueError(
             f"{owner}(grow=...) must be (step, maximum), both integers of at least 1; "
             f"received {grow!r}."
