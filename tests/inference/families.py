@@ -16,6 +16,7 @@ from scipy.special import log_softmax
 
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.models.kernel_network import declare_kernel_network
+from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.models.stack import declare_stack
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
@@ -30,6 +31,13 @@ from bayesrbf.numerics.pooling import (
     PSEUDO_ROWS,
     StackLogPosterior,
 )
+from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network_fitting import fit_joint
+from bayesrbf.numerics.rbf_network_output import Classes
+from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.priors import MixturePrior
+from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.specification import MixtureSpecification
 from tests.models.configurations import Configuration
 
 
@@ -121,6 +129,29 @@ def stack() -> Family:
     return Family(log_posterior, model, root(slope, start, tol=1e-12).x, weights)
 
 
+def rbf_network() -> Family:
+    """A linked mixture and its output layer, cells and labels hidden, at the joint's mode."""
+    rng = np.random.default_rng(5)
+    structure = MixtureSpecification(2, (), (0, 0), "diag")
+    specification = RBFNetworkSpecification(structure, 2)
+    labels = np.array([0, 1] * 6)
+    real = rng.normal(size=(12, 2)) * 0.5 + 2.0 * labels[:, None]
+    real[::5, 0] = np.nan
+    rows = Observations(real, np.zeros((12, 0), int), np.zeros(12, int), rng.uniform(0.5, 2, 12))
+    prior = MixturePrior().resolve(structure, Standardisation(np.zeros(2), np.ones(2)), ())
+    hyper = RBFNetworkHyperparameters(prior, l1=0.0, l2=0.5, link=3.0, kappa=0.5)
+    hidden = np.where(np.arange(12) == 3, -1, labels)
+    log_posterior = RBFNetworkLogPosterior(rows, Classes(hidden), specification, hyper)
+    fit = fit_joint(rows, Classes(hidden), specification, hyper, rng=rng, tol=1e-14)
+
+    def slope(theta: np.ndarray) -> np.ndarray:
+        return log_posterior.value_and_gradient(theta, jacobian=False)[1]
+
+    mode = root(slope, log_posterior.pack(fit.parameters), tol=1e-12).x
+    model = declare_rbf_network(rows, hidden, specification, hyper)
+    return Family(log_posterior, model, mode, rows.weights)
+
+
 DENSITY = Configuration("diag", "two", False, True, True, False, True, 3, 1)
 CLASSIFIER = Configuration("full", "unequal", False, True, True, True, True, 3, 2)
 
@@ -130,4 +161,5 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     "kernel network of two classes": lambda: kernel_network(2),
     "kernel network of three classes": lambda: kernel_network(3),
     "stack": stack,
+    "RBF network": rbf_network,
 }
