@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm import SDGMClassifier
     from bayesrbf.estimators.stack import StackedClassifier
     from bayesrbf.exemplars import MedianLVQPrior
+    from bayesrbf.hybrid_dial import hybrid_path
     from bayesrbf.persistence import load
     from bayesrbf.priors import MixturePrior
     from bayesrbf.sdgm_parameters import GammaPrecisions, HorseshoePrecisions
@@ -34,6 +35,7 @@ __all__ = [
     "RBFNetworkClassifier",
     "SDGMClassifier",
     "StackedClassifier",
+    "hybrid_path",
     "load",
 ]
 
@@ -52,6 +54,7 @@ _HOMES = {
     "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",
     "SDGMClassifier": "bayesrbf.estimators.sdgm",
     "StackedClassifier": "bayesrbf.estimators.stack",
+    "hybrid_path": "bayesrbf.hybrid_dial",
     "load": "bayesrbf.persistence",
 }
 

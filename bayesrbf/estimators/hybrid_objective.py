@@ -75,12 +75,15 @@ class Task:
         How to fit; its objective is exchanged for that of a setting.
     from_labelled : bool
         Start at the fit to the labelled rows alone.
+    chained : bool
+        Start every setting but the first at the fit of the one before.
     """
 
     specification: MixtureSpecification
     prior: MixturePrior
     solver: Solver
     from_labelled: bool = False
+    chained: bool = False
 
     def begin(self, rows: Observations, seed: int) -> MixtureParameters | None:
         """The supervised fit in the user's units, where fits start at it.
@@ -126,7 +129,11 @@ class Task:
         start = self.begin(rows, seed)
         for setting in settings:
             solver = replace(self.solver, objective=setting.objective, seed=seed)
-            yield fit_rows(setting.weigh(rows), self.specification, self.prior, solver, start)[0]
+            counted = setting.weigh(rows)
+            mixture, _ = fit_rows(counted, self.specification, self.prior, solver, start)
+            if self.chained:
+                start = mixture.parameters.in_units(mixture.units)
+            yield mixture
 
     def held_out(
         self, splits: Iterable[Fold], settings: Sequence[Setting], classes: np.ndarray
