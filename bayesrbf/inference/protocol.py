@@ -140,3 +140,59 @@ class LogPosterior(Protocol):
         ndarray of shape (dimension,)
             Coordinates of the same density, components reordered.
         """
+
+
+@runtime_checkable
+class MarkovKernel(Protocol):
+    """A Markov kernel that leaves a posterior as it is."""
+
+    def sweep(
+        self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Move to the next point of a chain.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+        rng : numpy.random.Generator
+            Source of randomness; several threads may sweep at once.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Coordinates; distributed as the posterior if theta was.
+        """
+
+    def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> MarkovKernel:
+        """Learn from draws, which are then thrown away.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_draws, dimension)
+            Unconstrained coordinates, of all chains.
+
+        Returns
+        -------
+        MarkovKernel
+            A kernel of the same posterior; this one, if there is nothing to learn.
+        """
+
+
+@runtime_checkable
+class SweptPosterior(LogPosterior, Protocol):
+    """A log posterior that brings a Markov kernel of its own, such as a Gibbs sweep."""
+
+    def markov_kernel(self) -> MarkovKernel:
+        """Prepare the kernel.
+
+        Returns
+        -------
+        MarkovKernel
+            The kernel, before any tuning.
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot be swept, such as rows of fractional weight.
+        """

@@ -18,6 +18,7 @@ from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.expectation import Expectation, prepare
+from bayesrbf.numerics.gibbs import MixtureSweep
 from bayesrbf.numerics.mixture_prior import gradient, log_prior
 from bayesrbf.numerics.mixture_structure import deterministic_variables, free_variables
 from bayesrbf.numerics.mixture_variables import (
@@ -212,6 +213,21 @@ class MixtureLogPosterior:
             return np.stack(parts, axis=1) + shift[:, None]
 
         return class_log_joint
+
+    def markov_kernel(self) -> MixtureSweep:
+        """Prepare Gibbs sweeps of the same posterior.
+
+        Returns
+        -------
+        MixtureSweep
+            The kernel, before any tuning.
+
+        Raises
+        ------
+        ValueError
+            If a row weight is no whole number.
+        """
+        return MixtureSweep(self._observations, self.specification, self.hyperparameters)
 
     def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
         """Values of the free variables at one point or many.

@@ -1,0 +1,171 @@
+"""Gibbs sampling: chains of a Markov kernel that the family brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+from typing import Final, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.protocol import MarkovKernel, SweptPosterior
+
+_DISPERSION: Final = 0.5
+"""Chains start this many units of the coordinates away: far wider than a posterior of many rows."""
+
+_ROUNDS: Final = 4
+"""Equal parts of the tuning; what each has drawn teaches the kernel for the next."""
+
+
+def gibbs(
+    log_posterior: SweptPosterior,
+    start: Float[np.ndarray, " coordinate"],
+    *,
+    draws: int = 1000,
+    tune: int = 400,
+    thin: int = 4,
+    chains: int = 4,
+    random_state: int | np.random.Generator | None = None,
+    progress_bar: bool = False,
+) -> Draws:
+    r"""Draw from the posterior by sweeps of the family's own Markov kernel.
+
+    A sweep draws everything latent, such as the component and the missing cells
+    of every row, given :math:`\theta`, and then :math:`\theta` given all of it:
+
+    .. math:: u \sim p(u \mid \theta, x, y), \quad \theta' \sim p(\theta \mid u, x, y).
+
+    The kernel may learn from the draws of the tuning, of all chains together,
+    before these are thrown away. Chains run in parallel, each on random numbers
+    of its own, so that a seed gives the same bits on any number of threads. An
+    interrupt (Ctrl-C) returns what all running chains have drawn, marked
+    incomplete.
+
+    Parameters
+    ----------
+    log_posterior : SweptPosterior
+        The density, and its kernel.
+    start : ndarray of shape (dimension,)
+        Around which the chains start, such as the MAP estimate.
+    draws : int
+        Draws of each chain after tuning.
+    tune : int
+        Sweeps of each chain that are thrown away.
+    thin : int
+        Sweeps for each draw that is kept.
+    chains : int
+        Number of chains.
+    random_state : int, numpy.random.Generator or None
+        Source of randomness; a number gives the same bits again.
+    progress_bar : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Draws
+        Stats ``lp``, the log density with Jacobian.
+
+    Raises
+    ------
+    ValueError
+        If ``draws``, ``thin`` or ``chains`` is below 1, ``tune`` below 4, or
+        the rows have weights that the family's kernel cannot take.
+    KeyboardInterrupt
+        If interrupted before the first draw.
+
+    References
+    ----------
+    Gelfand and Smith (1990), Sampling-based approaches to calculating marginal
+    densities, JASA 85, 398-409; Diebolt and Robert (1994), Estimation of finite
+    mixture distributions through Bayesian sampling, JRSS B 56, 363-375.
+    """
+    for name, value, least in (
+        ("draws", draws, 1),
+        ("tune", tune, _ROUNDS),
+        ("thin", thin, 1),
+        ("chains", chains, 1),
+    ):
+        if value < least:
+            raise ValueError(f"gibbs({name}=...) must be at least {least}; received {value!r}.")
+    rngs = np.random.default_rng(random_state).spawn(chains)
+    kernel = log_posterior.markov_kernel()
+    runs = [_Chain.started(log_posterior, start, rng) for rng in rngs]
+    with _progress(chains * (tune + draws * thin), progress_bar) as advance:
+        for part in np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int)):
+            drawn, complete = _run(runs, kernel, int(part), 1, advance)
+            if not complete:
+                raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
+            kernel = kernel.adapted(drawn.reshape(-1, drawn.shape[-1]))
+        drawn, complete = _run(runs, kernel, draws, thin, advance)
+    theta = on_grid(drawn, log_posterior.variables)
+    lp = [[log_posterior.value_and_gradient(point)[0] for point in chain] for chain in theta]
+    about: dict[str, float | int | str] = {"tune": tune, "thin": thin}
+    return Draws(theta, {"lp": np.array(lp)}, "gibbs", complete, about)
+
+
+@dataclass
+class _Chain:
+    """Where a chain is, and the random numbers that are its own."""
+
+    theta: np.ndarray
+    rng: np.random.Generator
+
+    @classmethod
+    def started(
+        cls, log_posterior: SweptPosterior, start: np.ndarray, rng: np.random.Generator
+    ) -> Self:
+        """A chain far from the start, but where there is a density."""
+        step = _DISPERSION * log_posterior.scales * rng.standard_normal(start.size)
+        while not np.isfinite(log_posterior.value_and_gradient(start + step)[0]):
+            step = step / 2
+        return cls(start + step, rng)
+
+    def run(
+        self, kernel: MarkovKernel, draws: int, thin: int, stop: Event, advance: Callable[[], None]
+    ) -> list[np.ndarray]:
+        """Draw until all are drawn or someone says stop."""
+        drawn: list[np.ndarray] = []
+        while len(drawn) < draws and not stop.is_set():
+            for _ in range(thin):
+                self.theta = kernel.sweep(self.theta, self.rng)
+                advance()
+            drawn.append(self.theta)
+        return drawn
+
+
+def _run(
+    chains: list[_Chain], kernel: MarkovKernel, draws: int, thin: int, advance: Callable[[], None]
+) -> tuple[np.ndarray, bool]:
+    """Draws (chain, draw, coordinate) of all chains side by side, and whether they are all."""
+    stop = Event()
+    with ThreadPoolExecutor(len(chains), "bayesrbf-gibbs") as pool:
+        runs = [pool.submit(chain.run, kernel, draws, thin, stop, advance) for chain in chains]
+        try:
+            wait(runs, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            stop.set()
+        complete = not stop.is_set()
+        stop.set()  # a chain that failed ends the others
+    drawn = [part for part in (run.result() for run in runs) if part]
+    length = min((len(part) for part in drawn), default=0)
+    if length == 0:
+        raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
+    return np.stack([np.stack(part[:length]) for part in drawn]), complete
+
+
+@contextmanager
+def _progress(total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    """What to call after every sweep."""
+    if not shown:
+        yield lambda: None
+        return
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task("gibbs", total=total)
+        yield lambda: bar.advance(task)

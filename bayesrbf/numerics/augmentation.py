@@ -1,0 +1,203 @@
+r"""What a table leaves open, drawn given the parameters: components and missing cells.
+
+Components are drawn with the missing cells summed out, :math:`p(k \mid x_o)`, among those of
+the row's class where its label is known. Given its component, a row's missing cells are
+normal; with y a draw from the whole component they are
+
+.. math:: x_m = y_m - P_{mm}^{-1} P_{mo} (x_o - y_o).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.numerics.array_expectation import log_sum_exp
+from bayesrbf.numerics.expectation import Expectation, prepare
+from bayesrbf.numerics.gaussian import FullComponents
+from bayesrbf.numerics.sampling import draw_categories
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.specification import MixtureSpecification
+
+BLOCK_CELLS = 1_000_000
+"""Numbers held at once per array of a block of rows."""
+
+
+def of_class(
+    parameters: MixtureParameters, part: slice, groups: Int[np.ndarray, " group"]
+) -> MixtureParameters:
+    """The components of one class as a mixture of one class.
+
+    Parameters
+    ----------
+    parameters : MixtureParameters
+        Point of the mixture.
+    part : slice
+        Components of the class.
+    groups : ndarray of shape (n_groups,)
+        Covariances of those components.
+
+    Returns
+    -------
+    MixtureParameters
+        Their part of the point.
+    """
+    return MixtureParameters(
+        class_probabilities=np.ones(1),
+        weights=parameters.weights[part],
+        means=parameters.means[part],
+        precisions_cholesky=parameters.precisions_cholesky[groups],
+        category_probabilities=tuple(p[part] for p in parameters.category_probabilities),
+    )
+
+
+@dataclass(frozen=True)
+class _Open:
+    """Rows that may belong to the same several components.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows,)
+        Row indices.
+    components : slice
+        The components they may belong to.
+    groups : ndarray of shape (n_groups,)
+        Covariances of those components.
+    expectation : Expectation
+        The rows, prepared for a mixture of those components alone.
+    """
+
+    rows: Int[np.ndarray, " row"]
+    components: slice
+    groups: Int[np.ndarray, " group"]
+    expectation: Expectation
+
+    def draw(
+        self, parameters: MixtureParameters, rng: np.random.Generator
+    ) -> Int[np.ndarray, " row"]:
+        """Draw the component of every row, its missing cells summed out."""
+        part, mine = self.components, parameters
+        if part.stop - part.start < parameters.weights.size:
+            mine = of_class(parameters, part, self.groups)
+        shares = log_sum_exp(self.expectation.component_log_joint(mine), axis=1)[1]
+        return part.start + draw_categories(shares, rng)
+
+
+class ComponentDraws:
+    """Draws of the component of every row of one table.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units; weights are not used.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    """
+
+    def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
+        every = slice(0, specification.n_components)
+        self._certain = np.zeros(observations.n_obs, dtype=np.intp)
+        self._open: list[_Open] = []
+        for label, part in [*enumerate(specification.class_slices), (-1, every)]:
+            rows = np.flatnonzero(observations.labels == label)
+            self._certain[rows] = part.start
+            size = part.stop - part.start
+            if size == 1 or not rows.size:
+                continue
+            classes = specification.component_class if part == every else (0,) * size
+            own = replace(specification, component_class=classes)
+            groups = np.unique(specification.covariance_group[part])
+            hidden = replace(observations.take(rows), labels=np.full(rows.size, -1))
+            self._open.append(_Open(rows, part, groups, prepare(hidden, own)))
+
+    def draw(
+        self, parameters: MixtureParameters, rng: np.random.Generator
+    ) -> Int[np.ndarray, " obs"]:
+        """Draw the component of every row.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Component indices.
+        """
+        components = self._certain.copy()
+        for part in self._open:
+            components[part.rows] = part.draw(parameters, rng)
+        return components
+
+
+class CellDraws:
+    """Draws of the missing real cells of one table, where covariances are full.
+
+    Parameters
+    ----------
+    real : ndarray of shape (n_obs, n_features)
+        Rows in standard units, NaN where missing.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    """
+
+    def __init__(
+        self, real: Float[np.ndarray, "obs feature"], specification: MixtureSpecification
+    ) -> None:
+        self._real = real
+        self._group = specification.covariance_group
+        self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
+        n_missing = np.isnan(real).sum(axis=1)
+        size = max(1, BLOCK_CELLS // max(1, real.shape[1] ** 2))
+        for m in np.unique(n_missing[n_missing > 0]) if specification.shape == "full" else ():
+            same = np.flatnonzero(n_missing == m)
+            for rows in np.split(same, range(size, same.size, size)):
+                places = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
+                self._blocks.append((rows, places))
+
+    def draw(
+        self,
+        parameters: MixtureParameters,
+        components: Int[np.ndarray, " obs"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "obs feature"]:
+        """Draw the missing cells of every row given its component.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+        components : ndarray of shape (n_obs,)
+            Component of every row.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_features)
+            Complete rows; under diagonal and spherical covariances, whose
+            posterior needs no cell that is missing, the rows as they are.
+        """
+        if not self._blocks:
+            return self._real
+        normal = FullComponents(parameters.means, parameters.precisions_cholesky)
+        real = self._real.copy()
+        for rows, places in self._blocks:
+            mine = components[rows]
+            group = self._group[mine]
+            noise = rng.standard_normal((rows.size, real.shape[1], 1))
+            drawn = normal.means[mine] + (normal.back[group] @ noise)[:, :, 0]
+            lane = np.arange(rows.size)[:, None]
+            deviation = real[rows] - drawn
+            deviation[lane, places] = 0.0
+            precisions = normal.precisions[group]
+            pull = (precisions @ deviation[:, :, None])[lane, places]
+            inner = precisions[lane[:, :, None], places[:, :, None], places[:, None, :]]
+            step = np.linalg.solve(inner, pull)[:, :, 0]
+            real[rows[:, None], places] = drawn[lane, places] - step
+        return real
