@@ -122,12 +122,10 @@ class FixedDrawObjective:
         """
         mean, log_sd = self.mean_and_log_sd(eta)
         deviations = np.exp(log_sd) * self.z
-        found = [self.log_posterior.value_and_gradient(mean + one) for one in deviations]
-        values = -np.array([value for value, _ in found]) - log_sd.sum()
-        slopes = np.stack([slope for _, slope in found])
+        values, slopes = self._at(mean, deviations)
         by_mean = -slopes @ self.gaussian.factor
         by_spread = -slopes * deviations - 1
-        return values, np.concatenate([by_mean, by_spread], axis=1)
+        return -values - log_sd.sum(), np.concatenate([by_mean, by_spread], axis=1)
 
     def __call__(
         self, eta: Float[np.ndarray, " argument"]
@@ -154,7 +152,15 @@ class FixedDrawObjective:
     def hessian(
         self, eta: Float[np.ndarray, " argument"], track: Track = silent
     ) -> Float[np.ndarray, "argument argument"]:
-        """Second derivatives, by forward differences: the unit of every argument is known.
+        r"""Second derivatives, from the change of every draw's gradient along v.
+
+        A step of v moves all draws alike, so that the columns :math:`H_j C e_l` of
+        their second derivatives are known one by one; with :math:`d_j = e^s z_j`,
+
+        .. math:: f_{vv} = -\frac{1}{M} \sum_j C' H_j C, \quad
+            f_{rv} = -\frac{1}{M} \sum_j \operatorname{diag}(d_j) H_j C, \quad
+            f_{rr} = -\frac{1}{M} \sum_j \operatorname{diag}(d_j) \left( H_j
+                \operatorname{diag}(d_j) + \operatorname{diag}(g_j) \right).
 
         Parameters
         ----------
@@ -166,12 +172,29 @@ class FixedDrawObjective:
         Returns
         -------
         ndarray of shape (2 * dimension, 2 * dimension)
-            The symmetric part of the differenced gradient.
+            Symmetric.
         """
-        _, gradient = self(eta)
-        result = np.empty((eta.size, eta.size))
-        for i in track(range(eta.size), "Linear response"):
-            moved = eta.copy()
-            moved[i] += _STEP
-            result[i] = (self(moved)[1] - gradient) / (moved[i] - eta[i])
+        mean, log_sd = self.mean_and_log_sd(eta)
+        deviations = np.exp(log_sd) * self.z
+        _, slopes = self._at(mean, deviations)
+        factor, inverse = self.gaussian.factor, np.linalg.inv(self.gaussian.factor)
+        of_mean, cross = np.empty_like(factor), np.empty_like(factor)
+        of_spread = np.diag(-(slopes * deviations).mean(axis=0))
+        for axis in track(range(mean.size), "Linear response"):
+            _, moved = self._at(mean + _STEP * factor[:, axis], deviations)
+            change = (moved - slopes) / _STEP
+            bent = change * deviations
+            of_mean[axis] = -factor.T @ change.mean(axis=0)
+            cross[axis] = -bent.mean(axis=0)
+            of_spread -= bent.T @ (deviations * inverse[axis]) / len(bent)
+        result = np.block([[of_mean, cross], [cross.T, of_spread]])
         return (result + result.T) / 2
+
+    def _at(
+        self,
+        mean: Float[np.ndarray, " coordinate"],
+        deviations: Float[np.ndarray, "fixed coordinate"],
+    ) -> tuple[Float[np.ndarray, " fixed"], Float[np.ndarray, "fixed coordinate"]]:
+        """Log density and gradient of every draw."""
+        found = [self.log_posterior.value_and_gradient(mean + one) for one in deviations]
+        return np.array([value for value, _ in found]), np.stack([slope for _, slope in found])

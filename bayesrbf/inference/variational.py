@@ -54,7 +54,7 @@ def advi(
 
     which is the block of m in the inverse of the objective's second
     derivatives, mends that; for a normal posterior it is the covariance. It
-    costs 2 M gradients a coordinate: with more than a thousand of them
+    costs M gradients a coordinate: with more than a thousand of them
     ``covariance="mean_field"`` saves minutes. An interrupt (Ctrl-C) returns
     what was drawn, marked incomplete.
 
