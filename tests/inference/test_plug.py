@@ -61,7 +61,13 @@ class Plugged:
 def compiled(name: str) -> Plugged:
     family = FAMILIES[name]()
     model = family.model
-    likelihood = sum(term.sum() for term in model.logp(vars=model.observed_RVs, sum=False))
+    # Potentials over rows, where there are any, turn the likelihood into a family's objective.
+    potentials = [p for p in model.potentials if "obs" in model.named_vars_to_dims.get(p.name, ())]
+    rows = [
+        *model.logp(vars=model.observed_RVs, sum=False),
+        *model.replace_rvs_by_values(potentials),
+    ]
+    likelihood = sum(term.sum() for term in rows)
     outputs = [
         model.logp(jacobian=False),
         model.dlogp(jacobian=False),
