@@ -34,7 +34,7 @@ import numpy as np
 
 HOMES: Final = {
     "CellMoments": "bayesrbf.numerics.kernel_network_cells",
-    "ColumnMap": "bayesrbf.estimators.stack_members",
+    "ColumnMap": "bayesrbf.estimators.stack_training",
     "Columns": "bayesrbf.table",
     "Dissimilarities": "bayesrbf.exemplars",
     "Draws": "bayesrbf.inference.draws",

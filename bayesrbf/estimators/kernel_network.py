@@ -13,10 +13,10 @@ from jaxtyping import Float
 from bayesrbf import names, table
 from bayesrbf.estimators.checks import Stored, prevalence
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
+from bayesrbf.estimators.kernel_checks import check_kernel_arguments
 from bayesrbf.estimators.kernel_fitting import (
     FittedKernelNetwork,
     KernelSettings,
-    check_kernel_arguments,
     fit_companion,
     fit_kernel_rows,
     log_density,

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesrbf.estimators.stack_fitting import FittedMembers, bounded_log_probabilities
 from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.pooling import StackLogPosterior
+from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.parameters import Observations
 
 MOST_COORDINATES = 1000

@@ -13,7 +13,8 @@ from bayesrbf import table
 from bayesrbf.estimators.calibrating import Folds, split_rows
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.stack_extra import ExtraMember
-from bayesrbf.estimators.stack_members import FittedMember, Training
+from bayesrbf.estimators.stack_members import FittedMember, fit_members
+from bayesrbf.estimators.stack_training import Training
 from bayesrbf.numerics.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import fit_temperature
@@ -72,7 +73,7 @@ class StackSettings:
         """
         training = Training(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
         extra = tuple(member.fit(rows) for member in self.extra)
-        return FittedMembers(training.fit(self.members), extra, self.n_classes)
+        return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
 
     def hold_out(
         self, fold: int, train: Observations, test: Observations

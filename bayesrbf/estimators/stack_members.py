@@ -1,98 +1,40 @@
-"""Members of a stack: what each is before and after it has seen rows.
-
-Rows come in the user's units. Real columns are standardised and mapped towards a
-normal shape in front of every member: half ranks for kernels, Yeo-Johnson's powers
-for mixtures. Members that share a map, or the companion of kernels, share its fit.
-"""
+"""Members of a stack: what each is before and after it has seen rows in the user's units."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf import table
 from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.kernel_fitting import (
     FittedKernelNetwork,
     KernelSettings,
-    fit_companion,
     fit_kernel_rows,
     shared_prior,
 )
-from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
+from bayesrbf.estimators.stack_training import (
+    EM_ITERATIONS,
+    EM_TOL,
+    ColumnMap,
+    Shape,
+    Training,
+    component_class,
+)
 from bayesrbf.numerics.discriminative import HybridLogPosterior
 from bayesrbf.numerics.kernel_network import class_log_probabilities
 from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior
+from bayesrbf.parameters import Observations
 from bayesrbf.specification import CovarianceType, MixtureSpecification
 
-Shape = Literal["half_rank", "power"]
 Predictor = Callable[[np.ndarray], np.ndarray]
 
-ROWS_PER_COMPONENT = 8
-"""Rows of a class that a component needs: a class with fewer gets fewer components."""
-EM_TOL, EM_ITERATIONS = 1e-4, 40
-MOST_DENSITY_COMPONENTS = 3
 BLEND_ITERATIONS = 20
 NETWORK_TOL, NETWORK_ITERATIONS = 1e-3, 500
 N_BASIS, N_EXEMPLARS = 250, 2000
-
-
-@dataclass(frozen=True)
-class ColumnMap:
-    """Real columns towards a normal shape.
-
-    Attributes
-    ----------
-    units : Standardisation
-        Location and scale of the columns.
-    shape : HalfRankMap or PowerMap
-        The map of the standardised columns.
-    """
-
-    units: Standardisation
-    shape: HalfRankMap | PowerMap
-
-    @classmethod
-    def fit(cls, rows: Observations, shape: Shape) -> ColumnMap:
-        """Learn the map from training rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-        shape : {"half_rank", "power"}
-            Kind of map.
-
-        Returns
-        -------
-        ColumnMap
-            The map.
-        """
-        units = table.standardisation(rows.real, rows.weights)
-        fit = fit_half_rank if shape == "half_rank" else fit_power
-        return cls(units, fit(units.forward(rows.real), rows.weights))
-
-    def forward(self, rows: Observations) -> Observations:
-        """Map rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        Observations
-            The same rows, real cells mapped.
-        """
-        return replace(rows, real=self.shape.forward(self.units.forward(rows.real)))
 
 
 @dataclass(frozen=True)
@@ -221,160 +163,6 @@ DEFAULT: Final = tuple(MEMBERS)
 LITE: Final = ("K1", "G2", "B1")
 
 
-def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
-    """Class of every component; small classes have fewer.
-
-    Parameters
-    ----------
-    rows : Observations
-        Training rows.
-    n_classes : int
-        Number of classes.
-    most : int
-        Most components of a class.
-
-    Returns
-    -------
-    tuple of int
-        Class by class.
-
-    Examples
-    --------
-    >>> labels = np.repeat([0, 1], [20, 5])
-    >>> rows = Observations(np.zeros((25, 1)), np.zeros((25, 0), int), labels, np.ones(25))
-    >>> component_class(rows, 2, 3)
-    (0, 0, 1)
-    """
-    labelled = rows.labels >= 0
-    counts = np.bincount(rows.labels[labelled], rows.weights[labelled], minlength=n_classes)
-    sizes = np.clip(counts // ROWS_PER_COMPONENT, 1, most).astype(int)
-    return tuple(np.repeat(np.arange(n_classes), sizes).tolist())
-
-
-def fit_density(
-    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
-) -> FittedMixture:
-    """Fit the density of the columns as they are: as G2, but without a map.
-
-    Parameters
-    ----------
-    rows : Observations
-        Distinct weighted rows in the user's units.
-    levels : tuple of int
-        Number of levels of every categorical column.
-    n_classes : int
-        Number of classes.
-    prior : MixturePrior
-        Declared prior.
-    seed : int
-        Seed of its start.
-
-    Returns
-    -------
-    FittedMixture
-        The density.
-    """
-    classes = component_class(rows, n_classes, MOST_DENSITY_COMPONENTS)
-    specification = MixtureSpecification(rows.real.shape[1], levels, classes)
-    solver = Solver(1, EM_ITERATIONS, EM_TOL, "squarem", seed)
-    return fit_rows(rows, specification, prior, solver)[0]
-
-
-@dataclass(frozen=True)
-class Training:
-    """Training rows, and what the members fitted to them share.
-
-    Attributes
-    ----------
-    rows : Observations
-        Distinct weighted rows, in the user's units.
-    levels : tuple of int
-        Number of levels of every categorical column.
-    n_classes : int
-        Number of classes.
-    prior : MixturePrior
-        Declared prior of mixtures and companion.
-    seed : int
-        Seed of starts and exemplars.
-    """
-
-    rows: Observations
-    levels: tuple[int, ...]
-    n_classes: int
-    prior: MixturePrior
-    seed: int
-
-    @cached_property
-    def half_rank(self) -> ColumnMap:
-        """Half ranks of the rows."""
-        return ColumnMap.fit(self.rows, "half_rank")
-
-    @cached_property
-    def power(self) -> ColumnMap:
-        """Yeo-Johnson's powers of the rows."""
-        return ColumnMap.fit(self.rows, "power")
-
-    @cached_property
-    def companion(self) -> FittedMixture:
-        """The mixture that fills in the missing cells of the kernels."""
-        rows = self.mapped("half_rank")
-        return fit_companion(rows, self.levels, self.n_classes, self.prior, self.seed)
-
-    def map(self, shape: Shape) -> ColumnMap:
-        """The map of a kind.
-
-        Parameters
-        ----------
-        shape : {"half_rank", "power"}
-            Kind of map.
-
-        Returns
-        -------
-        ColumnMap
-            Fitted when first asked for.
-        """
-        return self.half_rank if shape == "half_rank" else self.power
-
-    def mapped(self, shape: Shape) -> Observations:
-        """The rows under the map of a kind.
-
-        Parameters
-        ----------
-        shape : {"half_rank", "power"}
-            Kind of map.
-
-        Returns
-        -------
-        Observations
-            Mapped rows.
-        """
-        return self.map(shape).forward(self.rows)
-
-    def fit(self, members: Sequence[str]) -> tuple[FittedMember, ...]:
-        """Fit members by name.
-
-        Parameters
-        ----------
-        members : sequence of str
-            Names in ``MEMBERS``.
-
-        Returns
-        -------
-        tuple of FittedMember
-            In the same order.
-        """
-        recipes = [(name, MEMBERS[name]) for name in members]
-        return tuple(
-            FittedMember(
-                name,
-                self.map(recipe.shape),
-                recipe.fit(self),
-                recipe.objective if isinstance(recipe, MixtureMember) else _LIKELIHOOD,
-            )
-            for name, recipe in recipes
-        )
-
-
 @dataclass(frozen=True)
 class FittedMember:
     """A fitted member: from rows in the user's units to class probabilities.
@@ -469,3 +257,30 @@ class FittedMember:
             features, n_classes = self.model.features(mapped), self.model.n_classes
             return lambda theta: class_log_probabilities(features, theta, n_classes)
         return log_posterior.predictor(self.model.standardise(mapped))
+
+
+def fit_members(training: Training, members: Sequence[str]) -> tuple[FittedMember, ...]:
+    """Fit members by name.
+
+    Parameters
+    ----------
+    training : Training
+        The rows, and what members share.
+    members : sequence of str
+        Names in ``MEMBERS``.
+
+    Returns
+    -------
+    tuple of FittedMember
+        In the same order.
+    """
+    recipes = [(name, MEMBERS[name]) for name in members]
+    return tuple(
+        FittedMember(
+            name,
+            training.map(recipe.shape),
+            recipe.fit(training),
+            recipe.objective if isinstance(recipe, MixtureMember) else _LIKELIHOOD,
+        )
+        for name, recipe in recipes
+    )

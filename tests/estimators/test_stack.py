@@ -16,7 +16,8 @@ from sklearn.naive_bayes import GaussianNB
 import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.stack_fitting import deal, stack_folds
-from bayesrbf.estimators.stack_members import DEFAULT, MEMBERS, Training, component_class
+from bayesrbf.estimators.stack_members import DEFAULT, MEMBERS, fit_members
+from bayesrbf.estimators.stack_training import Training, component_class
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 
@@ -231,7 +232,7 @@ def test_members_share_what_they_can() -> None:
     X, y = table()
     model = StackedClassifier(SMALL, cv=2, random_state=0).fit(X, y)
     training = Training(model._rows, model._columns.n_levels, 3, MixturePrior(), 0)
-    kernels = training.fit(["K1", "K2"])
+    kernels = fit_members(training, ["K1", "K2"])
     assert kernels[0].columns is kernels[1].columns
     assert kernels[0].model.companion is kernels[1].model.companion
 

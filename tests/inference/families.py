@@ -29,8 +29,8 @@ from bayesrbf.numerics.pooling import (
     LEAST,
     LOG_TEMPERATURE_SD,
     PSEUDO_ROWS,
-    StackLogPosterior,
 )
+from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network_fitting import fit_joint
 from bayesrbf.numerics.rbf_network_output import Classes

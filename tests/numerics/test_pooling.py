@@ -9,11 +9,11 @@ from scipy.special import log_softmax, softmax
 from bayesrbf.numerics.pooling import (
     LEAST,
     PSEUDO_ROWS,
-    StackLogPosterior,
     member_probabilities,
     pool_weights,
     pooled,
 )
+from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 
 
 def held_out(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

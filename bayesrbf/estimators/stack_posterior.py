@@ -1,0 +1,220 @@
+"""A fitted stack at work: its posterior joined with its members', and its density."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import names, table
+from bayesrbf.estimators.classifier import PosteriorClassifier
+from bayesrbf.estimators.completing import most_likely
+from bayesrbf.estimators.fitting import FittedMixture
+from bayesrbf.estimators.kernel_fitting import log_density
+from bayesrbf.estimators.out_of_fold import HeldOut
+from bayesrbf.estimators.posterior_estimator import Description
+from bayesrbf.estimators.stack_drawing import draw_members, joint_predictor
+from bayesrbf.estimators.stack_fitting import FittedMembers
+from bayesrbf.estimators.table_estimator import TableEstimator
+from bayesrbf.inference.draws import Draws
+from bayesrbf.numerics.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
+from bayesrbf.numerics.pooling_posterior import StackLogPosterior
+from bayesrbf.parameters import Observations
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import ClassPosterior, Predictor
+
+
+class StackPosterior(TableEstimator, PosteriorClassifier):
+    """Base of the stack: everything but its constructor and its fit."""
+
+    members_: tuple[str, ...]
+    member_temperatures_: Float[np.ndarray, " member"]
+    pointwise_: tuple[str, ...]
+    weights_: Float[np.ndarray, " member"]
+    _density: FittedMixture
+    _fitted: FittedMembers
+    _held: HeldOut
+    _member_draws: tuple[Draws | None, ...]
+
+    _STATE: ClassVar[dict[str, type | UnionType]] = (
+        TableEstimator._STATE
+        | PosteriorClassifier._STATE
+        | {
+            "_density": FittedMixture,
+            "_fitted": FittedMembers,
+            "_held": HeldOut,
+            "_member_draws": tuple,
+            "member_temperatures_": np.ndarray,
+            "members_": tuple,
+            "pointwise_": tuple,
+            "weights_": np.ndarray,
+        }
+    )
+
+    # ---- the hooks of a posterior
+
+    def _read(self, X: object) -> Observations:
+        """New rows in the user's units, labels hidden."""
+        return TableEstimator._read(self, X)
+
+    def _log_posterior(self) -> StackLogPosterior:
+        """The log posterior of weights and temperatures given the rows held out."""
+        return StackLogPosterior(self._held.values, self._held.labels, self._held.weights)
+
+    def _map(self, log_posterior: StackLogPosterior) -> Float[np.ndarray, " coordinate"]:
+        """The fitted weights and temperatures."""
+        return log_posterior.pack(self.weights_, self.member_temperatures_, self.temperature_)
+
+    def _predictor(self, log_posterior: StackLogPosterior) -> Callable[[Observations], Predictor]:
+        """Prepares rows: coordinates of the stack, then of the drawn members."""
+        prepare = joint_predictor(log_posterior, self._fitted, self._rows, self._member_draws)
+
+        def with_density(rows: Observations) -> Predictor:
+            predict, density = prepare(rows), log_density(self._density, rows)[:, None]
+            return lambda theta: predict(theta) + density
+
+        return with_density
+
+    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Log of the pool at the fitted point, before its temperature."""
+        values = self._fitted.log_probabilities(rows)
+        return pooled(values, self.weights_, self.member_temperatures_)
+
+    def _class_posterior(self) -> ClassPosterior:
+        """Draws of the stack and of its members, joined; each has its own temperatures."""
+        from bayesrbf.posterior.predictive import ClassPosterior
+
+        log_posterior = self._log_posterior()
+        if self._draws is None:
+            theta = self._map(log_posterior)[None, None]
+        else:
+            drawn = [draws.theta for draws in self._member_draws if draws is not None]
+            theta = np.concatenate([self._draws.theta, *drawn], axis=2)
+        return ClassPosterior(
+            predictor=self._predictor(log_posterior),
+            theta=theta,
+            log_prior_shift=self._shifts(log_posterior, theta),
+        )
+
+    def _class_shares(
+        self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]
+    ) -> Float[np.ndarray, "chains draws label"]:
+        """Those of the training table, whatever the draw."""
+        return self._density.parameters.class_probabilities[None, None]
+
+    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
+        """Class probabilities of the training table."""
+        return self._density.parameters.class_probabilities
+
+    def _description(self) -> Description:
+        """Names, and the labels of the rows held out."""
+        rows = np.arange(self._held.labels.size)
+        coords = {names.MEMBER: list(self.members_), names.OBS: rows, names.LABEL: self.classes_}
+        observed = {names.OBSERVED_LABEL: ((names.OBS,), self._held.labels)}
+        return Description(coords, observed, {"row_weight": ((names.OBS,), self._held.weights)})
+
+    def _infer(self) -> Self:
+        """Draw what ``inference`` asks for; nothing for a point estimate."""
+        self._member_draws, self.pointwise_ = (None,) * len(self._fitted.own), self.members_
+        return super()._infer()
+
+    def refine(self, method: str = "laplace", **options: Any) -> Self:
+        """Draw weights and temperatures, and with them the parameters of the members.
+
+        Members are drawn from their Laplace approximations. Those of other libraries,
+        and those with more than 1,000 coordinates, stay at their fitted point:
+        ``pointwise_`` names them, and a warning does.
+
+        Parameters
+        ----------
+        method : {"laplace", "nuts"}
+            How weights and temperatures are drawn.
+        **options : object
+            Passed on: ``draws`` (250 by default), ``chains`` and more.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+        """
+        self._member_draws = (None,) * len(self._fitted.own)
+        super().refine(method, **{"draws": 250, **options})
+        chains, draws, _ = cast("Draws", self._draws).theta.shape
+        self._member_draws = draw_members(self._fitted, self._rows, (chains, draws), self._seed)
+        own = zip(self._fitted.own, self._member_draws, strict=True)
+        fixed = [member.name for member, draws in own if draws is None]
+        self.pointwise_ = (*fixed, *(member.name for member in self._fitted.extra))
+        if self.pointwise_:
+            warnings.warn(
+                f"{type(self).__name__}: {', '.join(self.pointwise_)} stay at their fitted point, "
+                "so the draws understate what is not known.",
+                stacklevel=2,
+            )
+        return self
+
+    # ---- what only a density knows
+
+    def score_samples(self, X: object) -> Float[np.ndarray, " obs"]:
+        """Log density of the observed cells of each row.
+
+        Under three Gaussians a class with full covariances, columns as they are.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Log densities in nats, in the units of ``X``; low values are novel.
+        """
+        return log_density(self._density, self._read(X))
+
+    def impute(self, X: object) -> Any:
+        """Fill the missing cells under the same density; observed cells stay as they came.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows with missing cells.
+
+        Returns
+        -------
+        same container as ``X``
+            With conditional means of real and most probable levels of categorical cells.
+        """
+        rows = self._read(X)
+        return table.decode(*most_likely(self._density, rows), self._columns, X)
+
+    def declare(self) -> pm.Model:
+        """Declare the graph of weights and temperatures on the rows held out.
+
+        ``class_prior`` is not part of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+        """
+        from bayesrbf.models.stack import declare_stack
+
+        check_is_fitted(self)
+        return declare_stack(
+            self._held.values,
+            self._held.labels,
+            self._held.weights,
+            member_names=self.members_,
+            class_names=self.classes_.tolist(),
+            concentration=1 + PSEUDO_ROWS,
+            log_temperature_sd=LOG_TEMPERATURE_SD,
+            least=LEAST,
+        )
