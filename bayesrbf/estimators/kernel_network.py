@@ -343,7 +343,7 @@ class KernelNetworkClassifier(MixtureClassifier):
         pymc.Model
             Free variables under the names of ``posterior_``.
         """
-        from bayesrbf.models.kernel_network import declare_kernel_network
+        from bayesrbf.models import declare_kernel_network
 
         rows = self._rows
         return declare_kernel_network(

@@ -205,7 +205,7 @@ class StackPosterior(TableEstimator, PosteriorClassifier):
         pymc.Model
             Free variables under the names of ``posterior_``.
         """
-        from bayesrbf.models.stack import declare_stack
+        from bayesrbf.models import declare_stack
 
         check_is_fitted(self)
         return declare_stack(

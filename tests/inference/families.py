@@ -15,9 +15,8 @@ from scipy.optimize import root
 from scipy.special import log_softmax
 
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.models.kernel_network import declare_kernel_network
+from bayesrbf.models import declare_kernel_network, declare_stack
 from bayesrbf.models.rbf_network import declare_rbf_network
-from bayesrbf.models.stack import declare_stack
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
 from bayesrbf.numerics.kernel_network import (
