@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, assert_all_finite, check_array
 from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
@@ -21,27 +21,6 @@ PRECOMPUTED: Final = "precomputed"
 
 LARGEST_DOUBLE: Final = 2**27
 """Entries (1 GiB) beyond which a matrix computed here is held in float32."""
-
-
-@runtime_checkable
-class Source(Protocol):
-    """Compares new rows to training rows."""
-
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
-        """Dissimilarities of new rows to chosen training rows.
-
-        Parameters
-        ----------
-        X : array-like or frame
-            New rows, in the form that ``fit`` was given.
-        chosen : ndarray of shape (n_chosen,)
-            Training rows.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_chosen)
-            ``d(x_n, x_m)``.
-        """
 
 
 @dataclass(frozen=True)
@@ -150,6 +129,10 @@ class VectorSource:
         return pairwise(X, self.rows[chosen], self.metric)
 
 
+Source = MatrixSource | TableSource | VectorSource
+"""Compares new rows to training rows."""
+
+
 @dataclass(frozen=True)
 class Training:
     """Training rows compared to each other.
@@ -207,13 +190,11 @@ def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
             raise ValueError("X has 0 sample(s), but at least one row is needed.")
         return X
     if metric == PRECOMPUTED:
-        matrix = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-        )
+        matrix = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        if reset or matrix.shape[1] != estimator.n_features_in_:
+            assert_all_finite(matrix, input_name="X")
+        # New rows may have holes where no exemplar is; who looks elsewhere, checks there.
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
         if reset and matrix.shape[0] != matrix.shape[1]:
             raise ValueError(
                 "X must be a square matrix of dissimilarities of the training rows under "

@@ -19,9 +19,7 @@ from bayesrbf.estimators.describing import Named
 from bayesrbf.estimators.dissimilarities import (
     GOWER,
     PRECOMPUTED,
-    MatrixSource,
-    TableSource,
-    VectorSource,
+    Source,
     check_values,
     read_rows,
 )
@@ -33,7 +31,6 @@ from bayesrbf.numerics.median_lvq_posterior import MedianLVQLogPosterior
 from bayesrbf.parameters import Observations
 
 if TYPE_CHECKING:
-
     from bayesrbf.posterior.predictive import Predictor
 
 
@@ -48,8 +45,8 @@ def _gives_probabilities(estimator: ExemplarClassifier) -> bool:
 
 
 def _gives_margins(estimator: ExemplarClassifier) -> bool:
-    """Whether scores are margins."""
-    return bool(estimator.objective == "glvq")
+    """Whether scores are margins, and no probabilities."""
+    return bool(estimator.objective == "glvq" and not estimator.calibrate)
 
 
 class ExemplarClassifier(PosteriorClassifier):
@@ -60,14 +57,14 @@ class ExemplarClassifier(PosteriorClassifier):
     sigma_: float | None
     _fitted: FittedExemplars
     _kept: Int[np.ndarray, " obs"]
-    _source: MatrixSource | TableSource | VectorSource
+    _source: Source
     _table: Dissimilarities
 
     _STATE: ClassVar[dict[str, type | UnionType]] = PosteriorClassifier._STATE | {
         "_fitted": FittedExemplars,
         "_kept": np.ndarray,
         "_seed": int,
-        "_source": MatrixSource | TableSource | VectorSource,
+        "_source": Source,
         "_table": Dissimilarities,
         "exemplar_classes_": np.ndarray,
         "exemplars_": np.ndarray,
@@ -80,8 +77,7 @@ class ExemplarClassifier(PosteriorClassifier):
         precomputed, mixed = self.metric == PRECOMPUTED, self.metric == GOWER
         tags.input_tags.pairwise = precomputed
         tags.input_tags.positive_only = precomputed
-        # A matrix may have holes at predict, where no exemplar is.
-        tags.input_tags.allow_nan = precomputed or mixed or self.metric == "nan_euclidean"
+        tags.input_tags.allow_nan = mixed or self.metric == "nan_euclidean"
         tags.input_tags.categorical = mixed
         tags.input_tags.string = mixed
         return tags
@@ -160,14 +156,14 @@ class ExemplarClassifier(PosteriorClassifier):
         return self._compared(columns)
 
     @property
-    def _rows(self) -> Observations:  # type: ignore[override]
+    def _rows(self) -> Observations:
         """Training rows, compared to the needed rows."""
         rows = self._table
         return self._compared(rows.values[:, self._needed()], rows.labels, rows.weights)
 
     # ---- the hooks of a posterior and of a classifier
 
-    def _log_posterior(self) -> MedianLVQLogPosterior:  # type: ignore[override]
+    def _log_posterior(self) -> MedianLVQLogPosterior:
         """The log posterior of exemplars and width."""
         if self._fitted.sigma is None:
             raise AttributeError(
@@ -255,10 +251,11 @@ class ExemplarClassifier(PosteriorClassifier):
         """
         if self.objective == "rslvq" or self.calibrate:
             return super().predict(X)
-        best: Labels = self.classes_[self._class_log_joint(self._read(X)).argmax(axis=1)]
-        return best
+        codes = self._class_log_joint(self._read(X)).argmax(axis=1)
+        nearest: Labels = self.classes_[codes]
+        return nearest
 
-    @available_if(_gives_margins)
+    @available_if(_gives_margins)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Float[np.ndarray, "obs *label"]:
         """Margins of GLVQ, from -1 to 1.
 

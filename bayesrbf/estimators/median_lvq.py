@@ -149,7 +149,7 @@ class MedianLVQClassifier(ExemplarClassifier):
 
     >>> words = np.array(["cat", "cart", "dog", "doge"])
     >>> d = np.array([[abs(len(a) - len(b)) + (a[0] != b[0]) for b in words] for a in words])
-    >>> model = MedianLVQClassifier(metric="precomputed", sigma=1.0).fit(d, [0, 0, 1, 1])
+    >>> model = MedianLVQClassifier(1, metric="precomputed", sigma=1.0).fit(d, [0, 0, 1, 1])
     >>> words[model.exemplar_columns]
     array(['cat', 'dog'], dtype='<U4')
     >>> to_exemplars = np.array([[1.0, 2.0]])
@@ -159,7 +159,7 @@ class MedianLVQClassifier(ExemplarClassifier):
 
     def __init__(
         self,
-        n_prototypes: Stored[int | Mapping[Any, int]] = 1,
+        n_prototypes: Stored[int | Mapping[Any, int]] = 2,
         *,
         objective: Stored[Literal["rslvq", "glvq"]] = "rslvq",
         optimizer: Stored[Literal["swap", "gem"]] = "swap",

@@ -127,8 +127,8 @@ def check_choices(arguments: Mapping[str, object], owner: str) -> None:
             words = " or ".join(map(repr, allowed))
             raise ValueError(f"{owner}({name}=...) must be {words}; received {arguments[name]!r}.")
     sigma = arguments.get("sigma", "cv")
-    number = isinstance(sigma, RealNumber) and not isinstance(sigma, bool)
-    if not (sigma in ("cv", "sample") or (number and 1e-100 <= float(sigma) <= 1e100)):
+    number = isinstance(sigma, RealNumber) and 1e-100 <= float(sigma) <= 1e100
+    if not (sigma in ("cv", "sample") or number) or isinstance(sigma, bool):
         raise ValueError(
             f"{owner}(sigma=...) must be 'cv', 'sample' or a number from 1e-100 to 1e100; "
             f"received {sigma!r}."
@@ -280,8 +280,8 @@ def choose_width(
     held = held_out(rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes)
     if held is None:
         warnings.warn(
-            f"{owner}: cv={cv} holds out no labelled row (classes rarer than the folds are never "
-            "held out), so sigma is the middle of its grid and the temperature 1; use fewer "
+            f"{owner}: no labelled row could be held out by cv={cv} (classes rarer than the folds "
+            "never are), so sigma is the middle of its grid and the temperature 1; use fewer "
             "folds, or give sigma.",
             stacklevel=4,
         )

@@ -15,6 +15,7 @@ from bayesrbf import (
     HalfRankTransformer,
     HybridMixtureClassifier,
     KernelNetworkClassifier,
+    MedianLVQClassifier,
     MixtureDensity,
     SDGMClassifier,
     StackedClassifier,
