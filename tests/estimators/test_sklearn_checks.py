@@ -33,6 +33,10 @@ ESTIMATORS = [
     StackedClassifier(["K1", "G1"], cv=2),  # each further member costs a fit per fold and check
     HalfRankTransformer(),
     SDGMClassifier(1, n_init=1),
+    MedianLVQClassifier(n_init=1),
+    MedianLVQClassifier(metric="precomputed", sigma=1.0),
+    MedianLVQClassifier(1, objective="glvq", metric="sqeuclidean"),
+    MedianLVQClassifier(1, objective="glvq", metric="precomputed", calibrate=True, cv=3),
 ]
 
 
