@@ -83,7 +83,8 @@ class SDGMClassifier(PosteriorClassifier, TableEstimator):
     companion_components : int
         Components of the companion mixture.
     alpha_init : float
-        First precision of every weight; 10 and more prune too soon.
+        First precision of every weight, a tenth of it in every other restart;
+        10 and more prune too soon.
     alpha_max : float
         Weights of larger precision are dropped.
     n_init : int

@@ -7,6 +7,8 @@ component probability the mean responsibility of its class. The EM step
 
 References
 ----------
+Tipping and Faul (2003), Fast marginal likelihood maximisation for sparse
+Bayesian models, AISTATS, equation 20, for the maximum over one precision.
 Hayashi and Uchida (2021), A discriminative Gaussian mixture model with
 sparsity, ICLR, section 3 and appendix A. MacKay (1992), Neural Computation 4,
 448-472, section 4.
@@ -29,6 +31,8 @@ LEAST_PROPORTION = 1e-5
 """Components below it are pruned."""
 LEAST_PRECISION = 1e-6
 """Standard deviation of a weight's prior is held below 1000, where classes can be separated."""
+BARELY = 0.01
+"""Share of a weight's variance that the rows explain, below which its fate is looked up."""
 LOOSE = 1e-8
 TIGHT = 1e-16
 """Decrement, in nats, at which a mode search ends: between updates, and after the last."""
@@ -201,7 +205,9 @@ def _update(
     """New precisions and proportions without what they prune, and the largest change."""
     coefficients = whitened.weights(mode.coordinates)
     determined = whitened.determined(inverse)
-    active = determined < alpha_max * coefficients**2
+    active = (determined < alpha_max * coefficients**2) & ~_doomed(
+        determined, state.precisions * coefficients**2
+    )
     precisions = np.maximum(determined[active] / coefficients[active] ** 2, LEAST_PRECISION)
     change = np.inf
     if active.all():
@@ -217,6 +223,17 @@ def _update(
     pruned = without_components(updated, *_superfluous(updated))
     fewer = pruned.component_class.size < state.component_class.size
     return pruned, np.inf if fewer else change
+
+
+def _doomed(
+    determined: Float[np.ndarray, " weight"], pull: Float[np.ndarray, " weight"]
+) -> Bool[np.ndarray, " weight"]:
+    """Weights that the prior has nearly to itself and whose evidence has no finite maximum.
+
+    With the others held, log evidence rises towards infinite precision wherever
+    alpha w^2 <= gamma (1 - gamma); MacKay's steps go there, but geometrically.
+    """
+    return (determined < BARELY) & (pull <= determined * (1 - determined))
 
 
 def _proportions(

@@ -22,6 +22,8 @@ SHARE = 0.9
 """Responsibility of a row's own cluster at the start."""
 FIRST_STEPS = 5
 """Newton steps towards the clusters before they are forgotten."""
+LATER_START = 0.1
+"""Factor of the first precision in every other restart: which one prunes too soon depends."""
 FARTHEST = 1e6
 """Points are held within this many standard units, so that no square overflows."""
 MOST_COORDINATES = 12_000
@@ -62,7 +64,7 @@ def fit_sdgm(
     rng : numpy.random.Generator
         Source of the starts.
     alpha_init : float
-        First precision of every weight.
+        First precision of every weight; a tenth of it in every other restart.
     alpha_max : float
         Weights of larger precision are pruned.
     tol : float
@@ -90,9 +92,10 @@ def fit_sdgm(
     _check_size(problem, component_class.size)
     n_starts = n_init if specification.n_components > specification.n_classes else 1
     runs = []
-    for _ in range(n_starts):
+    for restart in range(n_starts):
         shares = _cluster_shares(observations, rows, specification, rng)
-        start = _start(problem, component_class, shares, alpha_init)
+        precision = alpha_init * LATER_START ** (restart % 2)
+        start = _start(problem, component_class, shares, precision)
         runs.append(
             maximise_evidence(problem, start, tol=tol, max_iter=max_iter, alpha_max=alpha_max)
         )
