@@ -13,7 +13,7 @@ from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.numerics.sdgm_basis import quadratic_basis, sparse_basis
 from bayesrbf.numerics.sdgm_completion import complete
 from bayesrbf.numerics.sdgm_fitting import fit_sdgm, standard_points
-from bayesrbf.numerics.sdgm_prediction import REPLICATES, predict
+from bayesrbf.numerics.sdgm_prediction import predict
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit, SDGMParameters
@@ -21,9 +21,9 @@ from bayesrbf.specification import MixtureSpecification
 
 TRAINING_DRAWS = 32
 """Completions of a row with holes in the likelihood."""
-PREDICTION_DRAWS = 16
+PREDICTION_DRAWS = 64
 """Completions of a row with holes in each replicate of a prediction."""
-POSTERIOR_DRAWS = PREDICTION_DRAWS * REPLICATES
+POSTERIOR_DRAWS = 128
 """Completions of a row with holes under every draw of a posterior."""
 
 LabelSets = Bool[np.ndarray, "set label"]

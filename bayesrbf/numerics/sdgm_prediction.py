@@ -22,7 +22,9 @@ from bayesrbf.sdgm_parameters import Basis, SDGMParameters
 
 REPLICATES = 8
 DRAWS = 128
-"""Quasi-random draws of a replicate."""
+"""Quasi-random draws of the weights in a replicate."""
+DRAWS_OF_COMPLETED = 16
+"""The first of them, for each completion of a row with holes: completions differ more."""
 BLOCK_NUMBERS = 4_000_000
 
 
@@ -90,8 +92,11 @@ def predict(
         weights = parameters.coefficients[None]
         if average:
             weights = weight_draws(weights[0], parameters.covariance, replicate)
-        by_point = mean_probabilities(phi, weights, parameters)
         sizes = np.diff(starts, append=len(points))
+        whole = np.repeat(sizes == 1, sizes)
+        by_point = np.empty((len(points), parameters.component_class[-1] + 1))
+        by_point[whole] = mean_probabilities(phi[whole], weights, parameters)
+        by_point[~whole] = mean_probabilities(phi[~whole], weights[:DRAWS_OF_COMPLETED], parameters)
         estimates.append(np.add.reduceat(by_point, starts, axis=0) / sizes[:, None])
         if not average and len(points) == len(starts):
             return estimates[0], np.zeros_like(estimates[0])

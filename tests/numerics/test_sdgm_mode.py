@@ -1,0 +1,138 @@
+"""Newton's method and the whitening that makes the dual form as small as its rank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bayesrbf.numerics.sdgm_ard import Problem, State, maximise_evidence
+from bayesrbf.numerics.sdgm_basis import features, quadratic_basis
+from bayesrbf.numerics.sdgm_likelihood import complete_curvature, expect, gradient, to_logits
+from bayesrbf.numerics.sdgm_mode import find_mode, inverse_curvature
+from bayesrbf.numerics.sdgm_reduction import factor_features
+from bayesrbf.results import Status
+from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis
+
+N = 60
+
+
+def rows(seed: int = 0, n: int = N) -> CompletedRows:
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, 2))
+    inside = (points**2).sum(axis=1) + 0.4 * rng.normal(size=n) < 1.4
+    return CompletedRows(
+        points, np.arange(n), np.eye(2, dtype=bool)[inside.astype(int)], np.ones(n)
+    )
+
+
+def start(n_features: int, seed: int = 1) -> State:
+    rng = np.random.default_rng(seed)
+    n_weights = 3 * n_features
+    return State(
+        np.array([0, 0, 1, 1]),
+        np.array([0.3, 0.7, 0.5, 0.5]),
+        np.repeat(np.arange(3), n_features),
+        np.tile(np.arange(n_features), 3),
+        0.1 * rng.normal(size=n_weights),
+        rng.gamma(2.0, 1.0, n_weights),
+    )
+
+
+def dual(data: CompletedRows) -> np.ndarray:
+    return features(KernelBasis("polynomial", data.points), data.points)
+
+
+def test_the_mode_has_no_gradient_and_the_reduced_mode_is_the_same() -> None:
+    """The rank of the kernel's features is 6: 61 weights a component become 6 coordinates."""
+    data = rows()
+    phi = dual(data)
+    state = start(phi.shape[1])
+    found = []
+    for reduce in (True, False):
+        problem = Problem(data, factor_features(phi, reduce))
+        whitened, labels = state.whitened(problem.factored), problem.labels(state.component_class)
+        mode = find_mode(
+            whitened.designs,
+            labels,
+            np.log(state.proportions),
+            whitened.coordinates(state.coefficients),
+            tol=1e-20,
+            max_steps=200,
+        )
+        weights = whitened.weights(mode.coordinates)
+        designs = tuple(phi[:, state.feature[state.component == k]] for k in range(4))
+        expectation = expect(labels, to_logits(designs, weights, np.log(state.proportions)))
+        pull = gradient(designs, expectation) - state.precisions * weights
+        np.testing.assert_allclose(pull, 0, atol=1e-6)
+        curvature = complete_curvature(designs, labels, expectation) + np.diag(state.precisions)
+        inverse, log_determinant = inverse_curvature(curvature)
+        mine, mine_determinant = inverse_curvature(
+            complete_curvature(whitened.designs, labels, mode.expectation)
+            + np.eye(mode.coordinates.size)
+        )
+        shared = log_determinant - np.log(state.precisions).sum()
+        assert mine_determinant == pytest.approx(shared, rel=1e-7)
+        np.testing.assert_allclose(whitened.covariance(mine), inverse, atol=1e-7)
+        gamma = 1 - state.precisions * np.diag(inverse)
+        np.testing.assert_allclose(whitened.determined(mine), gamma, atol=1e-7)
+        found.append((mode.coordinates.size, weights, mode.log_posterior))
+    assert found[0][0] == 18
+    assert found[1][0] == 183
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-7)
+    assert found[0][2] == pytest.approx(found[1][2], abs=1e-8)
+
+
+def test_every_step_climbs_from_a_point_that_curves_upwards() -> None:
+    data = rows()
+    phi = features(quadratic_basis(2, ()), data.points)
+    state = start(phi.shape[1])
+    problem = Problem(data, factor_features(phi, reduce=False))
+    whitened, labels = state.whitened(problem.factored), problem.labels(state.component_class)
+    here, values = whitened.coordinates(30 * state.coefficients), []
+    for _ in range(12):
+        mode = find_mode(
+            whitened.designs, labels, np.log(state.proportions), here, tol=1e-12, max_steps=1
+        )
+        here = mode.coordinates
+        values.append(mode.log_posterior)
+    assert (np.diff(values) > -1e-9).all()
+    assert values[-1] > values[0] + 1
+
+
+def test_type_two_ends_where_the_updates_stand_still() -> None:
+    data = rows(n=150)
+    phi = features(quadratic_basis(2, ()), data.points)
+    state = replace(start(6), precisions=np.ones(18))
+    problem = Problem(data, factor_features(phi, reduce=False))
+    run = maximise_evidence(problem, state, tol=1e-7, max_iter=3000, alpha_max=1e5)
+    assert run.status is Status.CONVERGED
+    found = run.parameters
+    assert 0 < found.n_weights < 18
+    assert run.n_indefinite == 0
+    np.testing.assert_allclose(
+        np.bincount(found.component_class, weights=found.proportions), 1.0, rtol=1e-12
+    )
+    designs = tuple(phi[:, found.feature[found.component == k]] for k in range(found.n_components))
+    labels = problem.labels(found.component_class)
+    logits = to_logits(designs, found.coefficients, np.log(found.proportions))
+    expectation = expect(labels, logits)
+    pull = gradient(designs, expectation) - found.precisions * found.coefficients
+    np.testing.assert_allclose(pull, 0, atol=1e-7)
+    complete = complete_curvature(designs, labels, expectation) + np.diag(found.precisions)
+    gamma = 1 - found.precisions * np.diag(np.linalg.inv(complete))
+    np.testing.assert_allclose(gamma / found.coefficients**2, found.precisions, rtol=1e-3)
+    assert len(run.trace.evidence) == len(run.trace.n_weights) == len(run.trace.n_components)
+
+
+def test_without_weights_there_is_nothing_to_climb() -> None:
+    data = rows()
+    phi = features(quadratic_basis(2, ()), data.points)
+    none = np.empty(0)
+    nowhere = np.empty(0, dtype=np.intp)
+    state = State(np.array([0, 1]), np.ones(2), nowhere, nowhere, none, none)
+    problem = Problem(data, factor_features(phi, reduce=False))
+    run = maximise_evidence(problem, state, tol=1e-3, max_iter=5, alpha_max=1e5)
+    assert run.status is Status.CONVERGED
+    assert run.log_posterior == pytest.approx(N * np.log(0.5))
