@@ -1,0 +1,148 @@
+"""A table of figures that is computed cell by cell, each once: what is there is not made again.
+
+Cells are stored as they are made, one line of JSON each, so that a run that was stopped goes on
+where it was, and a table can be printed from what there is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+Figures = Mapping[str, float | int | str]
+"""What a cell says, by name."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in the file; unlike any other cell's.
+    compute : callable
+        Makes its figures; finite numbers and strings.
+    """
+
+    name: str
+    compute: Callable[[], Figures]
+
+
+def run_cells(
+    cells: Sequence[Cell], file: Path, console: Console | None = None
+) -> dict[str, Figures]:
+    """Compute the cells that a file does not hold, and store each at once.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        The table.
+    file : Path
+        JSON lines; its folder is made if need be.
+    console : Console, optional
+        Where progress is shown; stderr by default.
+
+    Returns
+    -------
+    dict of str to mapping
+        Figures of every cell of the table, by name.
+
+    Raises
+    ------
+    ValueError
+        If two cells have one name, or the file holds something else.
+    """
+    names = [cell.name for cell in cells]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"Every cell needs a name of its own; received {twice!r} twice.")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    known = read_cells(file)
+    absent = [cell for cell in cells if cell.name not in known]
+    with Progress(console=console or Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(file.stem, total=len(cells), completed=len(cells) - len(absent))
+        for cell in absent:
+            bar.update(task, description=cell.name)
+            known[cell.name] = cell.compute()
+            _append(file, {"cell": cell.name, **known[cell.name]})
+            bar.advance(task)
+    return {name: known[name] for name in names}
+
+
+def read_cells(file: Path) -> dict[str, Figures]:
+    """Figures of the cells that a file holds.
+
+    Parameters
+    ----------
+    file : Path
+        JSON lines; one that is not there holds nothing. A last line that was cut
+        short is taken out of the file: its cell was not stored.
+
+    Returns
+    -------
+    dict of str to mapping
+        Figures by the name of the cell.
+
+    Raises
+    ------
+    ValueError
+        If a line is no cell.
+    """
+    if not file.exists():
+        return {}
+    text = file.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        os.truncate(file, len(whole.encode("utf-8")))
+    cells = {}
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            figures = json.loads(line)
+            name = figures.pop("cell")
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"{file}, line {number} is no cell of a table; remove it or use another file."
+            ) from error
+        cells[name] = figures
+    return cells
+
+
+def _append(file: Path, figures: Figures) -> None:
+    """One more line, on the disk before the next cell begins."""
+    line = json.dumps(figures, allow_nan=False)
+    with open(file, "a", encoding="utf-8") as stream:
+        stream.write(line + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def print_table(
+    title: str, header: Sequence[str], rows: Iterable[Sequence[str]], console: Console | None = None
+) -> None:
+    """Show a table.
+
+    Parameters
+    ----------
+    title : str
+        Stands above it.
+    header : sequence of str
+        Names of the columns.
+    rows : iterable of sequences of str
+        Its rows; the first column is text, the others are numbers.
+    console : Console, optional
+        Where it is shown; stdout by default.
+    """
+    table = Table(title=title, title_justify="left", box=None)
+    for position, name in enumerate(header):
+        table.add_column(name, justify="right" if position else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    (console or Console()).print(table)
