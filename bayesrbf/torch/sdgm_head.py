@@ -1,0 +1,287 @@
+"""The sparse discriminative Gaussian mixture as the last layer of a network."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import nn
+from torch.nn import functional
+
+from bayesrbf.torch.dropout import PRUNING_THRESHOLD, divergence, log_alpha
+from bayesrbf.torch.quadratic import COVARIANCES, Covariance, factors, monomials
+
+# Of the activations on standardised features at the start: components differ, none is sure.
+_START_SPREAD: Final = 0.3
+_START_LOG_ALPHA: Final = -6.0
+
+
+class SDGMHead(nn.Module):
+    r"""Class logits of a Gaussian mixture per class, trained as a classifier, with few weights.
+
+    .. math::
+        p(c, m | x) = \frac{\pi_{cm} \exp(w_{cm}^\top \phi(x))}
+            {\sum_{c', m'} \pi_{c'm'} \exp(w_{c'm'}^\top \phi(x))}, \qquad
+        \phi(x) = [1,\; x,\; x_i x_j \,(i \le j)]
+
+    It takes the place of a linear layer before :class:`torch.nn.CrossEntropyLoss`. Each
+    weight is a normal variable with a variance of its own (variational Gaussian dropout);
+    in training mode the activations are sampled (local reparametrisation), in evaluation
+    mode the means are used. The objective per row is
+
+    .. code-block:: python
+
+        loss = cross_entropy(head(x), y) + beta * head.kl() / n_training_rows
+
+    with beta risen from 0 to 1 over the first half of the training; then :meth:`prune`.
+    A much smaller beta leaves all weights in place.
+
+    Parameters
+    ----------
+    in_features : int
+        Number D of features, best of mean 0 and variance 1, as
+        ``nn.BatchNorm1d(D, affine=False)`` makes them: the penalty knows no units.
+    n_classes : int
+        Number of classes, at least 2.
+    n_components : int
+        Components of each class to start with.
+    covariance : {"diag", "full"}
+        Squares x_i^2 alone, or all products x_i x_j.
+
+    Attributes
+    ----------
+    weight : Parameter of shape (n_classes n_components - 1, n_monomials)
+        Means of the weights, class by class; the last component of the last class has none.
+    log_variance : Parameter of shape (n_classes n_components - 1, n_monomials)
+        Log variances of the weights.
+    component_logits : Parameter of shape (n_classes, n_components)
+        Their softmax over the components of a class is pi.
+    kept : bool Tensor of shape (n_classes n_components - 1, n_monomials)
+        Weights that have not been pruned; a buffer, so that ``state_dict`` carries it.
+
+    Raises
+    ------
+    ValueError
+        If a number is too small or the covariance unknown.
+
+    Notes
+    -----
+    The density of x is not modelled: one vector added to all :math:`w_{cm}` changes no
+    probability. This freedom is fixed by :math:`w = 0` for the last component of the last
+    class. For normal components with means mu and precisions P the weights are the
+    differences of :math:`(\log N(0; \mu, P^{-1}), P \mu, -P_{ii}/2, -P_{ij})` from those of
+    that component; so a component's own quadratic form need not be negative.
+
+    All is computed in single precision at least, under autocast and with half-precision
+    weights too: squares of features overflow float16 at 256.
+
+    The penalty also shrinks the weights that stay. Some further steps on the cross-entropy
+    alone, in evaluation mode after :meth:`prune`, take this back.
+
+    References
+    ----------
+    Hayashi and Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR,
+    section 2.1 (model) and appendix on joint learning with a network.
+    Molchanov, Ashukha and Vetrov (2017), Variational dropout sparsifies deep neural
+    networks, ICML.
+    Kingma, Salimans and Welling (2015), Variational dropout and the local
+    reparameterization trick, NeurIPS.
+
+    Examples
+    --------
+    >>> _ = torch.manual_seed(0)
+    >>> head = SDGMHead(2, n_classes=3, n_components=2, covariance="full")
+    >>> head(torch.zeros(5, 2)).shape, head.nnz()
+    (torch.Size([5, 3]), 30)
+    """
+
+    kept: Bool[torch.Tensor, "component monomial"]
+    _factors: torch.Tensor
+
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        n_components: int = 1,
+        covariance: Covariance = "diag",
+    ) -> None:
+        super().__init__()
+        _check(in_features, n_classes, n_components, covariance)
+        self.in_features = in_features
+        self.n_classes = n_classes
+        self.n_components = n_components
+        self.covariance = covariance
+        pairs = factors(in_features, covariance)
+        self.register_buffer("_factors", pairs, persistent=False)
+        shape = (n_classes * n_components - 1, 1 + in_features + pairs.shape[1])
+        self.weight = nn.Parameter(torch.empty(shape))
+        self.log_variance = nn.Parameter(torch.empty(shape))
+        self.component_logits = nn.Parameter(torch.empty(n_classes, n_components))
+        self.register_buffer("kept", torch.ones(shape, dtype=torch.bool))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start anew: small random weights with smaller noise, equal components, nothing pruned."""
+        deviation = _START_SPREAD / math.sqrt(self.weight.shape[1])
+        nn.init.normal_(self.weight, std=deviation)
+        nn.init.constant_(self.log_variance, 2 * math.log(deviation) + _START_LOG_ALPHA)
+        nn.init.zeros_(self.component_logits)
+        self.kept.fill_(True)
+
+    def forward(
+        self, x: Float[torch.Tensor, "*batch feature"]
+    ) -> Float[torch.Tensor, "*batch label"]:
+        r"""Class logits, :math:`\log \sum_m \pi_{cm} \exp(w_{cm}^\top \phi(x))`.
+
+        Parameters
+        ----------
+        x : Tensor of shape (..., in_features)
+            Features, of any floating type.
+
+        Returns
+        -------
+        Tensor of shape (..., n_classes)
+            Logits, float32 at least. In training mode a sample: two calls differ.
+
+        Raises
+        ------
+        ValueError
+            If x has another number of features.
+        """
+        return self._component_logits(x).logsumexp(dim=-1)
+
+    def log_joint(
+        self, x: Float[torch.Tensor, "*batch feature"]
+    ) -> Float[torch.Tensor, "*batch label component"]:
+        """Log probability of every class and component, log p(c, m | x).
+
+        Parameters
+        ----------
+        x : Tensor of shape (..., in_features)
+            Features, of any floating type.
+
+        Returns
+        -------
+        Tensor of shape (..., n_classes, n_components)
+            The sum of their exponentials is 1; its sum over a class's components is
+            the softmax of :meth:`forward`.
+
+        Raises
+        ------
+        ValueError
+            If x has another number of features.
+        """
+        logits = self._component_logits(x)
+        return logits - logits.logsumexp(dim=(-2, -1), keepdim=True)
+
+    def kl(self) -> Float[torch.Tensor, ""]:
+        """Divergence of the weights' posterior from their prior, summed over those kept.
+
+        Returns
+        -------
+        Tensor without dimensions
+            Nats. Divide by the number of training rows, not of the batch, to add it
+            to a mean loss.
+        """
+        return divergence(self._log_alpha())[self.kept].sum()
+
+    def nnz(self, threshold: float = PRUNING_THRESHOLD) -> int:
+        """Number of weights that are not zero, or would not be after pruning.
+
+        Parameters
+        ----------
+        threshold : float
+            Largest log alpha of a weight that counts.
+
+        Returns
+        -------
+        int
+            Intercepts included; the component without weights has none.
+        """
+        return int(self._needed(threshold).sum())
+
+    def prune(self, threshold: float = PRUNING_THRESHOLD) -> int:
+        """Set to zero, for good, the weights that are mostly noise.
+
+        Parameters
+        ----------
+        threshold : float
+            Largest log alpha of a weight that stays; 3 is the published one.
+
+        Returns
+        -------
+        int
+            Number of weights that were newly set to zero.
+        """
+        needed = self._needed(threshold)
+        n_pruned = int(self.kept.sum() - needed.sum())
+        self.kept.copy_(needed)
+        return n_pruned
+
+    def extra_repr(self) -> str:
+        """Sizes, as ``print`` shows them.
+
+        Returns
+        -------
+        str
+            The constructor's arguments.
+        """
+        return (
+            f"{self.in_features}, n_classes={self.n_classes}, "
+            f"n_components={self.n_components}, covariance={self.covariance!r}"
+        )
+
+    def _component_logits(
+        self, x: Float[torch.Tensor, "*batch feature"]
+    ) -> Float[torch.Tensor, "*batch label component"]:
+        """Logit of every component, up to one number per row."""
+        if x.shape[-1] != self.in_features:
+            raise ValueError(
+                f"SDGMHead was made for in_features={self.in_features}; received x of shape "
+                f"{tuple(x.shape)}: its last dimension must be {self.in_features}."
+            )
+        with torch.autocast(x.device.type, enabled=False):
+            dtype = torch.promote_types(self.weight.dtype, torch.float32)
+            phi = monomials(x.to(dtype), self._factors)
+            free = self._activations(phi)
+            logits = functional.pad(free, (0, 1)).unflatten(-1, (self.n_classes, self.n_components))
+            return logits + self.component_logits.to(dtype).log_softmax(dim=-1)
+
+    def _activations(
+        self, phi: Float[torch.Tensor, "*batch monomial"]
+    ) -> Float[torch.Tensor, "*batch component"]:
+        """Inner products of monomials and weights: sampled in training, else their means."""
+        mean = functional.linear(phi, self.weight.to(phi.dtype) * self.kept)
+        if not self.training:
+            return mean
+        noise = self.log_variance.to(phi.dtype).exp() * self.kept
+        variance = functional.linear(phi.square(), noise)
+        # A component without weights has variance 0, where the root has no finite gradient.
+        deviation = (variance + torch.finfo(phi.dtype).tiny).sqrt()
+        return mean + deviation * torch.randn_like(mean)
+
+    def _log_alpha(self) -> Float[torch.Tensor, "component monomial"]:
+        """Ratio of noise to signal of every weight, pruned ones included."""
+        dtype = torch.promote_types(self.weight.dtype, torch.float32)
+        return log_alpha(self.weight.to(dtype), self.log_variance.to(dtype))
+
+    def _needed(self, threshold: float) -> Bool[torch.Tensor, "component monomial"]:
+        """Weights that are kept and that the noise does not drown."""
+        return self.kept & (self._log_alpha() <= threshold)
+
+
+def _check(in_features: int, n_classes: int, n_components: int, covariance: str) -> None:
+    """Refuse what makes no mixture."""
+    for name, value, least in (
+        ("in_features", in_features, 1),
+        ("n_classes", n_classes, 2),
+        ("n_components", n_components, 1),
+    ):
+        if value < least:
+            raise ValueError(f"SDGMHead({name}=...) must be at least {least}; received {value!r}.")
+    if covariance not in COVARIANCES:
+        raise ValueError(
+            f"SDGMHead(covariance=...) must be one of {COVARIANCES}; received {covariance!r}."
+        )
