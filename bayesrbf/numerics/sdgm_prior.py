@@ -117,7 +117,7 @@ def _half_cauchy(x: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
     """Log density of positive variables, and its slopes in their logs."""
     square = (x / scale) ** 2
     value = float((np.log(2 / (np.pi * scale)) - np.log1p(square)).sum())
-    return value, -2 * square / (1 + square)
+    return value, np.asarray(-2 * square / (1 + square))
 
 
 def starting_scales(
