@@ -82,14 +82,30 @@ class CompiledExpectation:
         pointwise = np.empty(self._n_obs)
         unused = np.empty((0, self._specification.n_components))
         pieces = self._run(parameters, self._tiles.components, pointwise, unused)
-        return Statistics(
-            counts=_total(pieces, "counts"),
-            first=_total(pieces, "first"),
-            second=_total(pieces, "second"),
-            category_counts=self._category_counts(_total(pieces, "categories")),
-            log_likelihood=float(_total(pieces, "log_likelihood")[0]),
-            pointwise=pointwise,
-        )
+        return self._statistics(pieces, pointwise, float(_total(pieces, "log_likelihood")[0]))
+
+    def slope_statistics(
+        self, parameters: MixtureParameters, slopes: Float[np.ndarray, "obs component"]
+    ) -> Statistics:
+        """Compute the statistics with given slopes in the place of weighted shares.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+        slopes : ndarray of shape (n_obs, n_components)
+            Numbers of any sign; row weights are part of them, labels play no part.
+
+        Returns
+        -------
+        Statistics
+            Statistics, centred at the means of ``parameters``, without the values of
+            any likelihood.
+        """
+        nothing = np.empty(0)
+        unused = np.empty((0, self._specification.n_components))
+        pieces = self._run(parameters, self._every, nothing, unused, np.ascontiguousarray(slopes))
+        return self._statistics(pieces, nothing, 0.0)
 
     def component_log_joint(
         self, parameters: MixtureParameters
@@ -110,12 +126,26 @@ class CompiledExpectation:
         self._run(parameters, self._every, np.empty(0), log_joint)
         return log_joint
 
+    def _statistics(
+        self, pieces: list[Results], pointwise: np.ndarray, log_likelihood: float
+    ) -> Statistics:
+        """The sums of all pieces."""
+        return Statistics(
+            counts=_total(pieces, "counts"),
+            first=_total(pieces, "first"),
+            second=_total(pieces, "second"),
+            category_counts=self._category_counts(_total(pieces, "categories")),
+            log_likelihood=log_likelihood,
+            pointwise=pointwise,
+        )
+
     def _run(
         self,
         parameters: MixtureParameters,
         ranges: np.ndarray,
         pointwise: np.ndarray,
         log_joint: np.ndarray,
+        slopes: np.ndarray | None = None,
     ) -> list[Results]:
         """Send every piece through the kernels; the caller's thread works too."""
         model = self._model(parameters)
@@ -124,7 +154,7 @@ class CompiledExpectation:
 
         def work(thread: int) -> None:
             for i in range(thread, len(pieces), self._n_threads):
-                expect(self._tiles, ranges, edges[i], edges[i + 1], pieces[i], *model)
+                expect(self._tiles, ranges, edges[i], edges[i + 1], pieces[i], slopes, *model)
 
         others = [self._threads().submit(work, i) for i in range(1, self._n_threads)]
         work(0)

@@ -72,15 +72,28 @@ def prepare(observations: Observations, specification: MixtureSpecification) -> 
     Expectation
         The prepared rows.
     """
-    if _is_small(observations, specification):
+    if is_small(observations, specification):
         return ArrayExpectation(observations, specification)
     from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 
     return CompiledExpectation(observations, specification)
 
 
-def _is_small(observations: Observations, specification: MixtureSpecification) -> bool:
-    """Whether NumPy is quick enough for an iteration over these rows."""
+def is_small(observations: Observations, specification: MixtureSpecification) -> bool:
+    """Whether NumPy is quick enough for an iteration over these rows.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    bool
+        False where compiled kernels are worth being loaded.
+    """
     rows, d = observations.real.shape
     full = specification.shape == "full"
     if full and np.isnan(observations.real).any():

@@ -16,13 +16,17 @@ carries the statistics on to the coordinates of the declared graph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.array_expectation import BLOCK_CELLS, LOWEST, component_log_weights
 from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
+from bayesrbf.numerics.expectation import is_small
 from bayesrbf.numerics.gaussian import (
     CompleteMoments,
     DiagonalMoments,
@@ -33,6 +37,9 @@ from bayesrbf.numerics.gaussian import (
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
+
+if TYPE_CHECKING:
+    from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 
 KEPT_CELLS = 20_000_000
 """Numbers up to which the moments of all rows are kept from the density to the gradient."""
@@ -59,6 +66,36 @@ class _Block:
 
 
 @dataclass(frozen=True)
+class _ArrayPoint:
+    """Rows under one point of the mixture, in NumPy."""
+
+    parameters: MixtureParameters
+    specification: MixtureSpecification
+    blocks: tuple[_Block, ...]
+    moments: tuple[Moments, ...] | None
+
+    def statistics(self, slopes: np.ndarray) -> Statistics:
+        """Sums over the rows with slopes in the place of shares."""
+        k, d = self.specification.n_components, self.specification.n_features
+        first = np.zeros((k, d))
+        second = np.zeros((k, d, d) if self.specification.shape == "full" else (k, d))
+        categories = np.zeros((k, sum(self.specification.levels)))
+        for index, block in enumerate(self.blocks):
+            shares = np.ascontiguousarray(slopes[block.rows].T)
+            self._evaluated(index).add_to(first, second, shares)
+            categories += shares @ block.one_hot
+        category_counts = split_levels(categories, self.specification.levels)
+        counts = slopes.sum(axis=0)
+        return Statistics(counts, first, second, category_counts, 0.0, np.zeros(0))
+
+    def _evaluated(self, index: int) -> Moments:
+        """Moments of one block: kept, or made again where they would fill the memory."""
+        if self.moments is not None:
+            return self.moments[index]
+        return self.blocks[index].moments(*_gaussians(self.parameters, self.specification))
+
+
+@dataclass(frozen=True)
 class JointPoint:
     """Rows under one point of the mixture.
 
@@ -69,10 +106,7 @@ class JointPoint:
     """
 
     log_joint: Float[np.ndarray, "obs component"]
-    _parameters: MixtureParameters
-    _specification: MixtureSpecification
-    _blocks: tuple[_Block, ...]
-    _moments: tuple[Moments, ...] | None
+    _sums: Callable[[np.ndarray], Statistics]
 
     def statistics(self, slopes: Float[np.ndarray, "obs component"]) -> Statistics:
         """Sums over rows that carry slopes in the log joints to the parameters.
@@ -90,34 +124,17 @@ class JointPoint:
             the point's means. ``pointwise`` and ``log_likelihood`` are the row and
             total sums of ``G log_joint``.
         """
-        specification = self._specification
-        k, d = specification.n_components, specification.n_features
-        first = np.zeros((k, d))
-        second = np.zeros((k, d, d) if specification.shape == "full" else (k, d))
-        categories = np.zeros((k, sum(specification.levels)))
-        for index, block in enumerate(self._blocks):
-            shares = np.ascontiguousarray(slopes[block.rows].T)
-            self._evaluated(index).add_to(first, second, shares)
-            categories += shares @ block.one_hot
         pointwise = np.einsum("nk,nk->n", slopes, self.log_joint)
-        return Statistics(
-            counts=slopes.sum(axis=0),
-            first=first,
-            second=second,
-            category_counts=split_levels(categories, specification.levels),
-            log_likelihood=float(pointwise.sum()),
-            pointwise=pointwise,
+        return replace(
+            self._sums(slopes), log_likelihood=float(pointwise.sum()), pointwise=pointwise
         )
-
-    def _evaluated(self, index: int) -> Moments:
-        """Moments of one block: kept, or made again where they would fill the memory."""
-        if self._moments is not None:
-            return self._moments[index]
-        return self._blocks[index].moments(*_gaussians(self._parameters, self._specification))
 
 
 class JointDensities:
     """Rows prepared for their log joints with every component, and for gradients of these.
+
+    Small complete tables stay in NumPy, as :func:`bayesrbf.numerics.expectation.prepare`
+    has it; both ways give the same numbers.
 
     Parameters
     ----------
@@ -145,6 +162,12 @@ class JointDensities:
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
         self._specification = specification
         self._n_obs = observations.n_obs
+        self._compiled: CompiledExpectation | None = None
+        if observations.n_obs and not is_small(observations, specification):
+            from bayesrbf.numerics.compiled_expectation import CompiledExpectation
+
+            self._compiled = CompiledExpectation(observations, specification)
+            return
         self._blocks = _blocks(observations, specification)
         k, d = specification.n_components, specification.n_features
         kept = sum(b.rows.size * k * (d + b.missing.shape[1] ** 2) for b in self._blocks)
@@ -163,6 +186,9 @@ class JointDensities:
         JointPoint
             The log joints, ready to carry slopes back.
         """
+        if self._compiled is not None:
+            log_joint = self._compiled.component_log_joint(parameters)
+            return JointPoint(log_joint, partial(self._compiled.slope_statistics, parameters))
         specification = self._specification
         levels = log_levels(parameters)
         log_joint = np.empty((self._n_obs, specification.n_components))
@@ -173,13 +199,10 @@ class JointDensities:
             if self._keeps:
                 kept.append(moments)
         log_joint += component_log_weights(parameters, specification)
-        return JointPoint(
-            np.maximum(log_joint, LOWEST),
-            parameters,
-            specification,
-            self._blocks,
-            tuple(kept) if self._keeps else None,
+        rows = _ArrayPoint(
+            parameters, specification, self._blocks, tuple(kept) if self._keeps else None
         )
+        return JointPoint(np.maximum(log_joint, LOWEST), rows.statistics)
 
 
 def _gaussians(

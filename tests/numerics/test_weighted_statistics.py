@@ -7,6 +7,7 @@ import pytest
 
 from bayesrbf.numerics import weighted_statistics
 from bayesrbf.numerics.array_expectation import ArrayExpectation
+from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.coordinates import to_constrained
 from bayesrbf.numerics.mixture_prior import gradient
 from bayesrbf.numerics.mixture_structure import free_variables
@@ -87,3 +88,23 @@ def test_no_rows_and_no_cells():
     moments = joint.statistics(np.ones((1, 2)))
     np.testing.assert_allclose(moments.first, 0.0, atol=1e-12)
     np.testing.assert_allclose(moments.second, parameters.covariances(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("classes", [(0, 0, 1), (0, 1, 1, 1)])
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag"])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_kernels_give_the_same_sums(covariance_type, classes, missing):
+    specification = structure(covariance_type, False, classes, 4, (3, 2))
+    rows = table(specification, n_obs=70, missing=missing)
+    rows.real[:20] = np.where(np.arange(4) < 2, rows.real[:20], np.nan)  # a tile of one pattern
+    parameters = random_point(specification)
+    slopes = np.random.default_rng(3).normal(size=(70, specification.n_components))
+    slopes[:9] = 0.0
+    blocks = weighted_statistics._blocks(rows, specification)
+    array = weighted_statistics._ArrayPoint(parameters, specification, blocks, None)
+    compiled = CompiledExpectation(rows, specification)
+    ours, theirs = array.statistics(slopes), compiled.slope_statistics(parameters, slopes)
+    for name in ("counts", "first", "second"):
+        np.testing.assert_allclose(getattr(theirs, name), getattr(ours, name), atol=1e-10)
+    for mine, other in zip(ours.category_counts, theirs.category_counts, strict=True):
+        np.testing.assert_allclose(other, mine, atol=1e-11)

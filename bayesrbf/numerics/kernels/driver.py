@@ -6,7 +6,9 @@ r"""The E-step over a piece of the table: what a tile goes through, in order.
 3. The categorical part.
 4. Either the log joint is handed out, or rows are normalised to shares
    :math:`r_{nk} = v_n e^{l_{nk}} / \sum_j e^{l_{nj}}` (the largest l taken out first, so that
-   nothing overflows and not everything vanishes), and their statistics are added.
+   nothing overflows and not everything vanishes), and their statistics are added; or, where
+   slopes are given, they take the place of the shares, and densities that only served these
+   are left out.
 
 What a model lacks is passed as None: Numba drops branches on arguments that are None, and
 what is not used is not compiled. It looks at conditions of one term only: hence conditions
@@ -120,6 +122,18 @@ def _hand_out(tiles: Tiles, tile: int, log_joint: np.ndarray, out: np.ndarray) -
         row = tiles.rows[tile, r]
         for k in range(log_joint.shape[0]):
             out[row, k] = max(log_joint[k, r], LOWEST)
+
+
+@kernel
+def _take(
+    tiles: Tiles, tile: int, slopes: np.ndarray, log_joint: np.ndarray, counts: np.ndarray
+) -> None:
+    """Put the caller's slopes in the place of a tile's log joint; unused places have none."""
+    for k in range(log_joint.shape[0]):
+        for r in range(log_joint.shape[1]):
+            slope = slopes[tiles.rows[tile, r], k] if r < tiles.sizes[tile] else 0.0
+            log_joint[k, r] = slope
+            counts[k] += slope
 
 
 @kernel
@@ -242,6 +256,7 @@ def _compiled(sources: str) -> Callable[..., None]:
         start: int,
         stop: int,
         results: Results,
+        slopes: np.ndarray | None,
         constants: np.ndarray,
         full: FullGaussians | None,
         gaps: GaussiansWithHoles | None,
@@ -256,14 +271,23 @@ def _compiled(sources: str) -> Callable[..., None]:
         holes = _make_room(tiles, gaps, k)
         for tile in range(start, stop):
             part = (ranges[tile, 0], ranges[tile, 1])
-            for j in range(part[0], part[1]):
-                for r in range(width):
-                    space.log_joint[j, r] = constants[j]
-            _evaluate(tiles, tile, part, full, holes, diagonal, categories, space)
-            if len(results.log_joint):
-                _hand_out(tiles, tile, space.log_joint, results.log_joint)
+            if slopes is None:
+                for j in range(part[0], part[1]):
+                    for r in range(width):
+                        space.log_joint[j, r] = constants[j]
+                _evaluate(tiles, tile, part, full, holes, diagonal, categories, space)
+                if len(results.log_joint):
+                    _hand_out(tiles, tile, space.log_joint, results.log_joint)
+                else:
+                    _normalise(tiles, tile, part, space, results)
+                    _add_statistics(
+                        tiles, tile, part, full, holes, diagonal, categories, space, results
+                    )
             else:
-                _normalise(tiles, tile, part, space, results)
+                if holes is not None:  # noqa: SIM102
+                    if tiles.n_missing[tile] > 0:  # completes the cells, as moments want them
+                        _evaluate(tiles, tile, part, None, holes, None, None, space)
+                _take(tiles, tile, slopes, space.log_joint, results.counts)
                 _add_statistics(
                     tiles, tile, part, full, holes, diagonal, categories, space, results
                 )

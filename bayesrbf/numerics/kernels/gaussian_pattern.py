@@ -116,8 +116,8 @@ def add_moments(
     """
     missing = scratch.missing
     for k in range(components[0], components[1]):
-        total = shares[k].sum()
-        if total > 0:
+        if shares[k].any():
+            total = shares[k].sum()
             add_products(scratch.completed[k], shares, k, first, second, scratch.lines)
             for i in range(n_missing):
                 for j in range(i, n_missing):
