@@ -114,6 +114,32 @@ def check_size(method: str, *, draws: int, chains: int) -> None:
             raise ValueError(f"{method}({name}=...) must be at least 1; received {value!r}.")
 
 
+def evaluate(
+    log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]
+) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+    """Log density and gradient anywhere: searches try points far from any posterior.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density.
+    theta : ndarray of shape (dimension,)
+        Where.
+
+    Returns
+    -------
+    value : float
+        Log density with Jacobian in nats; NaN where the model has none.
+    gradient : ndarray of shape (dimension,)
+        Its gradient; NaN where the value is.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return log_posterior.value_and_gradient(theta)
+    except (np.linalg.LinAlgError, FloatingPointError, OverflowError):
+        return np.nan, np.full(theta.size, np.nan)
+
+
 def log_density(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> float:
     """Log density with Jacobian, minus infinity where it is not a number.
 
@@ -129,7 +155,7 @@ def log_density(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordina
     float
         Log density in nats.
     """
-    value, _ = log_posterior.value_and_gradient(theta)
+    value, _ = evaluate(log_posterior, theta)
     return value if np.isfinite(value) else -np.inf
 
 

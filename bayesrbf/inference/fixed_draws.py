@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import ortho_group
 
+from bayesrbf.inference.approximation import evaluate
 from bayesrbf.inference.laplace import GaussianApproximation
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.inference.protocol import LogPosterior
@@ -121,10 +122,11 @@ class FixedDrawObjective:
             Their gradients.
         """
         mean, log_sd = self.mean_and_log_sd(eta)
-        deviations = np.exp(log_sd) * self.z
-        values, slopes = self._at(mean, deviations)
-        by_mean = -slopes @ self.gaussian.factor
-        by_spread = -slopes * deviations - 1
+        with np.errstate(over="ignore", invalid="ignore"):  # a search may try any spread
+            deviations = np.exp(log_sd) * self.z
+            values, slopes = self._at(mean, deviations)
+            by_mean = -slopes @ self.gaussian.factor
+            by_spread = -slopes * deviations - 1
         return -values - log_sd.sum(), np.concatenate([by_mean, by_spread], axis=1)
 
     def __call__(
@@ -196,5 +198,5 @@ class FixedDrawObjective:
         deviations: Float[np.ndarray, "fixed coordinate"],
     ) -> tuple[Float[np.ndarray, " fixed"], Float[np.ndarray, "fixed coordinate"]]:
         """Log density and gradient of every draw."""
-        found = [self.log_posterior.value_and_gradient(mean + one) for one in deviations]
+        found = [evaluate(self.log_posterior, mean + one) for one in deviations]
         return np.array([value for value, _ in found]), np.stack([slope for _, slope in found])

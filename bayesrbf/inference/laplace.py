@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from bayesrbf.inference.approximation import (
     bounded_curvature,
     check_size,
+    evaluate,
     gaussian_draws,
     log_density,
 )
@@ -238,7 +239,7 @@ def _scaled(
     scales: Float[np.ndarray, " coordinate"],
 ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
     """Value and gradient in coordinates u = theta / scales."""
-    value, gradient = log_posterior.value_and_gradient(u * scales)
+    value, gradient = evaluate(log_posterior, u * scales)
     return value, gradient * scales
 
 

@@ -67,8 +67,8 @@ class VariationalFit:
         if self.converged:
             return f"The variational objective is level after {self.n_iter} steps."
         return (
-            f"The variational objective still rises after {self.n_iter} steps: raise max_iter, "
-            "or use refine('nuts')."
+            f"The variational objective still rises after {self.n_iter} steps: raise max_iter or "
+            "pairs, or use refine('nuts')."
         )
 
     @property

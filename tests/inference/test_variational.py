@@ -159,12 +159,16 @@ def test_a_response_without_spread_is_counted_and_bounded():
     np.testing.assert_allclose(fit.factor @ fit.factor.T, laplace, rtol=1e-4, atol=1e-6)
 
 
-def test_draws_without_a_density_are_walls_and_the_start_is_narrowed():
+@pytest.mark.parametrize("wall", ["NaN", "overflow", "LinAlgError"])
+def test_draws_without_a_density_are_walls_and_the_start_is_narrowed(wall):
     class Walled(LogGamma):
         def value_and_gradient(self, theta, jacobian=True):
-            if np.any(np.abs(theta - np.log(2)) > 0.6):
-                return np.nan, np.full(2, np.nan)
-            return super().value_and_gradient(theta, jacobian)
+            if np.all(np.abs(theta - np.log(2)) <= 0.6):
+                return super().value_and_gradient(theta, jacobian)
+            if wall == "LinAlgError":
+                raise np.linalg.LinAlgError("a covariance is singular")
+            far = np.exp(1e4 * np.ones(2)) if wall == "overflow" else np.nan * theta
+            return -float(far.sum()), far
 
     fit = fitted(Walled(), np.full(2, np.log(2)))
     assert np.all(np.isfinite(fit.factor))
