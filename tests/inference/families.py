@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pymc as pm
-from scipy.optimize import root
+from scipy.optimize import minimize, root
 from scipy.special import log_softmax
 
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.models import declare_kernel_network, declare_stack
 from bayesrbf.models.rbf_network import declare_rbf_network
+from bayesrbf.numerics.discriminative import HybridLogPosterior
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
 from bayesrbf.numerics.kernel_network import (
@@ -33,6 +34,7 @@ from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network_fitting import fit_joint
 from bayesrbf.numerics.rbf_network_output import Classes
+from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
@@ -151,6 +153,28 @@ def rbf_network() -> Family:
     return Family(log_posterior, model, mode, rows.weights)
 
 
+def hybrid_mixture(objective: Objective) -> Family:
+    """A Gibbs posterior: an objective in the place of the likelihood, away from EM's point."""
+    configuration = Configuration("diag", "one", False, True, True, True, True, 2, 2)
+    log_posterior = HybridLogPosterior(
+        configuration.standard_observations,
+        configuration.specification,
+        configuration.hyperparameters,
+        objective,
+    )
+    scales = log_posterior.scales
+
+    def falling(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = log_posterior.value_and_gradient(u * scales, jacobian=False)
+        return -value, -slope * scales
+
+    start = mixture(configuration).map_point / scales
+    near = minimize(falling, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
+    mode = root(lambda u: falling(u)[1], near, tol=1e-12).x * scales
+    model = configuration.declare(objective=objective)
+    return Family(log_posterior, model, mode, configuration.observations.weights)
+
+
 DENSITY = Configuration("diag", "two", False, True, True, False, True, 3, 1)
 CLASSIFIER = Configuration("full", "unequal", False, True, True, True, True, 3, 2)
 
@@ -159,6 +183,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     "class-conditional mixture": lambda: mixture(CLASSIFIER),
     "kernel network of two classes": lambda: kernel_network(2),
     "kernel network of three classes": lambda: kernel_network(3),
+    "hinge of mixtures": lambda: hybrid_mixture(Objective("hinge", margin=2.0)),
     "stack": stack,
     "RBF network": rbf_network,
 }
