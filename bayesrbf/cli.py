@@ -52,7 +52,7 @@ def report(
     out: Path,
     categorical: Names = (),
     ignore: Names = (),
-    inference: Literal["laplace", "nuts", "map"] = "laplace",
+    inference: Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
     seed: int = 0,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
@@ -71,9 +71,10 @@ def report(
         Columns of numbers that are codes: a,b or repeated.
     ignore : tuple of str
         Columns to leave out: a,b or repeated.
-    inference : {"laplace", "nuts", "map"}
-        How intervals are made: laplace takes seconds, nuts is exact and takes longer, map
-        makes none.
+    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
+        How intervals are made: laplace and advi are approximations and take seconds, gibbs
+        and nuts are exact and take longer, map makes none; auto takes gibbs where that is a
+        matter of about a minute, else laplace.
     seed : int
         Seed of everything random.
     """
@@ -127,7 +128,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
             read_table(file, categorical=[TARGET]),
             TARGET,
             title="Breast cancer, with holes",
-            inference="laplace",
+            inference="auto",
             seed=seed,
             facts=facts_of(_command(), file),
             truth=truth,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from bayesrbf.report.model_records import Described, Diagnostics
 from bayesrbf.report.plate import nodes_of
 from bayesrbf.report.records import Report, Score
 from bayesrbf.report.row_records import Check
+from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.report.validate import (
     HeldOut,
     Track,
@@ -89,12 +89,10 @@ def collect(job: Job, track: Track = silently) -> Outcome:
             settings: dict[str, Any] = {**common, **choice.settings, "calibrate": True}
             model = HybridMixtureClassifier(**settings).fit(job.X, job.y)
         for _ in track((None,), "Drawing the posterior", 1):
-            refined = copy.copy(model)
-            if job.inference != "map":
-                refined.refine(job.inference, draws=job.draws)
-            uncertainty = refined.uncertainty(job.X)
-    report = _look(job, choice, model, refined, held_out, uncertainty, tuple(heard), track)
-    return Outcome(report, refined, held_out, uncertainty)
+            drawn = draw_posterior(job, model)
+            uncertainty = drawn.refined.uncertainty(job.X)
+    report = _look(job, choice, drawn, held_out, uncertainty, tuple(heard), track)
+    return Outcome(report, drawn.refined, held_out, uncertainty)
 
 
 @contextmanager
@@ -121,8 +119,7 @@ def _validated(job: Job, common: Mapping[str, Any], track: Track) -> HeldOut:
 def _look(
     job: Job,
     choice: Choice,
-    model: HybridMixtureClassifier,
-    refined: HybridMixtureClassifier,
+    drawn: Drawn,
     held_out: HeldOut,
     uncertainty: xr.Dataset,
     heard: tuple[str, ...],
@@ -130,6 +127,7 @@ def _look(
 ) -> Report:
     """Every section from the fitted model."""
     found: dict[str, Any] = {}
+    model, refined = drawn.model, drawn.refined
     cells = left_out(job, model)
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
@@ -147,7 +145,7 @@ def _look(
         title=job.title,
         target=job.target,
         classes=tuple(map(str, held_out.classes)),
-        inference=_inference(job, refined),
+        inference=drawn.sentence,
         folds=int(held_out.folds.max()) + 1,
         confusion=_confusion(held_out),
         check=_check(job, uncertainty),
@@ -192,28 +190,6 @@ def _confusion(held_out: HeldOut) -> np.ndarray:
     predicted = held_out.probabilities[MODEL][rows].argmax(1)
     pairs = held_out.labels[rows] * n_classes + predicted
     return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
-
-
-def _inference(job: Job, refined: HybridMixtureClassifier) -> str:
-    """How the posterior was made, and why so."""
-    if job.inference == "map":
-        return (
-            "A point estimate, because it was asked for: there are no intervals and no epistemic "
-            "part. Run again with --inference laplace to have them."
-        )
-    size = refined._log_posterior().dimension
-    draws = refined.posterior_[names.POSTERIOR].sizes
-    count = plural(draws["chain"] * draws["draw"], "draw")
-    if job.inference == "laplace":
-        return (
-            f"Laplace's approximation: {count} from a Gaussian at the mode, in "
-            f"{plural(size, 'coordinate')}. It takes seconds where a sampler takes minutes or "
-            "hours; --inference nuts draws from the exact posterior."
-        )
-    return (
-        f"The No-U-Turn sampler: {count} from the exact posterior in "
-        f"{plural(size, 'coordinate')}, because it was asked for."
-    )
 
 
 def _diagnostics(refined: HybridMixtureClassifier, heard: tuple[str, ...]) -> Diagnostics:

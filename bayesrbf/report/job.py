@@ -14,7 +14,7 @@ from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
 from bayesrbf.parameters import Observations
 from bayesrbf.table import encode, encode_labels
 
-Inference = Literal["laplace", "nuts", "map"]
+Inference = Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Job:
         Labels, missing where hidden.
     kinds : mapping of str to {"real", "categorical"}
         Kind of every column of ``X``.
-    inference : {"laplace", "nuts", "map"}
-        How the posterior is made.
+    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
+        How the posterior is made; ``"auto"``: by what takes about a minute.
     seed : int
         Seed of everything random.
     notes : tuple of str

@@ -38,7 +38,7 @@ def prepare(
         The label column.
     title : str
         Name of the table.
-    inference : {"laplace", "nuts", "map"}
+    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
         How the posterior is made.
     seed : int
         Seed of everything random.

@@ -1,0 +1,43 @@
+"""The method that makes the report's posterior, and what is said about it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.report import sampling
+from bayesrbf.report.sampling import choose_method, draw_posterior
+from tests.report.test_collect import job
+
+
+@pytest.fixture(scope="module")
+def model() -> HybridMixtureClassifier:
+    small = job()
+    fitted: HybridMixtureClassifier = HybridMixtureClassifier(random_state=0).fit(small.X, small.y)
+    return fitted
+
+
+def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypatch):
+    assert choose_method(job("auto"), model)[0] == "gibbs"
+    monkeypatch.setattr(sampling, "AFFORDABLE", 100)
+    method, why = choose_method(job("auto"), model)
+    assert method == "laplace"
+    assert "70 rows" in why
+    assert "--inference gibbs" in why
+
+
+@pytest.mark.parametrize("method", ["auto", "advi", "map"])
+def test_the_sentence_names_what_was_done(model, method):
+    drawn = draw_posterior(job(method, draws=20), model)
+    done = drawn.refined.posterior_.attrs["inference"]
+    assert done == {"auto": "gibbs", "advi": "advi", "map": "map"}[method]
+    said = {
+        "auto": "Gibbs sampling.*80 draws.*is cheap",
+        "advi": "variational.*80 draws.*because it was asked for",
+        "map": "no intervals",
+    }
+    assert re.search(said[method], drawn.sentence)
+    assert drawn.model is model
+    assert model.posterior_.attrs["inference"] == "map"
