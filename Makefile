@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint docs bench env clean
+.PHONY: help demo test test-torch lint docs bench env clean
 
 ifneq ($(wildcard ../shared/data/.),)
 export BAYESRBF_DATA ?= $(abspath ../shared/data)
@@ -14,6 +14,7 @@ modules = $$(git ls-files 'bayesrbf/*.py' 'models/*.py')
 help:
 	@echo "make demo    fit, check and report on a real table with hidden cells and labels: report/"
 	@echo "make test    the tests (ARGS='-k name' chooses)"
+	@echo "make test-torch   the tests of bayesrbf.torch, in .venv-torch/ with PyTorch (large)"
 	@echo "make lint    style, types, import directions, docstrings"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
 	@echo "make bench   the figures of docs/reproduction.md"
@@ -26,6 +27,12 @@ demo: .venv/.with-report
 test: export OPENBLAS_NUM_THREADS ?= 1
 test: .venv/.with-test
 	$(bin)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+# PyTorch is large, and the other tests have no use for it: an environment of its own.
+test-torch: export OPENBLAS_NUM_THREADS ?= 1
+test-torch: .venv-torch/.with-test-torch
+	.venv-torch/bin/python -m pytest tests/torch bayesrbf/torch tests/test_torch_extra.py \
+	    'tests/test_examples.py::test_script_runs_and_draws[plot_sdgm_head]' $(ARGS)
 
 lint: .venv/.with-test
 	$(bin)/ruff check
@@ -43,22 +50,29 @@ bench: .venv/.with-bench
 env: .venv/.with-test
 
 clean:
-	rm -rf .venv docs/_build docs/generated docs/gallery report
+	rm -rf .venv .venv-torch docs/_build docs/generated docs/gallery report
 
 # A new pyproject.toml brings the environment up to date.
+define install
+@echo "Installing bayesrbf[$*] into $(@D)"
+@if $(@D)/bin/python -m pip --version >/dev/null 2>&1; \
+then $(@D)/bin/python -m pip install --quiet --editable ".[$*]"; \
+else uv pip install --quiet --python $(@D)/bin/python --editable ".[$*]"; fi
+@touch $@
+endef
+
 .venv/.with-%: pyproject.toml | .venv/bin/python
-	@echo "Installing bayesrbf[$*] into .venv"
-	@if $(bin)/python -m pip --version >/dev/null 2>&1; \
-	then $(bin)/python -m pip install --quiet --editable ".[$*]"; \
-	else uv pip install --quiet --python $(bin)/python --editable ".[$*]"; fi
-	@touch $@
+	$(install)
+
+.venv-torch/.with-%: pyproject.toml | .venv-torch/bin/python
+	$(install)
 
 # A uv that is found need not run here: pyenv's stand-in fails in a folder with .python-version.
 # For the same reason every interpreter is tried, and not only looked for.
-.venv/bin/python:
-	@if uv --version >/dev/null 2>&1; then exec uv venv --quiet --allow-existing --python '>=3.12' .venv; fi; \
+.venv/bin/python .venv-torch/bin/python:
+	@if uv --version >/dev/null 2>&1; then exec uv venv --quiet --allow-existing --python '>=3.12' $(@:/bin/python=); fi; \
 	for python in $$(type -ap python3.14 python3.13 python3.12 python3 python); do \
 	    if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; \
-	    then echo "Creating .venv with $$python"; exec "$$python" -m venv .venv; fi; \
+	    then echo "Creating $(@:/bin/python=) with $$python"; exec "$$python" -m venv $(@:/bin/python=); fi; \
 	done; \
 	echo "bayesrbf needs Python 3.12 or newer with its venv module (on Debian: python3-venv), and none of python3.14, python3.13, python3.12, python3 and python is one: install it, or uv, and run make again." >&2; exit 1

@@ -10,7 +10,14 @@ import matplotlib.pyplot as plt
 import pytest
 
 SCRIPTS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("plot_*.py"))
-PUBLIC = {"bayesrbf", "bayesrbf.datasets", "bayesrbf.models"}
+PUBLIC = {"bayesrbf", "bayesrbf.datasets", "bayesrbf.models", "bayesrbf.torch"}
+
+
+def imported(script: Path) -> set[str]:
+    """Modules that a script names in its imports."""
+    nodes = list(ast.walk(ast.parse(script.read_text(encoding="utf-8"))))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
 def test_there_are_scripts() -> None:
@@ -19,6 +26,8 @@ def test_there_are_scripts() -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_script_runs_and_draws(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "torch" in imported(script):
+        pytest.importorskip("torch", reason="needs PyTorch: `make test-torch` runs it")
     shown: list[int] = []
     monkeypatch.setattr(plt, "show", lambda: shown.extend(plt.get_fignums()))
     plt.switch_backend("agg")
@@ -31,9 +40,4 @@ def test_script_runs_and_draws(script: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_script_uses_public_names_alone(script: Path) -> None:
-    nodes = list(ast.walk(ast.parse(script.read_text(encoding="utf-8"))))
-    imported = {
-        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
-    }
-    imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    assert {name for name in imported if name.startswith("bayesrbf")} <= PUBLIC
+    assert {name for name in imported(script) if name.startswith("bayesrbf")} <= PUBLIC
