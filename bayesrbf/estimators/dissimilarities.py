@@ -190,7 +190,9 @@ def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
             raise ValueError("X has 0 sample(s), but at least one row is needed.")
         return X
     if metric == PRECOMPUTED:
-        matrix = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        matrix = check_array(
+            X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
+        )
         if reset or matrix.shape[1] != estimator.n_features_in_:
             assert_all_finite(matrix, input_name="X")
         # New rows may have holes where no exemplar is; who looks elsewhere, checks there.

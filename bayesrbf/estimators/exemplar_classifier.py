@@ -4,33 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int, Real, Shaped
-from sklearn.utils import Tags
+from jaxtyping import Float
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names
 from bayesrbf.estimators.classifier import Labels, PosteriorClassifier
 from bayesrbf.estimators.describing import Named
-from bayesrbf.estimators.dissimilarities import (
-    GOWER,
-    PRECOMPUTED,
-    Source,
-    check_values,
-    read_rows,
-)
-from bayesrbf.estimators.median_lvq_fitting import FittedExemplars
+from bayesrbf.estimators.exemplar_reader import ExemplarReader
 from bayesrbf.estimators.posterior_estimator import Description
-from bayesrbf.exemplars import Dissimilarities
-from bayesrbf.numerics.median_lvq import class_log_joint
+from bayesrbf.numerics.median_lvq import class_log_joint, responsibilities
 from bayesrbf.numerics.median_lvq_posterior import MedianLVQLogPosterior
 from bayesrbf.parameters import Observations
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bayesrbf.posterior.predictive import Predictor
 
 
@@ -49,117 +41,13 @@ def _gives_margins(estimator: ExemplarClassifier) -> bool:
     return bool(estimator.objective == "glvq" and not estimator.calibrate)
 
 
-class ExemplarClassifier(PosteriorClassifier):
+def _has_kernel(estimator: ExemplarClassifier) -> bool:
+    """Whether exemplars share in the answer: under margins only the nearest count."""
+    return bool(estimator.objective == "rslvq")
+
+
+class ExemplarClassifier(ExemplarReader):
     """Base that works with fitted exemplars; see :class:`MedianLVQClassifier`."""
-
-    exemplars_: Int[np.ndarray, " prototype"]
-    exemplar_classes_: Shaped[np.ndarray, " prototype"]
-    sigma_: float | None
-    _fitted: FittedExemplars
-    _kept: Int[np.ndarray, " obs"]
-    _source: Source
-    _table: Dissimilarities
-
-    _STATE: ClassVar[dict[str, type | UnionType]] = PosteriorClassifier._STATE | {
-        "_fitted": FittedExemplars,
-        "_kept": np.ndarray,
-        "_seed": int,
-        "_source": Source,
-        "_table": Dissimilarities,
-        "exemplar_classes_": np.ndarray,
-        "exemplars_": np.ndarray,
-        "n_features_in_": int,
-        "sigma_": float | NoneType,
-    }
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        precomputed, mixed = self.metric == PRECOMPUTED, self.metric == GOWER
-        tags.input_tags.pairwise = precomputed
-        tags.input_tags.positive_only = precomputed
-        tags.input_tags.allow_nan = mixed or self.metric == "nan_euclidean"
-        tags.input_tags.categorical = mixed
-        tags.input_tags.string = mixed
-        return tags
-
-    # ---- which training rows predicting needs
-
-    @property
-    def exemplar_columns(self) -> Int[np.ndarray, " needed"]:
-        """Rows of ``fit``'s X to which a new row must be compared, ascending.
-
-        Those of the fitted exemplars and, after :meth:`refine`, of all draws.
-        """
-        return np.sort(self._kept[self._needed()])
-
-    def from_exemplar_columns(self, D: object) -> Float[np.ndarray, "obs train"]:
-        """Place dissimilarities to the exemplars where prediction looks for them.
-
-        Parameters
-        ----------
-        D : array-like of shape (n_obs, n_needed)
-            Dissimilarities of rows to the training rows of :attr:`exemplar_columns`,
-            in that order.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_train)
-            What every method takes as X under ``metric="precomputed"``; NaN in the
-            columns that none looks at.
-
-        Raises
-        ------
-        ValueError
-            If the metric is another, or D is not one column an exemplar.
-        """
-        check_is_fitted(self)
-        columns, values = self.exemplar_columns, np.asarray(D)
-        if self.metric != PRECOMPUTED:
-            raise ValueError(
-                "from_exemplar_columns is for metric='precomputed'; the metric "
-                f"{self.metric!r} compares rows to the exemplars itself: give it rows."
-            )
-        if values.ndim != 2 or values.shape[1] != columns.size:
-            raise ValueError(
-                f"from_exemplar_columns(D) needs one column for each of the {columns.size} rows "
-                f"of exemplar_columns; received shape {values.shape}."
-            )
-        matrix = np.full((len(values), self.n_features_in_), np.nan)
-        matrix[:, columns] = values
-        return matrix
-
-    def _needed(self) -> Int[np.ndarray, " needed"]:
-        """Training rows that are an exemplar at the fitted point or in a draw, ascending."""
-        exemplars = self._fitted.parameters.exemplars
-        if self._draws is None:
-            return np.unique(exemplars)
-        drawn = self._draws.theta[..., : exemplars.size]
-        return np.union1d(exemplars, np.rint(drawn).astype(np.intp))
-
-    def _compared(
-        self, columns: Real[np.ndarray, "obs needed"], labels: Any = None, weights: Any = None
-    ) -> Observations:
-        """Dissimilarities to the needed rows as the cells of a table."""
-        n_obs = len(columns)
-        return Observations(
-            columns.astype(np.float64),
-            np.empty((n_obs, 0), dtype=np.intp),
-            np.full(n_obs, -1) if labels is None else labels,
-            np.ones(n_obs) if weights is None else weights,
-        )
-
-    def _read(self, X: object) -> Observations:
-        """New rows, compared to the needed rows."""
-        check_is_fitted(self)
-        columns = self._source.to(read_rows(self, X, reset=False), self._needed())
-        check_values(columns, type(self).__name__)
-        return self._compared(columns)
-
-    @property
-    def _rows(self) -> Observations:
-        """Training rows, compared to the needed rows."""
-        rows = self._table
-        return self._compared(rows.values[:, self._needed()], rows.labels, rows.weights)
 
     # ---- the hooks of a posterior and of a classifier
 
@@ -231,9 +119,9 @@ class ExemplarClassifier(PosteriorClassifier):
 
     predict_log_proba = available_if(_gives_probabilities)(PosteriorClassifier.predict_log_proba)
     predict_proba = available_if(_gives_probabilities)(PosteriorClassifier.predict_proba)
-    predict_posterior = available_if(_gives_probabilities)(PosteriorClassifier.predict_posterior)
-    uncertainty = available_if(_gives_probabilities)(PosteriorClassifier.uncertainty)
-    to_datatree = available_if(_gives_probabilities)(PosteriorClassifier.to_datatree)
+    predict_posterior = available_if(_has_kernel)(PosteriorClassifier.predict_posterior)
+    uncertainty = available_if(_has_kernel)(PosteriorClassifier.uncertainty)
+    to_datatree = available_if(_has_kernel)(PosteriorClassifier.to_datatree)
 
     def predict(self, X: object) -> Labels:
         """Most probable class of each row; that of the nearest exemplar for GLVQ.
@@ -271,6 +159,47 @@ class ExemplarClassifier(PosteriorClassifier):
         """
         margins = self._class_log_joint(self._read(X))
         return margins[:, 1] if self.classes_.size == 2 else margins
+
+    @available_if(_has_kernel)  # type: ignore[untyped-decorator]
+    def explain(self, X: object, most: int = 5) -> pd.DataFrame:
+        r"""Name the training rows that the answer for each row rests on.
+
+        The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
+        \sigma^2}` of an exemplar is its share in the probabilities, before temperature and
+        ``class_prior``; after :meth:`refine` its mean over the draws.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows, as for :meth:`predict`.
+        most : int
+            Most exemplars of a row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line an exemplar, those first that count most: ``row`` of X,
+            ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
+            ``responsibility``.
+        """
+        from bayesrbf.estimators.explaining import explanation
+
+        rows, needed = self._read(X), self._needed()
+        log_posterior = self._log_posterior()
+        theta = self._map(log_posterior)[None] if self._draws is None else self._draws.theta
+        points = theta.reshape(-1, log_posterior.dimension)
+        shares = np.zeros((rows.n_obs, needed.size, self.classes_.size))
+        members = np.zeros(shares.shape[1:], dtype=bool)
+        for point in points:
+            places = np.searchsorted(needed, log_posterior.exemplars(point))
+            of_point = responsibilities(rows.real[:, places], log_posterior.width(point))
+            for place, label, share in zip(
+                places, log_posterior.prototypes.classes, of_point.T, strict=True
+            ):
+                shares[:, place, label] += share / len(points)
+                members[place, label] = True
+        shares[:, ~members] = np.nan
+        return explanation(shares, rows.real, self._kept[needed], self.classes_, most)
 
     def refine(self, method: str = "gibbs", **options: Any) -> Self:
         """Draw exemplars (and sigma, if it is free) from the posterior.

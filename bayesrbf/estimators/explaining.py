@@ -1,0 +1,69 @@
+"""What an exemplar classifier's answer rests on, as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def explanation(
+    shares: Float[np.ndarray, "obs exemplar label"],
+    dissimilarities: Float[np.ndarray, "obs exemplar"],
+    exemplars: Shaped[np.ndarray, " exemplar"],
+    classes: Shaped[np.ndarray, " label"],
+    most: int,
+) -> pd.DataFrame:
+    """List the exemplars of every row, those first that count most.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_obs, n_exemplars, n_classes)
+        Share of an exemplar, as one of a class, in the answer for a row; NaN where it is no
+        exemplar of the class.
+    dissimilarities : ndarray of shape (n_obs, n_exemplars)
+        Dissimilarities of rows to exemplars.
+    exemplars : ndarray of shape (n_exemplars,)
+        Their rows in the training table.
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    most : int
+        Most exemplars of a row.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line an exemplar: ``row``, ``exemplar``, ``label``, ``dissimilarity``,
+        ``responsibility``.
+
+    Examples
+    --------
+    >>> shares = np.array([[[0.2, np.nan], [np.nan, 0.8]]])
+    >>> explanation(shares, np.array([[3.0, 1.0]]), np.array([4, 7]), np.array(["a", "b"]), 5)
+       row  exemplar label  dissimilarity  responsibility
+    0    0         7     b            1.0             0.8
+    1    0         4     a            3.0             0.2
+    """
+    import pandas as pd
+
+    n_obs, _, n_classes = shares.shape
+    flat = shares.reshape(n_obs, -1)
+    order = np.argsort(-flat, axis=1, kind="stable")[:, :most]  # NaN comes last
+    rows = np.repeat(np.arange(n_obs), order.shape[1])
+    entries = order.ravel()
+    listed = ~np.isnan(flat[rows, entries])
+    rows, entries = rows[listed], entries[listed]
+    places = entries // n_classes
+    return pd.DataFrame(
+        {
+            "row": rows,
+            "exemplar": exemplars[places],
+            "label": classes[entries % n_classes],
+            "dissimilarity": dissimilarities[rows, places],
+            "responsibility": flat[rows, entries],
+        }
+    )

@@ -1,0 +1,442 @@
+"""Exemplar classifiers: any dissimilarity, only what prediction needs, and how sure they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+
+from bayesrbf import MedianLVQClassifier, MedianLVQPrior, load
+from bayesrbf.numerics.gower import learn_gower
+from bayesrbf.parameters import Observations
+
+CLASSES = np.array(["no", "so", "yes"], dtype=object)
+
+
+def blobs(n_obs: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_obs) % 3
+    centres = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]])
+    return centres[labels] + rng.normal(size=(n_obs, 2)), CLASSES[labels]
+
+
+def matrix(X: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    """Squared distances, longer uphill: asymmetric and no metric."""
+    others = X if others is None else others
+    uphill = np.maximum(X[:, :1] - others[:, 0], 0)
+    return cdist(X, others) ** 2 + uphill
+
+
+def matrix_model(n_prototypes: Any = 2, **options: Any) -> MedianLVQClassifier:
+    options = {"sigma": 1.0, "random_state": 0, **options}
+    return MedianLVQClassifier(n_prototypes, metric="precomputed", **options)
+
+
+X, Y = blobs()
+NEW, NEW_Y = blobs(21, seed=1)
+D, TO_TRAIN = matrix(X), matrix(NEW, X)
+
+
+def mixed(n_obs: int = 40) -> pd.DataFrame:
+    """A real, a categorical and a useless column, with holes."""
+    rng = np.random.default_rng(3)
+    labels = np.arange(n_obs) % 2
+    frame = pd.DataFrame(
+        {
+            "length": labels + 0.4 * rng.normal(size=n_obs),
+            "colour": np.where(rng.random(n_obs) < 0.8, np.array(["red", "blue"])[labels], "grey"),
+            "noise": rng.normal(size=n_obs),
+        }
+    )
+    return frame.mask(rng.random(frame.shape) < 0.15)
+
+
+# ---- where dissimilarities come from
+
+
+def test_prediction_looks_at_the_columns_of_exemplars_only() -> None:
+    model = matrix_model().fit(D, Y)
+    assert set(model.exemplar_columns) == set(model.exemplars_)
+    assert model.exemplar_classes_.tolist() == Y[model.exemplars_].tolist()
+    full = model.predict_proba(TO_TRAIN)
+    assert model.score(TO_TRAIN, NEW_Y) > 0.8
+    few = TO_TRAIN[:, model.exemplar_columns]
+    holed = model.from_exemplar_columns(few)
+    assert np.isnan(holed).sum() == NEW.shape[0] * (X.shape[0] - model.exemplar_columns.size)
+    np.testing.assert_array_equal(model.predict_proba(holed), full)
+
+
+def test_probabilities_are_the_shares_of_the_kernels() -> None:
+    model = matrix_model(sigma=0.8).fit(D, Y)
+    kernel = np.exp(-TO_TRAIN[:, model.exemplars_] / 0.8**2)
+    expected = np.stack([kernel[:, model.exemplar_classes_ == c].sum(1) for c in CLASSES], 1)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(TO_TRAIN), expected, rtol=1e-10)
+    assert model.sigma_ == 0.8
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint16])
+def test_other_numbers_make_the_same_model(dtype: type) -> None:
+    rounded = np.round(16 * D)
+    models = [matrix_model(sigma=4.0).fit(rounded.astype(kind), Y) for kind in (float, dtype)]
+    assert models[0].exemplars_.tolist() == models[1].exemplars_.tolist()
+    new = np.round(16 * TO_TRAIN)
+    np.testing.assert_array_equal(*[model.predict_proba(new.astype(dtype)) for model in models])
+
+
+@pytest.mark.parametrize(
+    ("metric", "scipy_name"),
+    [
+        ("sqeuclidean", "sqeuclidean"),
+        ("manhattan", "cityblock"),
+        (lambda a, b: abs(a - b).max(), "chebyshev"),
+    ],
+    ids=["sqeuclidean", "manhattan", "callable"],
+)
+def test_a_metric_is_its_matrix(metric: Any, scipy_name: str) -> None:
+    by_metric = MedianLVQClassifier(2, metric=metric, random_state=0).fit(X, Y)
+    order = by_metric._kept  # rows are sorted, so that copies can be merged
+    by_matrix = matrix_model(sigma="cv").fit(cdist(X[order], X[order], scipy_name), Y[order])
+    assert order[by_matrix.exemplars_].tolist() == by_metric.exemplars_.tolist()
+    assert by_metric.sigma_ == pytest.approx(by_matrix.sigma_)
+    np.testing.assert_allclose(
+        by_metric.predict_proba(NEW),
+        by_matrix.predict_proba(cdist(NEW, X[order], scipy_name)),
+        rtol=1e-9,
+    )
+
+
+def test_a_callable_may_compare_anything() -> None:
+    words = np.array([["cat"], ["cart"], ["car"], ["dog"], ["doge"], ["dot"]], dtype=object)
+    y = ["c", "c", "c", "d", "d", "d"]
+
+    def different(a: np.ndarray, b: np.ndarray) -> float:
+        return float(sum(x != y for x, y in zip(a[0].ljust(5), b[0].ljust(5), strict=True)))
+
+    model = MedianLVQClassifier(1, metric=different, sigma=1.0).fit(words, y)
+    assert model.predict(np.array([["cab"], ["do"]], dtype=object)).tolist() == ["c", "d"]
+    with pytest.raises(ValueError, match=r"arguments.metric is a function"):
+        model.save("never.safetensors")
+
+
+def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() -> None:
+    frame, y = mixed(), np.arange(40) % 2
+    model = MedianLVQClassifier(2, random_state=0, sigma=0.4).fit(frame, y)
+    found = model._source.to(frame.iloc[:5], np.arange(model._kept.size))
+    lengths, colours = frame["length"].to_numpy(), frame["colour"].to_numpy()
+    noise = frame["noise"].to_numpy()
+
+    def part(column: np.ndarray) -> np.ndarray:
+        seen = column[~np.isnan(column)]
+        differences = np.abs(column[:, None] - column) / np.ptp(seen)
+        mean = (np.abs(seen[:, None] - seen) / np.ptp(seen)).mean()
+        return np.where(np.isnan(differences), mean, differences)
+
+    known = np.array([isinstance(colour, str) for colour in colours])
+    unlike = (colours[:, None] != colours).astype(float)
+    share = unlike[np.ix_(known, known)].mean()
+    by_colour = np.where(known[:, None] & known, unlike, share)
+    expected = (part(lengths) + part(noise) + by_colour) / 3
+    np.testing.assert_allclose(found, expected[:5, model._kept], rtol=1e-12)
+    assert model.score(frame, y) > 0.8
+    assert np.isfinite(
+        model.predict_proba(pd.DataFrame({"length": [np.nan], "colour": [None], "noise": [np.nan]}))
+    ).all()
+
+
+def test_gower_stands_extremes_and_columns_without_cells() -> None:
+    real = np.array([[1e308, np.nan], [-1e308, np.nan], [0.0, np.nan]])
+    rows = Observations(real, np.empty((3, 0), int), np.zeros(3, int), np.ones(3))
+    values = learn_gower(rows).between(rows, rows)
+    assert np.all((values >= 0) & (values <= 1))
+    assert values[0, 1] > values[0, 2] > 0
+
+
+# ---- scikit-learn
+
+
+def test_cross_validation_slices_rows_and_columns() -> None:
+    model, splitter = matrix_model(), StratifiedKFold(3)
+    scores = cross_validate(model, D, Y, cv=splitter, scoring="neg_log_loss")["test_score"]
+    for (train, test), score in zip(splitter.split(D, Y), scores, strict=True):
+        fitted = clone(model).fit(D[np.ix_(train, train)], Y[train])
+        p = fitted.predict_proba(D[np.ix_(test, train)])
+        own = p[np.arange(test.size), np.searchsorted(CLASSES, Y[test])]
+        assert score == pytest.approx(np.log(own).mean())
+    search = GridSearchCV(model, {"n_prototypes": [1, 2], "sigma": [0.5, 1.0]}, cv=2).fit(D, Y)
+    assert search.best_estimator_.n_features_in_ == X.shape[0]
+
+
+def without(change: Callable[[np.ndarray], None]) -> np.ndarray:
+    copy = D.copy()
+    change(copy)
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (D[:, :-1], r"square matrix .* received shape \(60, 59\)"),
+        (without(lambda d: d.__setitem__((3, 4), np.nan)), "Input X contains NaN"),
+        (without(lambda d: d.__setitem__((3, 4), np.inf)), "Input X contains infinity"),
+        (without(lambda d: d.__setitem__((3, 4), -1)), r"Negative values .* row 3, column 4"),
+    ],
+    ids=["shape", "missing", "infinite", "negative"],
+)
+def test_bad_matrices_are_told(bad: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        matrix_model().fit(bad, Y)
+
+
+def test_bad_new_rows_are_told() -> None:
+    model = matrix_model().fit(D, Y)
+    with pytest.raises(ValueError, match="X has 59 features, but MedianLVQClassifier is expecting"):
+        model.predict(TO_TRAIN[:, 1:])
+    bad = TO_TRAIN.copy()
+    bad[2, model.exemplars_[0]] = np.nan
+    with pytest.raises(ValueError, match=r"Missing values in data .* row 2"):
+        model.predict(bad)
+    with pytest.raises(ValueError, match=r"one column for each of the \d rows .* \(21, 1\)"):
+        model.from_exemplar_columns(TO_TRAIN[:, :1])
+    with pytest.raises(ValueError, match="compares rows to the exemplars itself"):
+        MedianLVQClassifier(sigma=1.0).fit(X, Y).from_exemplar_columns(TO_TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "lvq"}, r"objective=...\) must be 'rslvq' or 'glvq'"),
+        ({"optimizer": "em"}, "must be 'swap' or 'gem'"),
+        ({"inference": "nuts"}, "must be 'map' or 'gibbs'"),
+        ({"sigma": 0}, "must be 'cv', 'sample' or a number from 1e-100"),
+        ({"sigma": True}, "must be 'cv', 'sample' or a number"),
+        ({"metric": "mahalanobis"}, "metric=...\\) must be 'gower', 'precomputed', a callable or"),
+        ({"objective": "glvq", "sigma": 1.0}, "has no likelihood and so no sigma; leave it at"),
+        ({"objective": "glvq", "inference": "gibbs"}, "has no likelihood and so no inference"),
+        ({"objective": "glvq", "class_prior": [0.2, 0.3, 0.5]}, "needs calibrate=True"),
+        ({"n_prototypes": 0}, r"n_prototypes=...\) must be an integer of at least 1"),
+        ({"n_prototypes": {"no": 1}}, r"n_prototypes=...\) must give a number for every class"),
+        ({"n_init": 0}, "n_init=...\\) must be an integer of at least 1"),
+        ({"cv": 1}, "cv must be at least 2 folds"),
+    ],
+)
+def test_bad_arguments_are_told(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MedianLVQClassifier(**options).fit(X, Y)
+
+
+def test_a_prior_of_another_family_is_refused() -> None:
+    with pytest.raises(TypeError, match="must be a MedianLVQPrior or None"):
+        MedianLVQClassifier(prior=1.0).fit(X, Y)
+
+
+# ---- labels and weights
+
+
+def test_a_row_without_a_label_tells_nothing() -> None:
+    hidden = Y.copy()
+    hidden[::4] = None
+    known = np.array([label is not None for label in hidden])
+    model = matrix_model().fit(D, hidden)
+    alone = matrix_model().fit(D[np.ix_(known, known)], hidden[known])
+    assert model.exemplars_.tolist() == np.flatnonzero(known)[alone.exemplars_].tolist()
+    marked = np.where(known, Y, "?")
+    again = matrix_model(unlabelled="?").fit(D, marked)
+    assert again.exemplars_.tolist() == model.exemplars_.tolist()
+
+
+def test_a_row_without_a_label_may_be_an_exemplar() -> None:
+    """The hidden rows tell the classes apart, the others do not."""
+    y = np.array(["a", "a", None, "b", "b", None], dtype=object)
+    d = np.ones((6, 6))
+    d[:3, 2] = d[3:, 5] = 0
+    d[:3, 5] = d[3:, 2] = 4
+    model = matrix_model(1, unlabelled_candidates=True).fit(d, y)
+    assert model.exemplars_.tolist() == [2, 5]
+    assert set(matrix_model(1).fit(d, y).exemplars_) <= {0, 1, 3, 4}
+
+
+def test_weights_count_rows() -> None:
+    weights = np.ones(60)
+    weights[5:15] = 0
+    weights[20:30] = 2
+    repeated = np.repeat(np.arange(60), weights.astype(int))
+    for options in ({}, {"objective": "glvq"}, {"sigma": "sample"}):
+        models = [
+            MedianLVQClassifier(random_state=0, **options).fit(X, Y, weights),
+            MedianLVQClassifier(random_state=0, **options).fit(X[repeated], Y[repeated]),
+        ]
+        exemplars = [X[models[0].exemplars_], X[repeated][models[1].exemplars_]]
+        np.testing.assert_array_equal(*exemplars)
+        assert models[0].sigma_ == pytest.approx(models[1].sigma_)
+
+
+def test_prevalence_moves_probabilities_by_bayes_rule() -> None:
+    plain = matrix_model().fit(D, Y).predict_proba(TO_TRAIN)
+    shifted = matrix_model(class_prior={"no": 0.8, "so": 0.1, "yes": 0.1}).fit(D, Y)
+    expected = plain * np.array([0.8, 0.1, 0.1]) * 3
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shifted.predict_proba(TO_TRAIN), expected, rtol=1e-10)
+
+
+def test_sigma_by_cross_validation_is_told_where_it_cannot_be() -> None:
+    few = np.array([0, 1, 2])
+    with pytest.warns(UserWarning, match="no labelled row could be held out by cv=5"):
+        matrix_model(1, sigma="cv").fit(D[np.ix_(few, few)], Y[few])
+
+
+# ---- GLVQ
+
+
+def test_margins_are_no_probabilities_before_they_are_calibrated() -> None:
+    model = matrix_model(objective="glvq", sigma="cv").fit(D, Y)
+    assert not hasattr(model, "predict_proba")
+    assert not hasattr(model, "explain")
+    assert model.sigma_ is None
+    margins = model.decision_function(TO_TRAIN)
+    assert np.all(np.abs(margins) <= 1)
+    nearest = TO_TRAIN[:, model.exemplars_].argmin(axis=1)
+    assert model.predict(TO_TRAIN).tolist() == model.exemplar_classes_[nearest].tolist()
+    for ask in (model.declare, model.refine, lambda: model.posterior_):
+        with pytest.raises(AttributeError, match="has no likelihood"):
+            ask()
+    calibrated = matrix_model(objective="glvq", sigma="cv", calibrate=True).fit(D, Y)
+    assert not hasattr(calibrated, "decision_function")
+    p = calibrated.predict_proba(TO_TRAIN)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    ratio = np.log(p[:, 0] / p[:, 1]) / (margins[:, 0] - margins[:, 1])
+    np.testing.assert_allclose(ratio, calibrated.temperature_, rtol=1e-6)
+
+
+def test_optimizers_and_restarts_do_what_they_say() -> None:
+    ends = [
+        matrix_model(3, optimizer=optimizer, n_init=1).fit(D, Y).lower_bound_
+        for optimizer in ("gem", "swap")
+    ]
+    assert ends[1] >= ends[0]
+    more = matrix_model(3, n_init=6).fit(D, Y)
+    assert more.lower_bound_ >= ends[1]
+    assert more.converged_
+
+
+# ---- the posterior
+
+
+@pytest.fixture(scope="module")
+def sampled() -> MedianLVQClassifier:
+    model = matrix_model({"no": 1, "so": 2, "yes": 1}, sigma="sample")
+    return model.fit(D, Y).refine(draws=60, tune=40, chains=2)
+
+
+def test_the_tree_holds_draws_of_exemplars_and_sigma(sampled: MedianLVQClassifier) -> None:
+    posterior = sampled.posterior_["posterior"].to_dataset()
+    assert posterior["exemplars"].dims == ("chain", "draw", "prototype")
+    assert posterior["exemplars"].dtype.kind == "i"
+    assert posterior["prototype_class"].to_numpy().tolist() == ["no", "so", "so", "yes"]
+    drawn = posterior["exemplars"].to_numpy()
+    rows = sampled.posterior_["observed_data"]["obs"].to_numpy()
+    assert np.all(Y[rows[drawn]] == posterior["prototype_class"].to_numpy())
+    assert set(rows[drawn].ravel()) <= set(sampled.exemplar_columns)
+    assert np.all(posterior["sigma"] > 0)
+    likelihood = sampled.posterior_["log_likelihood"]["x"]
+    assert likelihood.sizes["obs"] == 60
+    assert posterior.attrs["inference"] == "gibbs"
+
+
+def test_predictions_average_over_the_draws(sampled: MedianLVQClassifier) -> None:
+    mean = sampled.predict_posterior(TO_TRAIN)["predictions"]["probability"].mean(["chain", "draw"])
+    p = sampled.predict_proba(TO_TRAIN)
+    np.testing.assert_allclose(p, mean, rtol=1e-10)
+    uncertainty = sampled.uncertainty(TO_TRAIN)
+    np.testing.assert_allclose(uncertainty["mean"], p, rtol=1e-10)
+    assert np.isfinite(uncertainty.to_array()).all()
+    with pytest.warns(UserWarning, match="The posterior needs attention"):
+        figures = sampled.diagnose()
+    assert {"rhat_log_posterior", "draws"} <= set(figures["row"])
+    few = sampled.from_exemplar_columns(TO_TRAIN[:, sampled.exemplar_columns])
+    np.testing.assert_array_equal(sampled.predict_proba(few), p)
+
+
+def test_reasons_add_up_to_the_probabilities(sampled: MedianLVQClassifier) -> None:
+    for model in (sampled, matrix_model().fit(D, Y)):
+        table = model.explain(TO_TRAIN, most=10_000)
+        shares = table.pivot_table("responsibility", "row", "label", "sum")
+        np.testing.assert_allclose(shares, model.predict_proba(TO_TRAIN), rtol=1e-9)
+        assert set(table["exemplar"]) == set(model.exemplar_columns)
+        np.testing.assert_array_equal(
+            table["dissimilarity"], TO_TRAIN[table["row"], table["exemplar"]]
+        )
+        first = table.groupby("row").head(1)
+        largest = table.groupby("row")["responsibility"].max()
+        np.testing.assert_array_equal(first["responsibility"], largest)
+        assert len(model.explain(TO_TRAIN, most=2)) == 2 * len(NEW)
+
+
+def test_draws_of_the_graph_come_back(sampled: MedianLVQClassifier) -> None:
+    other = matrix_model({"no": 1, "so": 2, "yes": 1}, sigma="sample").fit(D, Y)
+    other.use_posterior(sampled.posterior_)
+    np.testing.assert_allclose(
+        other.predict_proba(TO_TRAIN), sampled.predict_proba(TO_TRAIN), rtol=1e-9
+    )
+    with pytest.raises(ValueError, match="must be 'gibbs' for MedianLVQClassifier"):
+        other.refine("laplace")
+
+
+def test_the_declared_graph_has_the_density_of_the_fit(sampled: MedianLVQClassifier) -> None:
+    model = sampled.declare()
+    log_posterior = sampled._log_posterior()
+    theta = sampled._map(log_posterior)
+    point = {"exemplars": theta[:-1].astype(int), "sigma_log__": theta[-1]}
+    found = model.compile_logp(mode="FAST_COMPILE")(point)
+    assert float(found) == pytest.approx(log_posterior.value_and_gradient(theta)[0], rel=1e-10)
+
+
+def test_a_fixed_sigma_leaves_the_exemplars_to_be_drawn() -> None:
+    model = matrix_model(1, inference="gibbs").fit(D[:12, :12], Y[:12])
+    assert set(model.posterior_["posterior"].data_vars) == {"exemplars"}
+    assert model.posterior_["posterior"].sizes == {"chain": 4, "draw": 500, "prototype": 3}
+
+
+def test_a_point_estimate_knows_no_uncertainty() -> None:
+    model = matrix_model(sigma="sample", prior=MedianLVQPrior(0.2)).fit(D, Y)
+    with pytest.warns(UserWarning, match="fitted to a point"):
+        assert np.isnan(model.uncertainty(TO_TRAIN)["sd"]).all()
+    tree = model.posterior_
+    assert tree["posterior"].attrs["point_estimate"] == 1
+    assert float(tree["posterior"]["sigma"].squeeze()) == pytest.approx(model.sigma_)
+
+
+# ---- the artefact
+
+
+@pytest.mark.parametrize("metric", ["precomputed", "gower", "sqeuclidean"])
+def test_a_file_restores_the_model(tmp_path: Path, metric: str) -> None:
+    given, new = (D, TO_TRAIN) if metric == "precomputed" else (X, NEW)
+    model = MedianLVQClassifier(2, metric=metric, sigma="sample", random_state=0).fit(given, Y)
+    model.refine(draws=5, tune=2, chains=2)
+    model.save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
+    np.testing.assert_array_equal(again.exemplars_, model.exemplars_)
+    again.refine(draws=5, tune=2, chains=2)
+    np.testing.assert_array_equal(again._draws.theta, model._draws.theta)
+
+
+def test_a_fit_and_its_probabilities_load_no_pymc() -> None:
+    script = (
+        "import sys, numpy as np; from bayesrbf import MedianLVQClassifier;"
+        "X = np.arange(12.0).reshape(6, 2); y = [0, 0, 0, 1, 1, 1];"
+        "MedianLVQClassifier(1, sigma=0.5).fit(X, y).predict_proba(X);"
+        "print([m for m in ('pymc', 'pytensor', 'matplotlib', 'arviz') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
