@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.median_lvq import MedianLVQClassifier
     from bayesrbf.estimators.mixture_density import MixtureDensity
     from bayesrbf.estimators.rbf_network import RBFNetworkClassifier
+    from bayesrbf.estimators.rbf_network_regressor import RBFNetworkRegressor
     from bayesrbf.estimators.sdgm import SDGMClassifier
     from bayesrbf.estimators.stack import StackedClassifier
     from bayesrbf.exemplars import MedianLVQPrior
@@ -33,6 +34,7 @@ __all__ = [
     "MixtureDensity",
     "MixturePrior",
     "RBFNetworkClassifier",
+    "RBFNetworkRegressor",
     "SDGMClassifier",
     "StackedClassifier",
     "hybrid_path",
@@ -52,6 +54,7 @@ _HOMES = {
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
     "MixturePrior": "bayesrbf.priors",
     "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",
+    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network_regressor",
     "SDGMClassifier": "bayesrbf.estimators.sdgm",
     "StackedClassifier": "bayesrbf.estimators.stack",
     "hybrid_path": "bayesrbf.hybrid_dial",

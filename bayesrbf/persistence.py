@@ -40,6 +40,7 @@ ESTIMATORS: Final = {
     "MedianLVQClassifier": "bayesrbf.estimators.median_lvq",
     "MixtureDensity": "bayesrbf.estimators.mixture_density",
     "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",
+    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network_regressor",
 }
 """Where each estimator that may be stored lives; a file can name no other."""
 

@@ -21,7 +21,7 @@ from bayesrbf.models.priors import MixtureNodes, _declare_categories, _declare_n
 from bayesrbf.models.row_mixture import RowMixture
 from bayesrbf.models.rows import _check_rows, _declare_marginal
 from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations
+from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
 
 Coefficients = Literal["signed", "halves"]
@@ -38,6 +38,7 @@ def declare_rbf_network(
     hyperparameters: RBFNetworkHyperparameters,
     *,
     coefficients: Coefficients = "signed",
+    response_units: Standardisation | None = None,
     feature_names: Sequence[object] | None = None,
     categorical_names: Sequence[object] | None = None,
     level_names: Sequence[Sequence[object]] | None = None,
@@ -52,7 +53,7 @@ def declare_rbf_network(
        x &\sim \Bigl(\sum_k \pi_k\, p(x \mid k)\Bigr)^{\kappa}, \quad
        y \mid x \sim \mathrm{softmax}(w f(x) + b)
 
-    A numeric response is :math:`N(w f(x) + b, 1/\tau)`,
+    A numeric response is :math:`N(w f(x) + b, 1/\tau)` in standard units,
     :math:`\tau \sim \mathrm{Gamma}`.
 
     Parameters
@@ -60,7 +61,7 @@ def declare_rbf_network(
     observations : Observations
         Rows, in the user's units; their labels play no part.
     responses : ndarray of shape (n_obs,)
-        Class codes, -1 where hidden; or numbers in standard units, NaN where hidden.
+        Class codes, -1 where hidden; or numbers, NaN where hidden.
     specification : RBFNetworkSpecification
         Structure of the network, one mixture for all outputs.
     hyperparameters : RBFNetworkHyperparameters
@@ -70,6 +71,9 @@ def declare_rbf_network(
         ``"halves"``: their positive and negative halves, both bounded at 0, in which
         the mode is found; it needs ``l1 > 0``. Where one half is zero the two differ
         by a constant.
+    response_units : Standardisation, optional
+        Location and scale of numbers, each of one entry: the linear output and its noise
+        are in standard units. None: the numbers are in standard units.
     feature_names : sequence of length n_features, optional
         Names of the real columns.
     categorical_names : sequence of length n_categorical, optional
@@ -142,7 +146,7 @@ def declare_rbf_network(
         layer.register()
         _declare_marginal(density_rows, structure, nodes, Objective())
         row_features = _features(model[names.OBSERVED], nodes, specification, hyperparameters)
-        layer.observe(row_features, responses, observations.weights)
+        layer.observe(row_features, responses, observations.weights, response_units)
     return model
 
 
@@ -192,7 +196,11 @@ class _OutputLayer:
             )
 
     def observe(
-        self, row_features: TensorVariable, responses: np.ndarray, weights: np.ndarray
+        self,
+        row_features: TensorVariable,
+        responses: np.ndarray,
+        weights: np.ndarray,
+        units: Standardisation | None,
     ) -> None:
         """Declare the node ``y``."""
         linear = row_features @ self._weights.T + self._intercepts
@@ -209,10 +217,11 @@ class _OutputLayer:
             )
             return
         known = pm.Data("response_observed", (~np.isnan(responses)) * 1.0, dims=names.OBS)
+        location, scale = (0.0, 1.0) if units is None else (units.location, units.scale)
         pm.CustomDist(
             names.OBSERVED_LABEL,
-            linear,
-            self._precision,
+            linear * scale + location,
+            self._precision / np.float64(np.squeeze(scale)) ** 2,
             known * row_weight,
             logp=_number_logp,
             dist=_number_draw,

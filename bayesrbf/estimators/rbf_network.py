@@ -373,17 +373,12 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
         """
         from bayesrbf.models import declare_rbf_network
 
-        check_is_fitted(self)
-        self._log_posterior()  # has the words for networks without a joint
-        network = self._network
-        units = network.hyperparameters.mixture.units
-        filled = network.prepare(self._rows) if network.impute else None
-        rows = self._rows if filled is None else replace(filled, real=units.backward(filled.real))
+        rows, specification, hyperparameters = self._declared()
         return declare_rbf_network(
             rows,
             rows.labels,
-            network.specification,
-            network.hyperparameters,
+            specification,
+            hyperparameters,
             coefficients=coefficients,
             class_names=self.classes_.tolist(),
             **self._axes(),

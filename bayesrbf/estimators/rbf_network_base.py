@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import UnionType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
@@ -23,7 +25,11 @@ from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network_fitting import NetworkFit
 from bayesrbf.numerics.rbf_network_output import Output
 from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.rbf_parameters import (
+    RBFNetworkHyperparameters,
+    RBFNetworkParameters,
+    RBFNetworkSpecification,
+)
 from bayesrbf.results import Trace
 
 
@@ -164,6 +170,19 @@ class RBFNetworkEstimator(MixtureEstimator):
         if self._class_names() is not None:
             coords[names.LABEL] = self._class_names()
         return Description(coords, observed_data(self._rows), constant_data(self._rows))
+
+    def _declared(
+        self,
+    ) -> tuple[Observations, RBFNetworkSpecification, RBFNetworkHyperparameters]:
+        """What is declared: training rows (filled in, where the network does so) and prior."""
+        check_is_fitted(self)
+        self._log_posterior()  # has the words for networks without a joint
+        network, rows = self._network, self._rows
+        if network.impute:
+            filled = network.prepare(rows)
+            units = network.hyperparameters.mixture.units
+            rows = replace(filled, real=units.backward(filled.real))
+        return rows, network.specification, network.hyperparameters
 
     # ---- rows
 

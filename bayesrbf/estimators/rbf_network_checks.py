@@ -58,7 +58,7 @@ def check_network_arguments(arguments: Mapping[str, Any], owner: str) -> None:
             raise ValueError(
                 f"{owner}(kappa=...) must be None or a positive number; received {value!r}."
             )
-    if {"scheme", "shared", "link", "grow", "l1", "l2"} <= set(arguments):
+    if "scheme" in arguments:
         _check_scheme(arguments, owner)
 
 
@@ -93,7 +93,7 @@ def _check_scheme(arguments: Mapping[str, Any], owner: str) -> None:
             f"{owner}(link=...) must be None, a number of at least 0, or inf; received {link!r}."
         )
     if scheme == "joint":
-        if not arguments["shared"]:
+        if not arguments.get("shared", True):
             raise ValueError(
                 f"{owner}(scheme='joint') has one mixture: shared=False goes with the published "
                 "schemes, such as scheme='caetano'."

@@ -72,9 +72,12 @@ class Numbers:
     ----------
     targets : ndarray of shape (n_obs,)
         Responses in standard units, NaN where hidden.
+    scale : float
+        Size of one standard unit in the user's: log densities are per unit of the user's.
     """
 
     targets: Float[np.ndarray, " obs"]
+    scale: float = 1.0
 
     def evaluate(
         self, linear: Float[np.ndarray, "obs output"], noise_precision: float
@@ -101,7 +104,8 @@ class Numbers:
         """
         known = ~np.isnan(self.targets)
         residuals = np.where(known, self.targets - linear[:, 0], 0.0)
-        log_likelihood = 0.5 * (np.log(noise_precision) - LOG_2PI) * known
+        constant = 0.5 * (np.log(noise_precision) - LOG_2PI) - np.log(self.scale)
+        log_likelihood = constant * known
         log_likelihood -= 0.5 * noise_precision * residuals**2
         by_row = known * 0.5 / noise_precision - 0.5 * residuals**2
         return log_likelihood, noise_precision * residuals[:, None], by_row

@@ -31,6 +31,7 @@ from bayesrbf.numerics.elastic_net import OutputLayer, fit_output_layer
 from bayesrbf.numerics.maximisation import maximise
 from bayesrbf.numerics.mixture_prior import log_prior
 from bayesrbf.numerics.mixture_variables import variables_of
+from bayesrbf.numerics.rbf_network import hide_labels
 from bayesrbf.numerics.rbf_network_features import FeatureMap
 from bayesrbf.numerics.rbf_network_output import Output
 from bayesrbf.numerics.rbf_network_prior import Link, log_output_prior, shares
@@ -263,8 +264,9 @@ def imputed(
     Observations
         Reals at their conditional mean, categories at their most probable level.
     """
-    real, _ = conditional_moments(observations, mixture, specification.mixture)
-    levels = conditional_probabilities(observations, mixture, specification.mixture)
+    hidden = hide_labels(observations)
+    real, _ = conditional_moments(hidden, mixture, specification.mixture)
+    levels = conditional_probabilities(hidden, mixture, specification.mixture)
     codes = observations.codes.copy()
     for column, probabilities in enumerate(levels):
         codes[:, column] = probabilities.argmax(axis=1)

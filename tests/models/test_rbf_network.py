@@ -18,6 +18,8 @@ from bayesrbf import names
 from bayesrbf.models import declare_rbf_network
 from bayesrbf.models.elastic_net import elastic_net
 from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network_output import Numbers
+from bayesrbf.parameters import Standardisation
 from tests.cases import table
 from tests.models.configurations import assert_close
 from tests.numerics.rbf_networks import network, random_theta
@@ -36,7 +38,11 @@ def declare(target: RBFNetworkLogPosterior, **options: object) -> pm.Model:
     units = target.hyperparameters.mixture.units
     rows = replace(standard, real=units.backward(standard.real))
     output = target._output
-    responses = output.labels if hasattr(output, "labels") else output.targets
+    if isinstance(output, Numbers):
+        scale = Standardisation(np.array([-7.0]), np.array([output.scale]))
+        responses, options = scale.backward(output.targets), {"response_units": scale} | options
+    else:
+        responses = output.labels
     return declare_rbf_network(
         rows, responses, target.specification, target.hyperparameters, **options
     )

@@ -44,7 +44,7 @@ def responses(rows: Observations, response: Response) -> Classes | Numbers:
         return Classes(rng.integers(-1, 3, rows.n_obs))
     numbers = rng.normal(size=rows.n_obs)
     numbers[::4] = np.nan
-    return Numbers(numbers)
+    return Numbers(numbers, 2.5)
 
 
 def random_theta(target: RBFNetworkLogPosterior, seed: int = 1) -> np.ndarray:

@@ -163,6 +163,25 @@ def test_no_small_step_leads_higher_from_a_mode():
             assert target.value_and_gradient(theta + step, jacobian=False)[0] < best
 
 
+@pytest.mark.parametrize("impute", [False, True])
+def test_labels_are_no_classes_of_the_mixture(impute):
+    """Whatever labels the rows carry, by the compiled E-step as by NumPy's."""
+    rows, output = rows_and_labels()
+    mixture = structure("full", False, (0, 0), 2, (3,))
+    specification = RBFNetworkSpecification(mixture, 2)
+    fits = []
+    for labels in (np.zeros(60, np.intp), np.arange(60) % 3):
+        labelled = replace(rows, labels=labels)
+        problem = Problem(labelled, output, prior(specification), Scheme(impute=impute), 3, 1e-4)
+        point = fit_published(problem, specification, rng=np.random.default_rng(0), n_init=1)
+        fits.append(Network(labelled, specification).class_log_joint(point.parameters))
+        joint = fit_joint(
+            labelled, output, specification, prior(specification), rng=np.random.default_rng(0)
+        )
+        fits[-1] = np.stack([fits[-1], Network(labelled, specification).linear(joint.parameters)])
+    np.testing.assert_array_equal(*fits)
+
+
 def test_a_warm_start_is_where_it_begins():
     rows, output = rows_and_labels()
     specification = specified()

@@ -1,0 +1,305 @@
+"""RBF networks as estimators: what users call, on tables with holes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.datasets import load_iris, make_friedman1
+
+import bayesrbf
+from bayesrbf import RBFNetworkClassifier, RBFNetworkRegressor
+from bayesrbf.numerics.normal_mixture import log_density, quantiles
+
+SCHEMES = ("em_lr", "em_lr_link", "em_lr_link_k", "caetano")
+
+
+@pytest.fixture(scope="module")
+def flowers() -> tuple[pd.DataFrame, np.ndarray]:
+    """Iris with a category, 15 % of the cells and 30 % of the labels hidden."""
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    rng = np.random.default_rng(0)
+    X = X.mask(rng.random(X.shape) < 0.15)
+    X["size"] = np.where(rng.random(150) < 0.1, None, np.where(y == 2, "big", "small"))
+    labels = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y]
+    labels[rng.random(150) < 0.3] = None
+    return X, labels
+
+
+@pytest.fixture(scope="module")
+def fitted(flowers) -> RBFNetworkClassifier:
+    return RBFNetworkClassifier(random_state=0).fit(*flowers)
+
+
+def accuracy(model, flowers) -> float:
+    truth = np.array(["setosa", "versicolor", "virginica"], dtype=object)[load_iris().target]
+    return float((model.predict(flowers[0]) == truth).mean())
+
+
+def test_the_joint_scheme_on_a_table_with_everything(fitted, flowers):
+    assert accuracy(fitted, flowers) > 0.9
+    assert fitted.converged_
+    assert fitted.n_falls_ == 0
+    assert fitted.conditional_path_.size == fitted.n_iter_
+    probabilities = fitted.predict_proba(flowers[0])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("shared", [True, False])
+def test_published_schemes_work_and_say_how_they_went(scheme, shared, flowers):
+    model = RBFNetworkClassifier(
+        3, scheme=scheme, shared=shared, random_state=0, n_init=1, max_iter=60, tol=1e-3
+    ).fit(*flowers)
+    assert accuracy(model, flowers) > 0.75
+    assert model.status_.startswith("After")
+    assert ("fell in" in model.status_) == (model.n_falls_ > 0)
+    assert model.coef_.shape[0] == 3
+    with pytest.raises(ValueError, match="without a posterior"):
+        model.refine("laplace")
+    if not shared:
+        assert np.all(model.coef_[0, model._n_features_out // 3 :] == 0)
+
+
+def test_by_products(fitted, flowers):
+    X, _ = flowers
+    features = fitted.transform(X)
+    assert features.shape == (150, 6)
+    np.testing.assert_allclose(features.sum(axis=1), 1)
+    assert list(fitted.get_feature_names_out())[:1] == ["rbfnetworkclassifier0"]
+    assert fitted.set_output(transform="pandas").transform(X).shape == (150, 6)
+    fitted.set_output(transform="default")
+    np.testing.assert_array_equal(fitted.predict_component(X), features.argmax(axis=1))
+    far = X.head(1).assign(**{"petal length (cm)": 100.0})
+    assert fitted.score_samples(far)[0] < fitted.score_samples(X).min()
+    complete = fitted.impute(X)
+    assert not complete.isna().any().any()
+    observed = X.notna()
+    pd.testing.assert_frame_equal(complete[observed], X[observed], check_dtype=False)
+    assert len(fitted.impute(X.head(4), draws=2)) == 2
+    rows, labels = fitted.sample(30)
+    assert list(rows.columns) == list(X.columns)
+    assert set(labels) <= set(fitted.classes_)
+
+
+def test_the_density_of_rows_does_not_know_the_units(flowers):
+    X, y = flowers
+    model = RBFNetworkClassifier(3, random_state=0, n_init=1).fit(X, y)
+    metres = X.assign(**{"petal length (cm)": X["petal length (cm)"] / 100})
+    other = RBFNetworkClassifier(3, random_state=0, n_init=1).fit(metres, y)
+    np.testing.assert_allclose(other.predict_proba(metres), model.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(
+        other.score_samples(metres),
+        model.score_samples(X) + np.log(100) * X["petal length (cm)"].notna(),
+        atol=1e-3,
+    )
+
+
+def test_exact_zeros_and_components_that_leave(flowers):
+    sparse = RBFNetworkClassifier(l1=2.0, random_state=0).fit(*flowers)
+    assert (sparse.coef_ == 0).any()
+    assert (sparse.coef_ != 0).any()
+    fewer = RBFNetworkClassifier(
+        8, scheme="caetano", l1=1.0, random_state=0, n_init=1, max_iter=50, tol=1e-3
+    ).fit(*flowers)
+    assert fewer.transform(flowers[0]).shape[1] == fewer._n_features_out < 8
+
+
+def test_unlabelled_rows_teach_the_hidden_layer(flowers):
+    X, y = flowers
+    known = np.array([label is not None for label in y])
+    without = RBFNetworkClassifier(random_state=0, unlabelled_weight=0.0).fit(X, y)
+    alone = RBFNetworkClassifier(random_state=0).fit(X[known], y[known])
+    np.testing.assert_allclose(without.predict_proba(X), alone.predict_proba(X), atol=1e-9)
+    taught = RBFNetworkClassifier(random_state=0).fit(X, y)
+    assert taught.score_samples(X[~known]).mean() > alone.score_samples(X[~known]).mean()
+
+
+def test_imputing_is_another_model(fitted, flowers):
+    X, y = flowers
+    imputing = RBFNetworkClassifier(hidden_cells="impute", random_state=0).fit(X, y)
+    assert accuracy(imputing, flowers) > 0.85
+    assert not np.allclose(imputing.predict_proba(X), fitted.predict_proba(X), atol=1e-3)
+
+
+def test_prevalence_of_use_and_temperature(fitted, flowers):
+    X, y = flowers
+    shifted = RBFNetworkClassifier(
+        random_state=0, class_prior={"setosa": 0.1, "versicolor": 0.1, "virginica": 0.8}
+    ).fit(X, y)
+    odds = np.log(shifted.predict_proba(X)) - np.log(fitted.predict_proba(X))
+    expected = np.log([0.1, 0.1, 0.8]) - np.log(fitted._fitted_shares())
+    np.testing.assert_allclose(odds - odds[:, :1], np.tile(expected - expected[0], (150, 1)))
+    calibrated = RBFNetworkClassifier(3, random_state=0, n_init=1, calibrate=True, cv=3).fit(X, y)
+    assert calibrated.temperature_ > 0
+    assert calibrated.temperature_ != 1
+
+
+def test_a_posterior_and_back_from_a_file(flowers, tmp_path):
+    X, y = flowers
+    model = RBFNetworkClassifier(2, features="log_density", random_state=0, n_init=1, l2=1.0)
+    model.fit(X, y).refine("laplace", draws=50, chains=2)
+    assert model.posterior_["posterior"]["coefficients"].dims == (
+        "chain",
+        "draw",
+        "label",
+        "component",
+    )
+    width = model.uncertainty(X.head(5))["sd"]
+    assert float(width.min()) > 0
+    model.save(tmp_path / "model.safetensors")
+    again = bayesrbf.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_warm_start_goes_on(flowers):
+    model = RBFNetworkClassifier(3, random_state=0, n_init=1, warm_start=True, tol=1e-8)
+    first = model.fit(*flowers).n_iter_
+    assert model.fit(*flowers).n_iter_ < first / 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"scheme": "sgd"}, "scheme=...) must be 'joint'"),
+        ({"features": "kernel"}, "features=...) must be"),
+        ({"shared": False}, "shared=False goes with the published"),
+        ({"l2": 0.0}, "needs a proper prior"),
+        ({"l1": -1}, "l1=...) must be a finite number"),
+        ({"link": -1.0}, "link=...) must be None"),
+        ({"link": np.inf}, "is the hard link"),
+        ({"scheme": "em_lr", "link": 3.0}, "has no link"),
+        ({"grow": (1, 5)}, "belongs to scheme='em_lr_link_k'"),
+        ({"scheme": "em_lr_link_k", "grow": 5}, r"must be \(step, maximum\)"),
+        ({"kappa": 0.0}, "kappa=...) must be None or a positive"),
+        ({"n_components": 0}, "n_components=...) must be an integer"),
+        ({"hidden_cells": "drop"}, "hidden_cells=...) must be"),
+    ],
+)
+def test_faults_are_told(settings, words):
+    import re
+
+    pattern = words if "\\" in words else re.escape(words)
+    with pytest.raises(ValueError, match=pattern):
+        RBFNetworkClassifier(**settings).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_degenerate_tables_give_probabilities():
+    rng = np.random.default_rng(0)
+    tables = {
+        "constant": np.column_stack([np.ones(12), rng.normal(size=12)]),
+        "empty column": np.column_stack([np.full(12, np.nan), rng.normal(size=12)]),
+        "empty row": np.vstack([np.full((1, 2), np.nan), rng.normal(size=(11, 2))]),
+        "wide": rng.normal(size=(12, 30)),
+        "duplicates": np.repeat(rng.normal(size=(2, 2)), 6, axis=0),
+        "huge": 1e8 + 1e-3 * rng.normal(size=(12, 2)),
+    }
+    for name, X in tables.items():
+        y = np.arange(12) % 2
+        probabilities = RBFNetworkClassifier(3, random_state=0, n_init=1).fit(X, y).predict_proba(X)
+        assert np.isfinite(probabilities).all(), name
+    one = RBFNetworkClassifier(2).fit(tables["wide"], np.zeros(12))
+    assert one.predict_proba(tables["wide"]).tolist() == [[1.0]] * 12
+
+
+def test_a_map_fit_loads_no_graph():
+    code = (
+        "import sys, numpy as np; from bayesrbf import RBFNetworkClassifier as C;"
+        "X = np.random.default_rng(0).normal(size=(30, 2));"
+        "C(2).fit(X, X[:, 0] > 0).predict_proba(X);"
+        "assert not {'pymc', 'pytensor', 'matplotlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- regression
+
+
+@pytest.fixture(scope="module")
+def friedman():
+    X, y = make_friedman1(300, noise=1.0, random_state=0)
+    rng = np.random.default_rng(1)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y = 100 + 10 * y
+    y[:10] = np.nan
+    return X, y
+
+
+def test_regression_predicts_and_covers(friedman, tmp_path):
+    X, y = friedman
+    known = ~np.isnan(y)
+    model = RBFNetworkRegressor(4, random_state=0, n_init=1, max_iter=200, tol=1e-4).fit(X, y)
+    mean, sd = model.predict(X, return_std=True)
+    assert 1 - np.var((y - mean)[known]) / np.var(y[known]) > 0.75
+    interval = model.predict_interval(X, prob=0.8)
+    inside = ((interval[:, 0] < y) & (y < interval[:, 1]))[known].mean()
+    assert 0.7 < inside < 0.95
+    np.testing.assert_allclose(interval[:, 1], mean + norm.ppf(0.9) * sd)
+    np.testing.assert_allclose(
+        model.log_predictive_density(X[known], y[known]), norm.logpdf(y, mean, sd)[known]
+    )
+    np.testing.assert_allclose(sd, model.noise_sd_)
+    np.testing.assert_allclose(
+        model.transform(X) @ model.coef_ + model.intercept_, mean, rtol=1e-10
+    )
+    rows, numbers = model.sample(200)
+    assert rows.shape == (200, 10)
+    assert abs(numbers.mean() - np.nanmean(y)) < np.nanstd(y) / 2
+    model.save(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(
+        bayesrbf.load(tmp_path / "model.safetensors").predict(X), model.predict(X)
+    )
+
+
+def test_regression_in_other_units(friedman):
+    X, y = friedman
+    settings = {"n_components": 2, "random_state": 0, "n_init": 1, "max_iter": 300}
+    model = RBFNetworkRegressor(**settings).fit(X, y)
+    other = RBFNetworkRegressor(**settings).fit(X, -3 * y)
+    np.testing.assert_allclose(-other.predict(X) / 3, model.predict(X), rtol=1e-3)
+    assert other.noise_sd_ == pytest.approx(3 * model.noise_sd_, rel=1e-2)
+
+
+def test_a_posterior_of_numbers_is_wider_than_its_noise(friedman):
+    X, y = friedman
+    model = RBFNetworkRegressor(2, random_state=0, n_init=1, tol=1e-5).fit(X[:60, :3], y[:60])
+    model.refine("laplace", draws=50, chains=2)
+    mean, sd = model.predict(X[:5, :3], return_std=True)
+    assert np.ptp(sd) > 0
+    interval = model.predict_interval(X[:5, :3])
+    assert np.all((interval[:, 0] < mean) & (mean < interval[:, 1]))
+    assert np.isfinite(model.log_predictive_density(X[:5, :3], np.full(5, 240.0))).all()
+
+
+def test_mixtures_of_normals():
+    means, sds = np.array([[0.0, 2.0], [4.0, 2.0]]), np.array([1.0, 0.5])
+    for prob in (0.05, 0.5, 0.9):
+        found = quantiles(means, sds, prob)
+        below = norm.cdf(found, means, sds[:, None]).mean(axis=0)
+        np.testing.assert_allclose(below, prob, atol=1e-12)
+    expected = np.log(norm.pdf(1.0, means, sds[:, None]).mean(axis=0))
+    np.testing.assert_allclose(log_density(np.ones(2), means, sds), expected)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (None, "requires y"),
+        ([np.nan, np.nan], "at least one response"),
+        ([1.0, np.inf], "infinity"),
+    ],
+)
+def test_responses_that_cannot_be_used(y, words):
+    with pytest.raises(ValueError, match=words):
+        RBFNetworkRegressor(1).fit([[0.0], [1.0]], y)
+
+
+def test_an_interval_needs_a_probability(friedman):
+    X, y = friedman
+    model = RBFNetworkRegressor(1, n_init=1).fit(X[:30], y[:30])
+    with pytest.raises(ValueError, match="within"):
+        model.predict_interval(X[:2], prob=1.0)
