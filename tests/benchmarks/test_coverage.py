@@ -3,8 +3,9 @@
 Parameters are drawn from the prior, rows from the parameters; an interval of the class
 probability at fixed points is compared with what the drawn parameters say. Over the prior,
 exact draws cover exactly; the figures of the approximations are printed beside.
-``BAYESRBF_REPLICATIONS`` sets the number of tables (2,400) for exact draws and Gibbs; the
-approximations get a third of them, NUTS, which takes a second a table, a twelfth.
+``BAYESRBF_REPLICATIONS`` sets the number of tables (2,400) for exact draws, and for Gibbs where
+there are none; the approximations get a quarter of them, NUTS, which takes a second a table, a
+twenty-fourth. Some ten minutes a kind of table on two cores.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from joblib import Parallel, delayed
 from scipy.special import softmax
 
 from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.variational import advi
-from bayesrbf.numerics.conjugate import Conjugate, assigned
+from bayesrbf.numerics.assigned import assigned
+from bayesrbf.numerics.conjugate import posterior
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.sampling import sample
@@ -83,7 +86,7 @@ def replications(number: int, holes: float, hidden: float, seed: int) -> Iterato
     """Tables from the prior; with holes, the label of some rows is hidden too."""
     rng = np.random.default_rng(seed)
     nothing = assigned(np.empty((0, 2)), np.empty((0, 0), int), np.empty(0, int), SPECIFICATION)
-    prior = Conjugate(nothing, PRIOR, SPECIFICATION)
+    prior = posterior(nothing, PRIOR, SPECIFICATION)
     for _ in range(number):
         truth = prior.draw(rng)
         real, _, labels, _ = sample(truth, SPECIFICATION, N_OBS, rng)
@@ -96,10 +99,10 @@ def exact(one: Replication) -> np.ndarray:
     """Independent draws of the posterior: one component a class, complete rows."""
     rng = np.random.default_rng(one.seed)
     rows = one.rows
-    posterior = Conjugate(
+    known = posterior(
         assigned(rows.real, rows.codes, rows.labels, SPECIFICATION), PRIOR, SPECIFICATION
     )
-    return np.array([one.log_posterior.pack(posterior.draw(rng)) for _ in range(DRAWS)])
+    return np.array([one.log_posterior.pack(known.draw(rng)) for _ in range(DRAWS)])
 
 
 def by(method: Callable[..., Draws], **options: object) -> Callable[[Replication], np.ndarray]:
@@ -118,15 +121,12 @@ def too_narrow(one: Replication) -> np.ndarray:
     return thetas.mean(axis=0) + 0.8 * (thetas - thetas.mean(axis=0))
 
 
-def gibbs(one: Replication) -> np.ndarray:
-    """Data augmentation, as the estimators run it."""
-    from bayesrbf.inference.gibbs import gibbs as sampler
-
-    return by(sampler, chains=2, draws=DRAWS)(one)
-
-
 SIZE = {"chains": 1, "draws": DRAWS}
-EXACT = {"exact": exact, "NUTS": by(nuts, chains=2, draws=150, tune=150)}
+EXACT = {
+    "exact": exact,
+    "Gibbs": by(gibbs, chains=2, draws=DRAWS // 2, tune=50, thin=2),
+    "NUTS": by(nuts, chains=2, draws=150, tune=150),
+}
 APPROXIMATE = {
     "Laplace": by(laplace, **SIZE),
     "Laplace, resampled": by(laplace, resample=True, **SIZE),
@@ -139,7 +139,7 @@ TABLES = {"complete": (0.0, 0.0), "a third of the cells and labels hidden": (1 /
 
 def contestants(holes: float) -> dict[str, tuple[Callable[[Replication], np.ndarray], int]]:
     """Methods and their numbers of tables; exact draws exist for complete rows only."""
-    shares = dict.fromkeys(APPROXIMATE, 3) | {"NUTS": 12}
+    shares = dict.fromkeys(APPROXIMATE, 4) | {"NUTS": 24, "Gibbs": 1 if holes else 4}
     return {
         name: (method, max(REPLICATIONS // shares.get(name, 1), 2))
         for name, method in (EXACT | APPROXIMATE).items()
