@@ -25,6 +25,7 @@ from bayesrbf.estimators.sdgm_fitting import (
     fit_rows_sdgm,
     full_basis,
     labelled,
+    told,
 )
 from bayesrbf.estimators.sdgm_labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.table_estimator import TableEstimator
@@ -383,7 +384,7 @@ class SDGMClassifier(PosteriorClassifier, TableEstimator):
         basis = full_basis(
             companion.specification,
             fitted.units,
-            labelled(companion, distinct, self._sets),
+            labelled(companion, distinct.take(told(distinct, self._sets)), self._sets),
             self._solver().kernel,
         )
         owner = type(self).__name__

@@ -203,6 +203,24 @@ def allowed_classes(
     return np.concatenate([sets, everything])[labels]
 
 
+def told(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
+    """Rows whose label says anything: those that may have every class do not.
+
+    Parameters
+    ----------
+    rows : Observations
+        Rows, labels as codes of label sets.
+    sets : ndarray of shape (n_sets, n_classes)
+        Classes of every code.
+
+    Returns
+    -------
+    ndarray of shape (n_obs,)
+        True for all where there is one class.
+    """
+    return (rows.labels >= 0) | (sets.shape[1] == 1)
+
+
 def fit_rows_sdgm(
     rows: Observations,
     sets: LabelSets,
@@ -236,6 +254,7 @@ def fit_rows_sdgm(
     companion = _fit_companion(rows, levels, solver)
     units = _point_units(companion, rows, shrink=solver.kernel is not None)
     specification = MixtureSpecification(rows.real.shape[1], levels, component_class)
+    rows = rows.take(told(rows, sets))
     completed = labelled(companion, rows, sets)
     basis = full_basis(specification, units, completed, solver.kernel)
     codes = np.where(rows.labels < sets.shape[1], rows.labels, -1)

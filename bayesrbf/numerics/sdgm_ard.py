@@ -175,7 +175,7 @@ def maximise_evidence(
         inverse, log_determinant = inverse_curvature(curvature + np.eye(len(curvature)))
         size = (state.coefficients.size, state.component_class.size)
         path.append((mode.log_posterior - 0.5 * log_determinant, *size))
-        state, change = _update(problem, state, mode, whitened, inverse, alpha_max)
+        state, change = _update(state, mode, whitened, inverse, alpha_max)
         if change <= tol:
             status = Status.CONVERGED
             break
@@ -195,7 +195,6 @@ def _mode(state: State, whitened: Whitened, labels: Labels, *, tol: float, max_s
 
 
 def _update(
-    problem: Problem,
     state: State,
     mode: Mode,
     whitened: Whitened,
@@ -214,7 +213,7 @@ def _update(
         change = float(np.max(np.abs(np.log(precisions / state.precisions)), initial=0.0))
     updated = State(
         state.component_class,
-        _proportions(problem, state.component_class, mode),
+        _proportions(state.component_class, mode),
         state.component[active],
         state.feature[active],
         coefficients[active],
@@ -237,13 +236,10 @@ def _doomed(
 
 
 def _proportions(
-    problem: Problem, component_class: np.ndarray, mode: Mode
+    component_class: Int[np.ndarray, " component"], mode: Mode
 ) -> Float[np.ndarray, " component"]:
-    """Mean responsibilities within each class, of the rows that know something of their class."""
-    expectation, n_classes = mode.expectation, problem.rows.allowed.shape[1]
-    told = (problem.rows.allowed.sum(axis=1) < n_classes) | (n_classes == 1)
-    weights = expectation.weights * np.repeat(told, problem.rows.sizes)
-    mass = weights @ expectation.responsibilities
+    """Mean responsibilities within each class."""
+    mass = mode.expectation.weights @ mode.expectation.responsibilities
     return mass / np.bincount(component_class, weights=mass)[component_class]
 
 

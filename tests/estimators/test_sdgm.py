@@ -1,0 +1,343 @@
+"""SDGMClassifier: what a person relies on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+
+from bayesrbf import GammaPrecisions, SDGMClassifier, load
+from bayesrbf.datasets import load_table
+
+HIDDEN = "ignore:.*rows without a label:UserWarning"
+
+
+def ring(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)) * [1.0, 10.0] + [0.0, 50.0]
+    radius = ((X - [0, 50]) ** 2 / [1, 100]).sum(axis=1)
+    return X, np.where(radius + 0.3 * rng.normal(size=n) < 1.4, "in", "out")
+
+
+def small(**arguments: object) -> SDGMClassifier:
+    return SDGMClassifier(**{"n_components": 1, "n_init": 1, "random_state": 0} | arguments)
+
+
+def _dot(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return left @ right.T
+
+
+def log_loss(model: SDGMClassifier, X: object, y: np.ndarray) -> float:
+    p = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    return float(-np.log(p).mean())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_ripley_is_learned_with_seven_weights_at_most(data_folder: Path, seed: int) -> None:
+    train = pd.read_csv(data_folder / "ripley_synth_train.csv")
+    test = pd.read_csv(data_folder / "ripley_synth_test.csv")
+    model = SDGMClassifier(random_state=seed).fit(train[["xs", "ys"]], train["target"])
+    errors = int((model.predict(test[["xs", "ys"]]) != test["target"]).sum())
+    assert errors <= 91
+    assert model.n_weights_ <= 7
+    assert model.n_components_ == 4
+    assert log_loss(model, test[["xs", "ys"]], test["target"].to_numpy()) < 0.2195
+    assert model.numerical_error(test[["xs", "ys"]]).max() < 2e-3
+
+
+def test_the_state_is_sparse_and_the_gradient_vanishes() -> None:
+    X, y = ring()
+    for form, size in (("primal", 6), ("kernel", 121)):
+        model = small(form=form).fit(X, y)
+        parameters, basis = model._fitted.parameters, model._fitted.basis
+        assert 0 < parameters.n_weights == model.n_weights_ <= 6
+        assert basis.n_features <= parameters.n_weights + 1 <= size
+        log_posterior = model._log_posterior()
+        theta = model._map(log_posterior)
+        _, gradient = log_posterior.value_and_gradient(theta)
+        np.testing.assert_allclose(gradient, 0, atol=1e-6)
+        curvature = log_posterior.negative_hessian(theta) + np.diag(parameters.precisions)
+        np.testing.assert_allclose(parameters.covariance @ curvature, np.eye(theta.size), atol=1e-6)
+        assert model.score(*ring(seed=1)) > 0.8
+
+
+def test_the_path_tells_evidence_weights_and_components() -> None:
+    model = small(n_components=2).fit(*ring())
+    path = model.path_
+    assert path.evidence.size == model.n_iter_
+    assert path.n_weights[0] == 18
+    assert path.n_weights[-1] == model.n_weights_
+    assert path.n_components[-1] == model.n_components_
+    assert (np.diff(path.n_weights) <= 0).all()
+    assert path.evidence[-1] == model.lower_bound_
+
+
+def test_units_do_not_matter() -> None:
+    X, y = ring()
+    model, moved = small().fit(X, y), small().fit(1e6 * X - 1e8, y)
+    np.testing.assert_allclose(
+        model.predict_proba(X), moved.predict_proba(1e6 * X - 1e8), atol=1e-6
+    )
+
+
+def test_a_weight_is_a_number_of_rows_and_zero_is_none() -> None:
+    X, y = ring(80)
+    X[::5, 0] = np.nan
+    weights = np.tile([0, 1, 2, 1], 20)
+    weighted = small().fit(X, y, sample_weight=weights)
+    repeated = small().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+    shuffled = np.random.default_rng(0).permutation(80)
+    other = small().fit(X[shuffled], y[shuffled], sample_weight=weights[shuffled])
+    np.testing.assert_allclose(weighted.predict_proba(X), other.predict_proba(X), atol=1e-9)
+
+
+# ---- labels
+
+
+def test_sets_of_one_class_are_labels_and_full_sets_are_hidden() -> None:
+    X, y = load_iris(return_X_y=True)
+    sets = np.eye(3, dtype=bool)[y]
+    plain, by_sets = small().fit(X, y), small().fit(X, sets)
+    np.testing.assert_array_equal(plain.predict_proba(X), by_sets.predict_proba(X))
+    frame = pd.DataFrame(sets, columns=["s", "v", "w"])
+    assert small().fit(X, frame).predict(X[:1]).tolist() == ["s"]
+    sets[::3] = True
+    hidden = np.where(np.arange(len(y)) % 3 == 0, None, y)
+    with pytest.warns(UserWarning, match="50 rows without a label"):
+        told = small().fit(X, hidden)
+    with pytest.warns(UserWarning, match="50 rows without a label"):
+        full = small().fit(X, sets)
+    np.testing.assert_array_equal(told.predict_proba(X), full.predict_proba(X))
+
+
+def test_half_known_labels_teach() -> None:
+    """Two of three classes named for most rows, the third ruled out: better than few labels."""
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    known = rng.random(150) < 0.1
+    sets = np.eye(3, dtype=bool)[y]
+    sets[np.arange(150), (y + 1 + rng.integers(2, size=150)) % 3] = True
+    sets[known] = np.eye(3, dtype=bool)[y[known]]
+    assert log_loss(small().fit(X, sets), X, y) < log_loss(small().fit(X[known], y[known]), X, y)
+
+
+@pytest.mark.filterwarnings(HIDDEN)
+def test_hidden_labels_change_nothing_where_no_cell_is_missing() -> None:
+    X, y = ring()
+    twice = np.concatenate([X, X])  # the same location, scale and companion
+    labels = np.concatenate([y.astype(object), [None] * len(y)])
+    model, semi = small().fit(X, y), small().fit(twice, labels)
+    np.testing.assert_allclose(model.predict_proba(X), semi.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([[True, False], [False, False], [False, True]], "row 1 has none"),
+        ([[True, False], [True, True], [True, False]], "class .*1.* has none"),
+    ],
+)
+def test_label_sets_that_make_no_sense_are_refused(labels: list, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        small().fit(np.arange(6.0).reshape(3, 2), np.array(labels))
+
+
+# ---- missing cells and categories
+
+
+def test_holes_are_averaged_and_the_error_is_told() -> None:
+    X, y = ring(200)
+    train, test = slice(0, 120), slice(120, None)
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    model = small().fit(holes[train], y[train])
+    whole = np.isfinite(holes[test]).all(axis=1)
+    p, error = model.predict_proba(holes[test]), model.numerical_error(holes[test])
+    assert error[~whole].max() < 0.02
+    assert 2 * error[whole].mean() < error[~whole].mean()
+    frequency = -np.mean(np.log((y[train] == "in").mean() * np.ones(80)))
+    assert log_loss(model, holes[test], y[test]) < min(frequency, 0.62)
+    alone = np.concatenate([model.predict_proba(row[None]) for row in holes[test][:6]])
+    np.testing.assert_allclose(alone, p[:6], rtol=1e-9)
+    empty = model.predict_proba([[np.nan, np.nan]])
+    assert abs(empty[0, 0] - (y[train] == "in").mean()) < 0.1
+
+
+def test_categories_enter_as_indicators() -> None:
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["red", "green", "blue"], 150)
+    size = rng.normal(size=150)
+    y = ((colour == "red") ^ (size > 0)).astype(int)  # an interaction of the two
+    X = pd.DataFrame({"colour": pd.Categorical(colour), "size": size})
+    model = small(n_components=2, n_init=2).fit(X, y)
+    assert model.score(X, y) > 0.93
+    X.loc[0, "colour"] = None
+    p = model.predict_proba(X[:1])
+    assert 0.02 < p[0, 0] < 0.98
+    names = model.posterior_["posterior"]["coefficient"].to_numpy().tolist()
+    assert any("size * colour=red" in name for name in names)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_many_levels_are_told() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({f"c{i}": pd.Categorical(rng.integers(20, size=60)) for i in range(4)})
+    with pytest.warns(UserWarning, match="levels of the categorical columns"):
+        small(max_iter=20).fit(X, rng.integers(2, size=60))
+
+
+# ---- the posterior
+
+
+def test_average_and_plug_in() -> None:
+    X, y = ring(40)
+    average, plug_in = small().fit(X, y), small(prediction="plug-in").fit(X, y)
+    new, _ = ring(500, seed=3)
+    assert np.abs(average.predict_proba(new) - plug_in.predict_proba(new)).max() > 0.01
+    surest = [model.predict_proba(new).max(axis=1).mean() for model in (average, plug_in)]
+    assert surest[0] < surest[1] - 0.01
+    assert (plug_in.numerical_error(new) == 0).all()
+    with pytest.warns(UserWarning, match="fitted to a point"):
+        mean = average.uncertainty(new)["mean"].to_numpy()
+    np.testing.assert_allclose(mean, average.predict_proba(new), atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
+def test_laplace_and_nuts_run_without_anything_added() -> None:
+    X, y = ring()
+    model = small().fit(X, y)
+    by_fit = model.predict_proba(X)
+    by_laplace = model.refine("laplace", draws=500).predict_proba(X)
+    np.testing.assert_allclose(by_laplace, by_fit, atol=0.02)
+    by_nuts = model.refine("nuts", draws=200, chains=2, tune=300)
+    np.testing.assert_allclose(by_nuts.predict_proba(X), by_fit, atol=0.06)
+    tree = model.posterior_
+    assert tree["posterior"]["coefficients"].shape == (2, 200, model.n_weights_)
+    assert tree["log_likelihood"]["x"].shape == (2, 200, 120)
+    assert tree["observed_data"]["y"].shape == (120, 2)
+
+
+@pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
+def test_precisions_can_be_learned() -> None:
+    X, y = ring(60)
+    model = small(precision_prior=GammaPrecisions(1.0, 0.1)).fit(X, y)
+    log_posterior = model._log_posterior()
+    theta = model._map(log_posterior)
+    plug_in = small(prediction="plug-in").fit(X, y)
+    # all weights, and yet the same function
+    points, starts = X, np.arange(len(X))
+    log_joint = log_posterior.predictor(points, starts, np.zeros(len(X)))(theta)
+    np.testing.assert_allclose(np.exp(log_joint), plug_in.predict_proba(X), atol=1e-9)
+    assert log_posterior.dimension == 2 * 2 * 6
+    model.refine("laplace", draws=100)
+    assert set(model.posterior_["posterior"]) == {"coefficient_precisions", "coefficients"}
+
+
+def test_the_declared_graph_has_the_names_of_the_tree() -> None:
+    model = small().fit(*ring(40))
+    declared = model.declare()
+    assert [v.name for v in declared.free_RVs] == list(model.posterior_["posterior"])
+    names = list(declared.coords["coefficient"])
+    assert names == model.posterior_["posterior"]["coefficient"].to_numpy().tolist()
+
+
+def test_a_change_of_prevalence_is_bayes_rule() -> None:
+    X, y = ring()
+    model, moved = small().fit(X, y), small(class_prior=[0.1, 0.9]).fit(X, y)
+    shares = model._fitted_shares()
+    expected = model.predict_proba(X) * [0.1, 0.9] / shares
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(moved.predict_proba(X), expected, rtol=1e-9)
+
+
+def test_saved_and_read_back(tmp_path: Path) -> None:
+    X, y = ring(60)
+    X[::4, 1] = np.nan
+    for arguments in ({}, {"form": "kernel", "precision_prior": GammaPrecisions()}):
+        model = small(**arguments).fit(X, y)
+        model.save(tmp_path / "model.safetensors")
+        again = load(tmp_path / "model.safetensors")
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert again.path_.n_weights.tolist() == model.path_.n_weights.tolist()
+    with pytest.raises(ValueError, match="function"):
+        small(form="kernel", kernel=_dot).fit(X, y).save(tmp_path / "none.safetensors")
+
+
+# ---- faults and degenerate tables
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"form": "dual"}, "form=...\\) must be 'primal' or 'kernel'; received 'dual'"),
+        ({"kernel": "cubic"}, "kernel=...\\) must be one of"),
+        ({"prediction": "mode"}, "prediction=...\\) must be"),
+        ({"alpha_init": -1.0}, "alpha_init=...\\) must be a finite positive number"),
+        ({"companion_components": 0}, "companion_components=...\\) must be"),
+        ({"n_components": 0}, "n_components"),
+    ],
+)
+def test_arguments_are_checked(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        small(**arguments).fit(*ring(20))
+
+
+def test_a_prior_that_is_none_is_refused() -> None:
+    with pytest.raises(TypeError, match="precision_prior"):
+        small(precision_prior=2.0).fit(*ring(20))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("form", ["primal", "kernel"])
+def test_degenerate_tables_have_finite_answers(form: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.arange(30) % 2
+    tables = {
+        "constant column": np.column_stack([X[:, 0], np.ones(30)]),
+        "collinear": np.column_stack([X[:, 0], 2 * X[:, 0]]),
+        "empty column": np.column_stack([X[:, 0], np.full(30, np.nan)]),
+        "duplicated rows": np.repeat(X[:3], 10, axis=0),
+        "tiny": 1e-150 * X,
+        "huge": 1e150 * X,
+        "offset": X + 1e8,
+        "separable": np.column_stack([X[:, 0], 100.0 * y]),
+        "wide": rng.normal(size=(30, 12)),
+    }
+    for name, table in tables.items():
+        p = small(form=form, max_iter=100).fit(table, y).predict_proba(table)
+        assert np.isfinite(p).all(), name
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    one = small(form=form).fit(X, np.zeros(30))
+    assert (one.predict_proba(X) == 1).all()
+
+
+def test_too_few_updates_are_told() -> None:
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        small(max_iter=2).fit(*ring())
+
+
+def test_a_fit_and_a_prediction_load_no_graph() -> None:
+    code = (
+        "import sys, numpy as np; from bayesrbf import SDGMClassifier\n"
+        "X = np.random.default_rng(0).normal(size=(40, 2))\n"
+        "SDGMClassifier(1, n_init=1).fit(X, X[:, 0] > 0).predict_proba(X)\n"
+        "print([m for m in ('pymc', 'pytensor', 'matplotlib', 'numba') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_real_tables_with_holes_and_categories(data_folder: Path) -> None:
+    hepatitis = load_table("hepatitis")
+    X, y = hepatitis.X, np.asarray(hepatitis.y)
+    train = np.arange(len(y)) % 2 == 0
+    model = SDGMClassifier(1, n_init=2, random_state=0).fit(X[train], y[train])
+    assert log_loss(model, X[~train], y[~train]) < 0.5
