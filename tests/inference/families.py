@@ -15,7 +15,7 @@ from scipy.optimize import minimize, root
 from scipy.special import log_softmax
 
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.models import declare_kernel_network, declare_stack
+from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
 from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.numerics.discriminative import HybridLogPosterior
 from bayesrbf.numerics.expectation import prepare
@@ -34,10 +34,14 @@ from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network_fitting import fit_joint
 from bayesrbf.numerics.rbf_network_output import Classes
+from bayesrbf.numerics.sdgm_basis import quadratic_basis
+from bayesrbf.numerics.sdgm_learned import learned_specification
+from bayesrbf.numerics.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.sdgm_parameters import CompletedRows, GammaPrecisions
 from bayesrbf.specification import MixtureSpecification
 from tests.models.configurations import Configuration
 
@@ -153,6 +157,19 @@ def rbf_network() -> Family:
     return Family(log_posterior, model, mode, rows.weights)
 
 
+def climb(log_posterior: LogPosterior, start: np.ndarray) -> np.ndarray:
+    """Mode without Jacobian, near a start."""
+    scales = log_posterior.scales
+
+    def falling(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = log_posterior.value_and_gradient(u * scales, jacobian=False)
+        return -value, -slope * scales
+
+    options = {"maxiter": 2000}
+    near = minimize(falling, start / scales, jac=True, method="L-BFGS-B", options=options).x
+    return root(lambda u: falling(u)[1], near, tol=1e-12).x * scales
+
+
 def hybrid_mixture(objective: Objective) -> Family:
     """A Gibbs posterior: an objective in the place of the likelihood, away from EM's point."""
     configuration = Configuration("diag", "one", False, True, True, True, True, 2, 2)
@@ -162,17 +179,26 @@ def hybrid_mixture(objective: Objective) -> Family:
         configuration.hyperparameters,
         objective,
     )
-    scales = log_posterior.scales
-
-    def falling(u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = log_posterior.value_and_gradient(u * scales, jacobian=False)
-        return -value, -slope * scales
-
-    start = mixture(configuration).map_point / scales
-    near = minimize(falling, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
-    mode = root(lambda u: falling(u)[1], near, tol=1e-12).x * scales
+    mode = climb(log_posterior, mixture(configuration).map_point)
     model = configuration.declare(objective=objective)
     return Family(log_posterior, model, mode, configuration.observations.weights)
+
+
+def sdgm() -> Family:
+    """Quadratic logits of three components with their precisions; sets of labels, completions."""
+    rng = np.random.default_rng(6)
+    units = Standardisation(np.array([2.0, 1.0]), np.array([1.0, 3.0]))
+    sizes = np.array([1, 1, 3, 1, 2, 1, 1, 1])  # rows with holes have several completions
+    allowed = np.array([[1, 0], [0, 1], [1, 0], [1, 1], [0, 1], [1, 0], [0, 1], [1, 0]], dtype=bool)
+    points = units.backward(rng.normal(size=(sizes.sum(), 2)))
+    rows = CompletedRows(points, np.cumsum(sizes) - sizes, allowed, rng.uniform(0.5, 2, 8))
+    basis = quadratic_basis(2, ())
+    specification = learned_specification((0, 1, 1), basis.n_features, GammaPrecisions(2.0, 0.7))
+    log_posterior = SDGMLogPosterior(rows, basis, units, specification)
+    mode = climb(log_posterior, 0.5 * rng.normal(size=log_posterior.dimension))
+    return Family(
+        log_posterior, declare_sdgm(rows, basis, units, specification), mode, rows.weights
+    )
 
 
 DENSITY = Configuration("diag", "two", False, True, True, False, True, 3, 1)
@@ -186,4 +212,5 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     "hinge of mixtures": lambda: hybrid_mixture(Objective("hinge", margin=2.0)),
     "stack": stack,
     "RBF network": rbf_network,
+    "sparse discriminative mixture": sdgm,
 }
