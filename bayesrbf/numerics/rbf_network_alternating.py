@@ -20,6 +20,9 @@ from bayesrbf.rbf_parameters import (
 )
 from bayesrbf.results import Status
 
+QUIET_ROUNDS = 2
+"""Rounds in a row without a move after which an alternation stands still."""
+
 
 @dataclass(frozen=True)
 class Scheme:
@@ -57,7 +60,7 @@ class Problem:
     max_iter : int
         Most rounds between two changes of the components.
     tolerance : float
-        The rounds stand still when one moves the joint objective by at most this.
+        The rounds stand still when they move neither objective by more than this.
     """
 
     observations: Observations
@@ -203,11 +206,19 @@ def _rounds(
             status = Status.DEGENERATE
             break
         parameters = following
-        if abs(way[-1][0] - way[-2][0]) <= problem.tolerance:
+        if _still(way, problem.tolerance):
             status = Status.CONVERGED
             break
     joint, conditional = np.array(way).T
     return NetworkFit(parameters, joint, conditional, status, np.nan, specification)
+
+
+def _still(way: list[tuple[float, float]], tolerance: float) -> bool:
+    """Whether neither objective moved in the last rounds: one alone may be at a turn."""
+    if len(way) <= QUIET_ROUNDS:
+        return False
+    recent = np.array(way[-QUIET_ROUNDS - 1 :])
+    return bool(np.abs(np.diff(recent, axis=0)).max() <= tolerance)
 
 
 def _worst_rows(

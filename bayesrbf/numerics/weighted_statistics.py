@@ -166,7 +166,8 @@ class JointDensities:
         if observations.n_obs and not is_small(observations, specification):
             from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 
-            self._compiled = CompiledExpectation(observations, specification)
+            unlabelled = replace(observations, labels=np.full(observations.n_obs, -1))
+            self._compiled = CompiledExpectation(unlabelled, specification)
             return
         self._blocks = _blocks(observations, specification)
         k, d = specification.n_components, specification.n_features

@@ -17,6 +17,8 @@ from bayesrbf import (
     KernelNetworkClassifier,
     MedianLVQClassifier,
     MixtureDensity,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
     SDGMClassifier,
     StackedClassifier,
 )
@@ -37,6 +39,9 @@ ESTIMATORS = [
     MedianLVQClassifier(metric="precomputed", sigma=1.0),
     MedianLVQClassifier(1, objective="glvq", metric="sqeuclidean"),
     MedianLVQClassifier(1, objective="glvq", metric="precomputed", calibrate=True, cv=3),
+    RBFNetworkClassifier(),
+    RBFNetworkClassifier(3, scheme="caetano", max_iter=200, tol=1e-4),
+    RBFNetworkRegressor(3, n_init=1),
 ]
 
 
