@@ -167,6 +167,13 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     print(f"Wrote {file}")
 
 
+app.command(
+    "bayesrbf.reproduce.commands:app",
+    name="reproduce",
+    help="Compute the figures of published experiments.",
+)
+
+
 def main() -> None:
     """Run the command line; what goes wrong is one sentence on stderr and a code above 0."""
     try:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import numpy as np
 import pandas as pd
 import pytest
@@ -400,7 +401,9 @@ def test_the_declared_graph_has_the_density_of_the_fit(sampled: MedianLVQClassif
     assert float(found) == pytest.approx(log_posterior.value_and_gradient(theta)[0], rel=1e-10)
 
 
-def test_a_fixed_sigma_leaves_the_exemplars_to_be_drawn() -> None:
+def test_a_fixed_sigma_leaves_the_exemplars_to_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Shape checks take longer than a sweep; other tests run with them.
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
     model = matrix_model(1, inference="gibbs").fit(D[:12, :12], Y[:12])
     assert set(model.posterior_["posterior"].data_vars) == {"exemplars"}
     assert model.posterior_["posterior"].sizes == {"chain": 4, "draw": 500, "prototype": 3}

@@ -1,0 +1,33 @@
+"""Commands that compute published figures; heavy imports wait until one runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cyclopts import App
+
+app = App(
+    name="reproduce",
+    help="Compute the figures of published experiments; a run that was stopped goes on.",
+    help_format="plaintext",
+)
+
+
+@app.command
+def nebel(*, out: Path = Path("reproduction"), quick: bool = False, seed: int = 0) -> None:
+    """Median LVQ and its rivals on five tables of dissimilarities.
+
+    The tables lie in the folder that the variable BAYESRBF_DATA names.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the figures; what it holds is not computed again.
+    quick : bool
+        Two folds of the smallest table, to see that it runs.
+    seed : int
+        Seed of everything random.
+    """
+    from bayesrbf.reproduce.nebel import run
+
+    run(out, quick=quick, seed=seed)

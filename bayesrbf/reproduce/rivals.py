@@ -1,0 +1,148 @@
+"""What exemplar classifiers are compared to: other classifiers of dissimilarities."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float, Real, Shaped
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.cluster import AffinityPropagation
+from sklearn.svm import SVC
+from sklearn.utils import Tags
+
+
+class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
+    r"""Support vector machine on the positive part of the similarities.
+
+    .. math:: K = -\tfrac12 J D J = U \Lambda U', \quad K_+ = U \max(\Lambda, 0) U'
+
+    with :math:`J` the centring matrix; rows to predict go through the same linear map,
+    :math:`k_+ = k \, U 1_{\Lambda > 0} U'`.
+
+    Parameters
+    ----------
+    C : float
+        Cost of a margin error.
+
+    References
+    ----------
+    Chen, Garcia, Gupta, Rahimi, Cazzanti (2009), Similarity-based classification: concepts
+    and algorithms, JMLR 10, section 3.
+    """
+
+    def __init__(self, C: float = 10.0) -> None:
+        self.C = C
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+    def fit(self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]) -> Self:
+        """Clip the spectrum and fit.
+
+        Parameters
+        ----------
+        D : ndarray of shape (n_obs, n_obs)
+            Dissimilarities; asymmetric ones are averaged.
+        y : ndarray of shape (n_obs,)
+            Class labels.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        symmetric = (D + D.T) / 2
+        self._column_means, self._mean = symmetric.mean(axis=0), symmetric.mean()
+        values, vectors = np.linalg.eigh(self._kernel(symmetric))
+        kept = vectors[:, values > 0]
+        self._projection = kept @ kept.T
+        self._svc = SVC(C=self.C, kernel="precomputed")
+        self._svc.fit(self._kernel(symmetric) @ self._projection, y)
+        self.classes_ = self._svc.classes_
+        return self
+
+    def predict(self, D: Real[np.ndarray, "row obs"]) -> Shaped[np.ndarray, " row"]:
+        """Class of each row.
+
+        Parameters
+        ----------
+        D : ndarray of shape (n_rows, n_obs)
+            Dissimilarities to the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+        """
+        predicted: np.ndarray = self._svc.predict(self._kernel(D) @ self._projection)
+        return predicted
+
+    def _kernel(self, D: Real[np.ndarray, "row obs"]) -> Float[np.ndarray, "row obs"]:
+        """Similarities, centred by the training rows."""
+        centred = D - D.mean(axis=1, keepdims=True) - self._column_means + self._mean
+        kernel: Float[np.ndarray, "row obs"] = -centred / 2
+        return kernel
+
+
+class LabelledPropagation(ClassifierMixin, BaseEstimator):
+    """Exemplars found without labels by affinity propagation, then labelled by majority.
+
+    Parameters
+    ----------
+    random_state : int
+        Source of the tie-breaking noise.
+
+    References
+    ----------
+    Frey, Dueck (2007), Clustering by passing messages between data points, Science 315.
+    """
+
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def fit(self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]) -> Self:
+        """Find exemplars and label them.
+
+        Parameters
+        ----------
+        D : ndarray of shape (n_obs, n_obs)
+            Dissimilarities.
+        y : ndarray of shape (n_obs,)
+            Class labels.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        found = AffinityPropagation(
+            affinity="precomputed", damping=0.8, max_iter=500, random_state=self.random_state
+        ).fit(-D)
+        exemplars = found.cluster_centers_indices_
+        # Where the messages do not settle there is no exemplar: then the medoid stands for all.
+        self.exemplars_ = exemplars if len(exemplars) else np.array([D.sum(axis=0).argmin()])
+        nearest = D[:, self.exemplars_].argmin(axis=1)
+        counts = np.zeros((self.exemplars_.size, self.classes_.size))
+        np.add.at(counts, (nearest, codes), 1)
+        self._labels = counts.argmax(axis=1)
+        return self
+
+    def predict(self, D: Real[np.ndarray, "row obs"]) -> Shaped[np.ndarray, " row"]:
+        """Label of the nearest exemplar.
+
+        Parameters
+        ----------
+        D : ndarray of shape (n_rows, n_obs)
+            Dissimilarities to the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+        """
+        predicted: np.ndarray = self.classes_[self._labels[D[:, self.exemplars_].argmin(axis=1)]]
+        return predicted

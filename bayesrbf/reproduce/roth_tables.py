@@ -1,0 +1,162 @@
+"""Tables of the experiments on hybrid mixtures, split as they are judged, and holes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.decomposition import PCA
+from sklearn.model_selection import StratifiedKFold
+
+from bayesrbf.datasets import data_folder, load_table
+
+N_FOLDS: Final = 5
+COMPONENTS: Final = 50
+"""Principal components of images."""
+Mechanism = Literal["MCAR", "MAR", "NMAR"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to fit to and rows to judge by.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_train, n_features)
+        Rows to fit to.
+    y : ndarray of shape (n_train,)
+        Their class codes.
+    X_new : ndarray of shape (n_test, n_features)
+        Rows to judge by; NaN where a cell is hidden.
+    y_new : ndarray of shape (n_test,)
+        Their class codes.
+    """
+
+    X: Float[np.ndarray, "train feature"]
+    y: Int[np.ndarray, " train"]
+    X_new: Float[np.ndarray, "test feature"]
+    y_new: Int[np.ndarray, " test"]
+
+    def first(self, n_train: int) -> Split:
+        """The split with fewer rows to fit to.
+
+        Parameters
+        ----------
+        n_train : int
+            Most rows to fit to.
+
+        Returns
+        -------
+        Split
+            The first of them.
+        """
+        return replace(self, X=self.X[:n_train], y=self.y[:n_train])
+
+    def hidden(self, share: float, mechanism: Mechanism, seed: int) -> Split:
+        """The split with cells of its test rows hidden.
+
+        Parameters
+        ----------
+        share : float
+            Share of the cells to hide.
+        mechanism : {"MCAR", "MAR", "NMAR"}
+            Whether a cell is hidden by chance, with odds that grow with the row's
+            first feature (which stays), or with odds that grow with its own value.
+        seed : int
+            Seed of the holes.
+
+        Returns
+        -------
+        Split
+            The same rows with holes.
+        """
+        return replace(self, X_new=with_holes(self.X_new, share, mechanism, seed))
+
+
+def splits(name: str) -> Iterator[Split]:
+    """The splits of a table: its own where it has one, else five stratified folds.
+
+    Parameters
+    ----------
+    name : str
+        ``"iris"``, ``"breast_cancer"``, ``"segment"``, ``"usps50"`` or ``"mnist50"``; the
+        last two are in 50 principal components of the training rows.
+
+    Yields
+    ------
+    Split
+        Rows to fit to and rows to judge by.
+    """
+    if name in ("usps50", "mnist50"):
+        yield _images(name)
+        return
+    if name == "segment":
+        train, test = load_table("segment_train"), load_table("segment_test")
+        classes = np.unique(train.y)
+        yield Split(
+            train.X.to_numpy(float),
+            np.searchsorted(classes, train.y),
+            test.X.to_numpy(float),
+            np.searchsorted(classes, test.y),
+        )
+        return
+    table = load_table(name)
+    X, y = table.X.to_numpy(float), np.unique(table.y, return_inverse=True)[1]
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
+    for train_rows, test_rows in folds.split(X, y):
+        yield Split(X[train_rows], y[train_rows], X[test_rows], y[test_rows])
+
+
+def _images(name: str) -> Split:
+    """Images in the principal components of their training rows."""
+    with np.load(data_folder() / f"{name.removesuffix('50')}.npz") as file:
+        X, X_new = (file[f"x_{part}"].astype(float) for part in ("train", "test"))
+        y, y_new = (file[f"y_{part}"].astype(np.intp) for part in ("train", "test"))
+    X, X_new = X.reshape(len(X), -1), X_new.reshape(len(X_new), -1)
+    directions = PCA(COMPONENTS, svd_solver="covariance_eigh").fit(X[:20_000])
+    return Split(directions.transform(X), y, directions.transform(X_new), y_new)
+
+
+def with_holes(
+    X: Float[np.ndarray, "row feature"], share: float, mechanism: Mechanism, seed: int
+) -> Float[np.ndarray, "row feature"]:
+    """Hide a share of the cells.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Complete rows.
+    share : float
+        Mean share of hidden cells, in [0, 1).
+    mechanism : {"MCAR", "MAR", "NMAR"}
+        What decides which cells are hidden, see :meth:`Split.hidden`.
+    seed : int
+        Seed of the holes.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+        Rows with NaN.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(1000, 4))
+    >>> holes = with_holes(X, 0.3, "NMAR", seed=1)
+    >>> float(np.isnan(holes).mean().round(1))
+    0.3
+    >>> bool(np.nanmean(holes) < X.mean() - 0.1)
+    True
+    """
+    rng = np.random.default_rng(seed)
+    ranks = X.argsort(axis=0).argsort(axis=0) / max(len(X) - 1, 1)
+    lift = {"MCAR": np.full(X.shape, 0.5), "MAR": ranks[:, :1] + 0 * X, "NMAR": ranks}[mechanism]
+    # Odds run from 0 to twice the share (or from 2 share - 1 to 1) with the rank that decides.
+    low = max(0.0, 2 * share - 1)
+    chances = low + 2 * (share - low) * lift
+    hidden = rng.random(X.shape) < chances
+    if mechanism == "MAR":
+        hidden[:, 0] = False
+    return np.where(hidden, np.nan, X)

@@ -1,0 +1,72 @@
+"""The table of median LVQ runs, goes on and is printed; its rivals are what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.svm import SVC
+
+from bayesrbf.reproduce import nebel
+from bayesrbf.reproduce.cells import read_cells
+from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
+
+
+def blobs(n_obs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_obs) % 3
+    return 3 * np.eye(3)[labels] + rng.normal(size=(n_obs, 3)), labels
+
+
+X, Y = blobs(60, 0)
+NEW, NEW_Y = blobs(30, 1)
+
+
+def test_a_euclidean_matrix_loses_nothing_by_clipping() -> None:
+    model = ClippedKernelSVC(C=2.0).fit(cdist(X, X, "sqeuclidean"), Y)
+    linear = SVC(C=2.0, kernel="linear").fit(X, Y)
+    found = model.predict(cdist(NEW, X, "sqeuclidean"))
+    assert found.tolist() == linear.predict(NEW).tolist()
+
+
+def test_a_spectrum_is_clipped() -> None:
+    D = np.random.default_rng(0).random((20, 20))
+    model = ClippedKernelSVC().fit(D, np.arange(20) % 2)
+    kernel = model._kernel((D + D.T) / 2)
+    assert np.linalg.eigvalsh(kernel).min() < -0.1
+    assert np.linalg.eigvalsh(kernel @ model._projection).min() > -1e-10
+
+
+def test_exemplars_of_propagation_have_the_label_of_their_majority() -> None:
+    model = LabelledPropagation().fit(cdist(X, X, "sqeuclidean"), Y)
+    predicted = model.predict(cdist(NEW, X, "sqeuclidean"))
+    assert np.mean(predicted == NEW_Y) > 0.8
+    assert model.predict(np.zeros((2, 60))).shape == (2,)
+
+
+def test_a_quick_run_is_stored_and_printed(
+    data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nebel.run(tmp_path, quick=True, seed=0)
+    shown = capsys.readouterr().out
+    assert "RSLVQ, swaps" in shown
+    assert "aural sonar" in shown
+    stored = read_cells(tmp_path / "nebel-quick.jsonl")
+    assert len(stored) == len(nebel.methods(1, nebel.QUICK, 0)) * nebel.QUICK.folds
+    for name, figures in stored.items():
+        assert 0 <= figures["error"] < 0.5, name
+    nebel.run(tmp_path, quick=True, seed=0)
+    assert capsys.readouterr().out == shown
+
+
+def test_every_table_is_square_and_labelled(data_folder: Path) -> None:
+    for name, experiment in nebel.EXPERIMENTS.items():
+        if name == "chromosomes":
+            continue  # 150 MB
+        rows = experiment.load()
+        assert rows.values.shape == (rows.labels.size,) * 2
+        assert np.all(rows.values >= 0)
+        assert np.all(np.diag(rows.values) == 0)
+        assert np.bincount(rows.labels).min() >= 10
