@@ -100,7 +100,7 @@ class FittedKernelNetwork:
         ndarray of shape (n_obs, n_basis)
             Features.
         """
-        return self.basis.features(_cells(self.companion, rows))
+        return self.basis.features(cells_of(rows, self.companion))
 
     def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
         """The log posterior of the output weights given labelled rows.
@@ -119,20 +119,21 @@ class FittedKernelNetwork:
             self.features(rows), rows.labels, rows.weights, self.n_classes, self.l2
         )
 
-    def class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+    def class_log_joint(self, cells: CellMoments) -> Float[np.ndarray, "row label"]:
         """Log class probabilities at the fitted point.
 
         Parameters
         ----------
-        rows : Observations
-            Rows in the user's units.
+        cells : CellMoments
+            Rows as the kernel sees them: what :func:`cells_of` gives.
 
         Returns
         -------
-        ndarray of shape (n_obs, n_classes)
+        ndarray of shape (n_rows, n_classes)
             Log probabilities in nats.
         """
-        return class_log_probabilities(self.features(rows), self.theta, self.n_classes)
+        features = self.basis.features(cells)
+        return class_log_probabilities(features, self.theta, self.n_classes)
 
 
 def fit_companion(
@@ -191,7 +192,7 @@ def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> Mi
 
 
 def fit_kernel_rows(
-    rows: Observations, companion: FittedMixture, settings: KernelSettings
+    rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
 ) -> tuple[FittedKernelNetwork, Status, Trace]:
     """Place the exemplars, fix the kernel's rates and find the output weights.
 
@@ -199,8 +200,10 @@ def fit_kernel_rows(
     ----------
     rows : Observations
         Distinct weighted rows in canonical order, in the user's units.
+    cells : CellMoments
+        The same rows as the kernel sees them.
     companion : FittedMixture
-        Gives missing cells their distributions.
+        Gave missing cells their distributions.
     settings : KernelSettings
         How to build.
 
@@ -215,7 +218,6 @@ def fit_kernel_rows(
     """
     structure = companion.specification
     levels, n_classes = structure.levels, structure.n_classes
-    cells = _cells(companion, rows)
     standard = companion.standardise(rows)
     factors = relevance_factors(standard, levels, n_classes, settings.relevance)
     kernel = product_kernel(settings.kernel, cells, rows.weights, levels, factors)
@@ -261,6 +263,20 @@ def _exemplars(
     return np.sort(drawn), None
 
 
-def _cells(companion: FittedMixture, rows: Observations) -> CellMoments:
-    """Rows as the kernel sees them."""
-    return cell_moments(companion.standardise(rows), companion.parameters, companion.specification)
+def cells_of(rows: Observations, companion: FittedMixture) -> CellMoments:
+    """Rows as the kernel sees them.
+
+    Parameters
+    ----------
+    rows : Observations
+        Rows in the user's units.
+    companion : FittedMixture
+        Gives missing cells their distributions.
+
+    Returns
+    -------
+    CellMoments
+        Cells with their moments, in standard units.
+    """
+    standard = companion.standardise(rows)
+    return cell_moments(standard, companion.parameters, companion.specification)

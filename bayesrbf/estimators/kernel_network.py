@@ -17,6 +17,7 @@ from bayesrbf.estimators.kernel_checks import check_kernel_arguments
 from bayesrbf.estimators.kernel_fitting import (
     FittedKernelNetwork,
     KernelSettings,
+    cells_of,
     fit_companion,
     fit_kernel_rows,
     log_density,
@@ -245,7 +246,7 @@ class KernelNetworkClassifier(MixtureClassifier):
         """Companion and network of distinct weighted rows."""
         n_levels, n_classes = self._columns.n_levels, self.classes_.size
         companion = fit_companion(rows, n_levels, n_classes, self._prior(), settings.seed)
-        return fit_kernel_rows(rows, companion, settings)
+        return fit_kernel_rows(rows, cells_of(rows, companion), companion, settings)
 
     def _temperature(self) -> float:
         """Out-of-fold temperature, 1 where no class has rows enough."""
@@ -253,7 +254,8 @@ class KernelNetworkClassifier(MixtureClassifier):
 
         def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
             seeded = replace(settings, seed=settings.seed + 1 + fold)
-            return self._fit_distinct(train, seeded)[0].class_log_joint(test)
+            network = self._fit_distinct(train, seeded)[0]
+            return network.class_log_joint(cells_of(test, network.companion))
 
         return out_of_fold_temperature(
             log_joint,
@@ -289,7 +291,7 @@ class KernelNetworkClassifier(MixtureClassifier):
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Log class probabilities at the fitted point."""
-        return self._network.class_log_joint(rows)
+        return self._network.class_log_joint(cells_of(rows, self._mixture))
 
     def _class_shares(
         self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]

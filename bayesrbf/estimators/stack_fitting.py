@@ -14,7 +14,7 @@ from bayesrbf.estimators.calibrating import Folds, split_rows
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.stack_extra import ExtraMember
 from bayesrbf.estimators.stack_members import FittedMember, fit_members
-from bayesrbf.estimators.stack_training import Training
+from bayesrbf.estimators.stack_training import Training, Views
 from bayesrbf.numerics.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import fit_temperature
@@ -128,7 +128,8 @@ class FittedMembers:
         ndarray of shape (n_obs, n_members, n_classes)
             In nats; -60 at least.
         """
-        joints = [member.class_log_joint(rows) for member in self.own]
+        views = Views(rows)
+        joints = [member.class_log_joint(views) for member in self.own]
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
         return bounded_log_probabilities(np.stack(joints, axis=1))
 

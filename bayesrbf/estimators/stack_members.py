@@ -22,6 +22,7 @@ from bayesrbf.estimators.stack_training import (
     ColumnMap,
     Shape,
     Training,
+    Views,
     component_class,
 )
 from bayesrbf.numerics.discriminative import HybridLogPosterior
@@ -83,7 +84,8 @@ class KernelMember:
             NETWORK_ITERATIONS,
             training.seed,
         )
-        return fit_kernel_rows(training.mapped(self.shape), training.companion, settings)[0]
+        rows = training.mapped(self.shape)
+        return fit_kernel_rows(rows, training.cells, training.companion, settings)[0]
 
 
 @dataclass(frozen=True)
@@ -184,20 +186,22 @@ class FittedMember:
     model: FittedKernelNetwork | FittedMixture
     objective: Objective
 
-    def class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+    def class_log_joint(self, views: Views) -> Float[np.ndarray, "obs label"]:
         """Class log joint, or log probabilities, at the fitted point.
 
         Parameters
         ----------
-        rows : Observations
-            Rows in the user's units.
+        views : Views
+            Rows.
 
         Returns
         -------
         ndarray of shape (n_obs, n_classes)
             In nats, up to a constant per row.
         """
-        return self.model.class_log_joint(self.columns.forward(rows))
+        if isinstance(self.model, FittedKernelNetwork):
+            return self.model.class_log_joint(views.cells(self.columns, self.model.companion))
+        return self.model.class_log_joint(views.mapped(self.columns))
 
     def log_posterior(self, rows: Observations) -> Any:
         """The log posterior of the member's parameters.

@@ -14,8 +14,9 @@ import numpy as np
 
 from bayesrbf import table
 from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
-from bayesrbf.estimators.kernel_fitting import fit_companion
+from bayesrbf.estimators.kernel_fitting import cells_of, fit_companion
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
+from bayesrbf.numerics.kernel_network_cells import CellMoments
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import MixtureSpecification
@@ -79,6 +80,57 @@ class ColumnMap:
         return replace(rows, real=self.shape.forward(self.units.forward(rows.real)))
 
 
+class Views:
+    """Rows as members see them: what several members see alike is made once.
+
+    Parameters
+    ----------
+    rows : Observations
+        Rows in the user's units.
+    """
+
+    def __init__(self, rows: Observations) -> None:
+        self._rows = rows
+        self._mapped: dict[int, Observations] = {}
+        self._cells: dict[int, CellMoments] = {}
+
+    def mapped(self, columns: ColumnMap) -> Observations:
+        """The rows behind a map.
+
+        Parameters
+        ----------
+        columns : ColumnMap
+            The map.
+
+        Returns
+        -------
+        Observations
+            Mapped rows.
+        """
+        if id(columns) not in self._mapped:
+            self._mapped[id(columns)] = columns.forward(self._rows)
+        return self._mapped[id(columns)]
+
+    def cells(self, columns: ColumnMap, companion: FittedMixture) -> CellMoments:
+        """The rows as kernels with a map and a companion see them.
+
+        Parameters
+        ----------
+        columns : ColumnMap
+            The map.
+        companion : FittedMixture
+            Gives missing cells their distributions.
+
+        Returns
+        -------
+        CellMoments
+            Cells with their moments.
+        """
+        if id(companion) not in self._cells:
+            self._cells[id(companion)] = cells_of(self.mapped(columns), companion)
+        return self._cells[id(companion)]
+
+
 @dataclass(frozen=True)
 class Training:
     """Training rows, and what the members fitted to them share.
@@ -118,6 +170,11 @@ class Training:
         """The mixture that fills in the missing cells of the kernels."""
         rows = self.mapped("half_rank")
         return fit_companion(rows, self.levels, self.n_classes, self.prior, self.seed)
+
+    @cached_property
+    def cells(self) -> CellMoments:
+        """The rows as the kernels see them."""
+        return cells_of(self.mapped("half_rank"), self.companion)
 
     def map(self, shape: Shape) -> ColumnMap:
         """The map of a kind.

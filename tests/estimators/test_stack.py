@@ -17,7 +17,7 @@ import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.stack_fitting import deal, stack_folds
 from bayesrbf.estimators.stack_members import DEFAULT, MEMBERS, fit_members
-from bayesrbf.estimators.stack_training import Training, component_class
+from bayesrbf.estimators.stack_training import Training, Views, component_class
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 
@@ -48,12 +48,12 @@ def fitted() -> StackedClassifier:
 
 def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None:
     X, _ = table(20, seed=1)
-    rows = fitted._read(X)
+    views = Views(fitted._read(X))
     total = np.zeros((20, 3))
     for member, weight, t in zip(
         fitted._fitted.own, fitted.weights_, fitted.member_temperatures_, strict=True
     ):
-        own = softmax(t * log_softmax(member.class_log_joint(rows), axis=1), axis=1)
+        own = softmax(t * log_softmax(member.class_log_joint(views), axis=1), axis=1)
         total += weight * own
     expected = softmax(fitted.temperature_ * np.log(total), axis=1)
     np.testing.assert_allclose(fitted.predict_proba(X), expected, atol=1e-5)
