@@ -8,7 +8,7 @@ import numpy as np
 from arviz_stats.base.array import array_stats
 from jaxtyping import Float, Int
 
-_SMALLEST: Final = 25
+SMALLEST: Final = 25
 """Draws below which no five of them make a tail."""
 _EXACT: Final = 1e-6
 """Log ratios this close are equal but for rounding: their tail shape would be noise."""
@@ -62,7 +62,7 @@ def pareto_smooth(
     pareto_k = np.nan
     if np.ptp(ratios) < _EXACT:
         pareto_k = -np.inf
-    elif ratios.size >= _SMALLEST:
+    elif ratios.size >= SMALLEST:
         # arviz_stats takes log likelihoods, the negatives of leave-one-out ratios
         ratios, pareto_k = array_stats.psislw(-ratios)
     weights = np.exp(ratios - ratios.max())

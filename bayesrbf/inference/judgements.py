@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from bayesrbf.inference.leave_one_out import PARETO_K, LeaveOneOut
 
 NEARLY_EQUAL: Final = 0.95
@@ -139,8 +141,10 @@ def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator
         return
     pareto_k = float(attributes["pareto_k"])
     share = float(attributes.get("importance_share", 0.0))
-    good = not pareto_k > PARETO_K or share >= NEARLY_EQUAL
-    if not pareto_k > PARETO_K:
+    good = pareto_k <= PARETO_K or share >= NEARLY_EQUAL
+    if np.isnan(pareto_k):
+        sentence, good = "Too few draws to judge the approximation: ask for 25 or more.", False
+    elif pareto_k <= PARETO_K:
         sentence = "The Gaussian covers the posterior: its importance ratios have a light tail."
     elif good:
         sentence = (
@@ -280,11 +284,17 @@ def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:
     yield Finding("elpd_loo_se", loo.se, "Standard error of elpd_loo over rows.", True)
     text = "Effective number of parameters: what the rows add to the fit of themselves."
     yield Finding("p_loo", loo.p_loo, text, True)
-    share = f"{loo.n_bad} of {loo.pareto_k.size} rows have a Pareto k above {loo.good_k:.2g}"
-    text = (
-        f"No row has a Pareto k above {loo.good_k:.2g}: elpd_loo can be trusted."
-        if loo.n_bad == 0
-        else f"{share}: without them the posterior would be another, so elpd_loo is rough; look "
-        "at these rows, or cross-validate."
+    yield Finding("loo_bad_rows", loo.n_bad, _bad_rows(loo), loo.n_bad == 0)
+
+
+def _bad_rows(loo: LeaveOneOut) -> str:
+    """What the tails of the rows' importance ratios say."""
+    if not loo.judged:
+        return f"{loo.n_draws} draws are too few to judge elpd_loo: ask for more."
+    if loo.n_bad == 0:
+        return f"No row has a Pareto k above {loo.good_k:.2g}: elpd_loo can be trusted."
+    return (
+        f"{loo.n_bad} of {loo.pareto_k.size} rows have a Pareto k above {loo.good_k:.2g}: without "
+        "them the posterior would be another, so elpd_loo is rough; look at these rows, or "
+        "cross-validate."
     )
-    yield Finding("loo_bad_rows", loo.n_bad, text, loo.n_bad == 0)

@@ -8,8 +8,10 @@ from typing import Final
 import numpy as np
 from arviz_stats.base.array import array_stats
 from jaxtyping import Float
+from scipy.special import logsumexp
 
 from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.importance import SMALLEST
 from bayesrbf.inference.protocol import LogPosterior
 
 PARETO_K: Final = 0.7
@@ -62,6 +64,11 @@ class LeaveOneOut:
         return float(min(1 - 1 / np.log10(max(self.n_draws, 2)), PARETO_K))
 
     @property
+    def judged(self) -> bool:
+        """Whether there are draws enough for a tail."""
+        return self.n_draws >= SMALLEST
+
+    @property
     def n_bad(self) -> int:
         """Rows whose own posterior is too far from that of all rows to be reached."""
         return int(np.sum(~(self.pareto_k <= self.good_k)))
@@ -69,7 +76,8 @@ class LeaveOneOut:
     @property
     def how(self) -> str:
         """How it was computed."""
-        parts = [f"Pareto-smoothed importance sampling of {self.n_draws} draws"]
+        smoothed = "Pareto-smoothed importance" if self.judged else "plain importance"
+        parts = [f"{smoothed} sampling of {self.n_draws} draws"]
         if self.thinning > 1:
             parts.append(f"one in {self.thinning}")
         if self.corrected:
@@ -124,7 +132,10 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
     approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
     corrected = approximate and float(draws.attributes["pareto_k"]) <= PARETO_K
     axes = {"chain_axis": 0, "draw_axis": 1}
-    if corrected:
+    n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
+    if n_draws < SMALLEST:
+        found = _unsmoothed(log_likelihood)
+    elif corrected:
         ratios = (draws.stats[name][:, ::thinning, None] for name in ("lp", "log_q"))
         log_p, log_q = (np.broadcast_to(ratio, log_likelihood.shape) for ratio in ratios)
         found = array_stats.loo_approximate_posterior(log_likelihood, log_p, log_q, **axes)
@@ -140,11 +151,21 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
         p_loo=float(own.mean() * n_obs),
         pareto_k=pareto_k,
         n_obs=n_obs,
-        n_draws=log_likelihood.shape[0] * log_likelihood.shape[1],
+        n_draws=n_draws,
         thinning=thinning,
         approximate=approximate,
         corrected=corrected,
     )
+
+
+def _unsmoothed(
+    log_likelihood: Float[np.ndarray, "chain kept used"],
+) -> tuple[Float[np.ndarray, " used"], ...]:
+    """Harmonic means, for draws too few to have a tail: there is nothing to judge."""
+    rows = log_likelihood.reshape(-1, log_likelihood.shape[2])
+    elpds = np.log(len(rows)) - logsumexp(-rows, axis=0)
+    own = logsumexp(rows, axis=0) - np.log(len(rows)) - elpds
+    return elpds, np.full(elpds.size, np.nan), own
 
 
 def _log_likelihood(

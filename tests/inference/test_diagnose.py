@@ -162,6 +162,7 @@ def test_a_variational_search_is_reported():
         ((1.2, 0.5), False, "refine('nuts')"),
         ((np.inf, 0.5), False, "refine('nuts')"),
         ((-np.inf, 1.0), True, "light tail"),
+        ((np.nan, 0.9), False, "25 or more"),
     ],
 )
 def test_a_heavy_tail_is_bad_unless_the_weights_hardly_differ(figures, good, words):

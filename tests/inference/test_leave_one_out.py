@@ -127,3 +127,13 @@ def test_long_tables_are_sampled_and_many_draws_thinned(monkeypatch):
 def test_a_point_cannot_leave_anything_out():
     with pytest.raises(ValueError, match="received a point estimate"):
         leave_one_out(NormalMean(), point(NormalMean(), np.zeros(1)))
+
+
+def test_few_draws_have_no_tail_and_say_so():
+    target = NormalMean()
+    found = leave_one_out(target, posterior(target, draws=5))
+    assert found.elpd == pytest.approx(target.exact().sum(), abs=1)
+    assert found.n_bad == 30
+    assert "plain importance sampling of 20 draws" in found.how
+    judged = {one.row: one for one in judge_leave_one_out(found)}
+    assert "too few" in judged["loo_bad_rows"].sentence
