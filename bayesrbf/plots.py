@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from bayesrbf.exemplar_plots import plot_exemplars as plot_exemplars
 from bayesrbf.hybrid_plots import plot_hybrid_path as plot_hybrid_path
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.table import encode_labels

@@ -1,0 +1,139 @@
+"""Pictures of what an exemplar classifier's answer rests on."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from sklearn.utils import _safe_indexing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4a9c")
+"""Colours that people tell apart whatever their eyes (after Okabe and Ito)."""
+MOST_CELLS: Final = 12
+"""Cells of a row that are written out."""
+
+
+def plot_exemplars(
+    explanation: pd.DataFrame,
+    X: Any,
+    X_train: Any,
+    *,
+    row: int = 0,
+    image_shape: tuple[int, int] | None = None,
+    axes: np.ndarray | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> np.ndarray:
+    """The row to be explained, and beside it the exemplars that its class rests on.
+
+    Parameters
+    ----------
+    explanation : pandas.DataFrame
+        What ``explain(X)`` of a :class:`bayesrbf.MedianLVQClassifier` returned.
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows that were explained; for dissimilarities that came as a matrix, what they
+        were made from: rows of numbers, texts or pixels.
+    X_train : array-like or frame of shape (n_train, n_columns)
+        Training rows in the same form.
+    row : int
+        Which row to explain.
+    image_shape : tuple of int, optional
+        Height and width of rows that are images; else their cells are written out, those
+        that differ from the row in bold.
+    axes : ndarray of Axes, optional
+        One for the row and one an exemplar; new ones by default.
+    figsize : tuple of float, optional
+        Size of a new figure in inches.
+
+    Returns
+    -------
+    ndarray of Axes
+        First the row, then its exemplars, those first that count most, each under its
+        label and responsibility; a colour a class.
+
+    Raises
+    ------
+    ValueError
+        If the explanation has no such row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> explanation = pd.DataFrame({
+    ...     "row": [0, 0], "exemplar": [1, 0], "label": ["b", "a"],
+    ...     "dissimilarity": [0.1, 2.0], "responsibility": [0.9, 0.1]})
+    >>> axes = plot_exemplars(explanation, [[1.0, 2.0]], [[5.0, 2.0], [1.0, 3.0]])
+    >>> [ax.get_title() for ax in axes]
+    ['row 0', 'b: 90 %', 'a: 10 %']
+    """
+    reasons = explanation[explanation["row"] == row]
+    if reasons.empty:
+        raise ValueError(
+            f"plot_exemplars(row=...) must be a row of the explanation; received {row!r}."
+        )
+    if axes is None:
+        size = figsize or (2.2 * (len(reasons) + 1), 2.8)
+        _, axes = plt.subplots(1, len(reasons) + 1, figsize=size, layout="constrained")
+    drawn = np.asarray(axes, dtype=object).ravel()
+    names, explained = _cells(X, row)
+    classes = sorted(explanation["label"].unique().tolist(), key=str)
+    _draw(drawn[0], names, explained, explained, image_shape)
+    drawn[0].set_title(f"row {row}", fontsize="medium")
+    for ax, reason in zip(drawn[1:], reasons.itertuples(index=False), strict=False):
+        colour = PALETTE[classes.index(reason.label) % len(PALETTE)]
+        _draw(ax, names, _cells(X_train, int(reason.exemplar))[1], explained, image_shape)
+        ax.set_title(
+            f"{reason.label}: {reason.responsibility:.0%}".replace("%", " %"),
+            color=colour,
+            fontsize="medium",
+        )
+        ax.set_xlabel(
+            f"training row {reason.exemplar}, d = {reason.dissimilarity:.3g}",
+            fontsize="small",
+        )
+        for spine in ax.spines.values():
+            spine.set(edgecolor=colour, linewidth=1 + 4 * reason.responsibility)
+    return drawn
+
+
+def _cells(rows: Any, row: int) -> tuple[list[str], np.ndarray]:
+    """Names of the columns, where there are any, and the cells of one row."""
+    names = [str(name) for name in getattr(rows, "columns", [])]
+    one = _safe_indexing(rows, [row])
+    cells = np.asarray(one, dtype=object).ravel()
+    return names or [""] * cells.size, cells
+
+
+def _draw(
+    ax: Axes,
+    names: list[str],
+    cells: np.ndarray,
+    explained: np.ndarray,
+    image_shape: tuple[int, int] | None,
+) -> None:
+    """A row as an image or as its cells."""
+    ax.set_xticks([])
+    ax.set_yticks([])
+    if image_shape is not None:
+        ax.imshow(cells.astype(float).reshape(image_shape), cmap="Greys")
+        return
+    height = 1 / (MOST_CELLS + 1)
+    for place, (name, cell, other) in enumerate(zip(names, cells, explained, strict=True)):
+        if place == MOST_CELLS:
+            ax.text(0.04, height / 2, f"and {cells.size - MOST_CELLS} more", fontsize="x-small")
+            break
+        shown = f"{cell:.4g}" if isinstance(cell, float | np.floating) else str(cell)
+        text = textwrap.shorten(f"{name} {shown}".strip(), 26, placeholder="...")
+        unlike = cell != other and not (cell != cell and other != other)  # NaN is like NaN
+        ax.text(
+            0.04,
+            1 - (place + 1) * height,
+            text,
+            fontsize="x-small",
+            fontweight="bold" if unlike else "normal",
+        )
