@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class CompletedRows:
     allowed: Bool[np.ndarray, "row label"]
     weights: Float[np.ndarray, " row"]
 
-    @property
+    @cached_property
     def sizes(self) -> Int[np.ndarray, " row"]:
         """Number of completions of every row."""
         return np.diff(self.starts, append=self.points.shape[0])

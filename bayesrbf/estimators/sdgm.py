@@ -3,53 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from numbers import Real
-from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf import names, table
+from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
-from bayesrbf.estimators.classifier import PosteriorClassifier
-from bayesrbf.estimators.posterior_estimator import Description
-from bayesrbf.estimators.sdgm_describing import coefficient_names
-from bayesrbf.estimators.sdgm_fitting import (
-    POSTERIOR_DRAWS,
-    FittedSDGM,
-    SDGMSolver,
-    completions,
-    fit_rows_sdgm,
-    full_basis,
-    labelled,
-    told,
-)
+from bayesrbf.estimators.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.estimators.sdgm_labels import is_label_sets, read_label_sets
-from bayesrbf.estimators.table_estimator import TableEstimator
+from bayesrbf.estimators.sdgm_posterior import SDGMPosterior
 from bayesrbf.numerics.sdgm_basis import KERNELS, has_all_products
-from bayesrbf.numerics.sdgm_learned import learned_specification, learned_weights
-from bayesrbf.numerics.sdgm_log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm_prediction import replicated_draws
-from bayesrbf.parameters import Observations
 from bayesrbf.results import Trace
-from bayesrbf.sdgm_parameters import (
-    Basis,
-    CompletedRows,
-    PrecisionPrior,
-    SDGMSpecification,
-    SDGMTrace,
-)
-
-if TYPE_CHECKING:
-    import pymc as pm
-
-    from bayesrbf.posterior.predictive import ClassPosterior, Predictor
+from bayesrbf.sdgm_parameters import PrecisionPrior
 
 
-class SDGMClassifier(PosteriorClassifier, TableEstimator):
+class SDGMClassifier(SDGMPosterior):
     r"""Classifier of few non-zero weights on the products of columns, or on a kernel.
 
     .. math:: p(c | x) = \frac{\sum_{m \in c} \pi_{cm} \exp(w_{cm}^\top \phi(x))}
@@ -146,23 +117,8 @@ class SDGMClassifier(PosteriorClassifier, TableEstimator):
     >>> model.predict([[0.1, 0.2], [np.nan, 3.0]])
     array(['in', 'out'], dtype='<U3')
     >>> model.n_weights_
-    3
+    4
     """
-
-    _STATE: ClassVar[dict[str, type | UnionType]] = (
-        TableEstimator._STATE
-        | PosteriorClassifier._STATE
-        | {
-            "_fitted": FittedSDGM,
-            "_sets": np.ndarray,
-            "n_components_": int,
-            "n_weights_": int,
-            "path_": SDGMTrace,
-        }
-    )
-
-    _fitted: FittedSDGM
-    _sets: np.ndarray
 
     def __init__(
         self,
@@ -301,7 +257,7 @@ class SDGMClassifier(PosteriorClassifier, TableEstimator):
     def _solver(self) -> SDGMSolver:
         """How to fit."""
         return SDGMSolver(
-            kernel=self.kernel if self.form == "kernel" else None,
+            kernel=self._kernel,
             companion_components=int(self.companion_components),
             alpha_init=float(self.alpha_init),
             alpha_max=float(self.alpha_max),
@@ -309,145 +265,4 @@ class SDGMClassifier(PosteriorClassifier, TableEstimator):
             max_iter=self.max_iter,
             n_init=self.n_init,
             seed=self._seed,
-        )
-
-    # ---- predicting
-
-    def numerical_error(self, X: object) -> Float[np.ndarray, "obs label"]:
-        """Standard error of :meth:`predict_proba` by its quasi-random integration.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_classes)
-            Error of averages over weights and missing cells, before any change
-            of prevalence; 0 where nothing was averaged. It is that of the fit:
-            draws of :meth:`refine` have their own.
-        """
-        return self._fitted.predict(self._read(X), average=self.prediction == "average")[1]
-
-    def _read(self, X: object) -> Observations:
-        """New rows in the user's units, labels hidden."""
-        return TableEstimator._read(self, X)
-
-    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Log probabilities of the classes, averaged or at the mode."""
-        mean, _ = self._fitted.predict(rows, average=self.prediction == "average")
-        with np.errstate(divide="ignore"):
-            return np.log(mean)
-
-    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """Class frequencies of the training rows whose class is known."""
-        classes = self.classes_.size
-        known = (self._rows.labels >= 0) & (self._rows.labels < classes)
-        counts = np.bincount(
-            self._rows.labels[known], weights=self._rows.weights[known], minlength=classes
-        )
-        return (counts + 0.5) / (counts + 0.5).sum()
-
-    def _class_shares(
-        self, log_posterior: SDGMLogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """The same for every draw: they are no parameters of this model."""
-        return np.broadcast_to(self._fitted_shares(), (*theta.shape[:2], self.classes_.size))
-
-    def _predictor(self, log_posterior: SDGMLogPosterior) -> Callable[[Observations], Predictor]:
-        """Prepares rows: completes them once for all draws."""
-
-        def prepare(rows: Observations) -> Predictor:
-            points, starts = completions(self._fitted.companion, rows, POSTERIOR_DRAWS)
-            return log_posterior.predictor(points, starts, self._fitted.log_density(rows))
-
-        return prepare
-
-    def _class_posterior(self) -> ClassPosterior:
-        """Of the draws, or of the Laplace posterior that the fit itself makes."""
-        posterior = super()._class_posterior()
-        learned = self.precision_prior is not None
-        if self._draws is not None or self.prediction == "plug-in" or learned:
-            return posterior
-        return replace(posterior, theta=replicated_draws(self._fitted.parameters))
-
-    # ---- the posterior
-
-    def _declaration(self) -> tuple[CompletedRows, Basis, SDGMSpecification]:
-        """Training rows, features and structure of the declared graph."""
-        fitted, companion = self._fitted, self._fitted.companion
-        rows = labelled(companion, self._rows, self._sets)
-        if self.precision_prior is None:
-            return rows, fitted.basis, fitted.parameters.specification
-        distinct, _ = table.distinct(self._rows)  # the exemplars of the fit
-        basis = full_basis(
-            companion.specification,
-            fitted.units,
-            labelled(companion, distinct.take(told(distinct, self._sets)), self._sets),
-            self._solver().kernel,
-        )
-        owner = type(self).__name__
-        component_class = components_per_class(self.n_components, self.classes_, owner)
-        prior = self.precision_prior
-        return rows, basis, learned_specification(component_class, basis.n_features, prior)
-
-    def _log_posterior(self) -> SDGMLogPosterior:
-        """The log posterior of the weights given the training rows."""
-        rows, basis, specification = self._declaration()
-        return SDGMLogPosterior(rows, basis, self._fitted.units, specification)
-
-    def _map(self, log_posterior: SDGMLogPosterior) -> Float[np.ndarray, " coordinate"]:
-        """The fitted weights; where precisions are learned, the same function of all weights."""
-        parameters = self._fitted.parameters
-        if self.precision_prior is None:
-            return log_posterior.pack(parameters.coefficients)
-        everywhere = replace(parameters, feature=self._fitted.features[parameters.feature])
-        return log_posterior.pack(learned_weights(everywhere, log_posterior.specification))
-
-    def _description(self) -> Description:
-        """Names and training rows, for the DataTree."""
-        rows, basis, specification = self._declaration()
-        component_class = self.classes_[specification.component_class]
-        coords = {
-            names.OBS: self._kept,
-            names.LABEL: self.classes_,
-            names.COMPONENT: np.arange(specification.n_components),
-            names.COMPONENT_CLASS: ((names.COMPONENT,), component_class),
-            names.COEFFICIENT: coefficient_names(
-                basis, specification, self._columns, self.classes_
-            ),
-        }
-        return Description(
-            coords=coords,
-            observed={
-                names.OBSERVED_LABEL: ((names.OBS, names.LABEL), rows.allowed.astype(np.int64))
-            },
-            constant={
-                "row_weight": ((names.OBS,), rows.weights),
-                "proportions": ((names.COMPONENT,), specification.proportions),
-            },
-        )
-
-    def declare(self) -> pm.Model:
-        """Declare the graph of this classifier on its training rows.
-
-        ``class_prior`` is not part of the graph.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``.
-        """
-        from bayesrbf.models import declare_sdgm
-
-        rows, basis, specification = self._declaration()
-        return declare_sdgm(
-            rows,
-            basis,
-            self._fitted.units,
-            specification,
-            class_names=self.classes_.tolist(),
-            obs_names=self._kept.tolist(),
-            coefficient_names=coefficient_names(basis, specification, self._columns, self.classes_),
         )

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
+from bayesrbf.estimators.sdgm_rows import LabelSets, completions, labelled, told
 from bayesrbf.numerics.sdgm_basis import quadratic_basis, sparse_basis
-from bayesrbf.numerics.sdgm_completion import complete
 from bayesrbf.numerics.sdgm_fitting import fit_sdgm, standard_points
 from bayesrbf.numerics.sdgm_prediction import predict
 from bayesrbf.parameters import Observations, Standardisation
@@ -19,15 +19,10 @@ from bayesrbf.priors import MixturePrior
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit, SDGMParameters
 from bayesrbf.specification import MixtureSpecification
 
-TRAINING_DRAWS = 32
-"""Completions of a row with holes in the likelihood."""
 PREDICTION_DRAWS = 64
 """Completions of a row with holes in each replicate of a prediction."""
 POSTERIOR_DRAWS = 128
 """Completions of a row with holes under every draw of a posterior."""
-
-LabelSets = Bool[np.ndarray, "set label"]
-"""Classes of every kind of label: a code per class, then the sets of several classes."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +95,10 @@ class FittedSDGM:
 
         Returns
         -------
-        probabilities, error : ndarray of shape (n_obs, n_classes)
-            Rows of ``probabilities`` sum to one.
+        probabilities : ndarray of shape (n_obs, n_classes)
+            Rows sum to one.
+        error : ndarray of shape (n_obs, n_classes)
+            Standard errors.
         """
         return predict(
             self.parameters,
@@ -126,99 +123,6 @@ class FittedSDGM:
         """
         log_joint = self.companion.component_log_joint(rows)
         return np.logaddexp.reduce(log_joint, axis=1) + self.companion.log_unit(rows)
-
-
-def completions(
-    companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
-) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of rows, those with holes completed by the companion.
-
-    Parameters
-    ----------
-    companion : FittedMixture
-        Density of the columns.
-    rows : Observations
-        Rows in the user's units.
-    draws : int
-        Completions of a row with holes.
-    replicate : int
-        Which of the independent sets of draws.
-
-    Returns
-    -------
-    points : ndarray of shape (n_points, n_coordinates)
-        In the user's units.
-    starts : ndarray of shape (n_rows,)
-        First point of every row.
-    """
-    return complete(
-        rows,
-        companion.parameters,
-        companion.specification,
-        companion.units,
-        draws=draws,
-        replicate=replicate,
-    )
-
-
-def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
-    """Training rows as the likelihood takes them.
-
-    Parameters
-    ----------
-    companion : FittedMixture
-        Density of the columns.
-    rows : Observations
-        Rows in the user's units, labels as codes of label sets.
-    sets : ndarray of shape (n_sets, n_classes)
-        Classes of every code.
-
-    Returns
-    -------
-    CompletedRows
-        Points, classes and weights.
-    """
-    points, starts = completions(companion, rows, TRAINING_DRAWS)
-    return CompletedRows(points, starts, allowed_classes(rows.labels, sets), rows.weights)
-
-
-def allowed_classes(
-    labels: Int[np.ndarray, " obs"], sets: LabelSets
-) -> Bool[np.ndarray, "obs label"]:
-    """The classes that every row may have.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_obs,)
-        Codes of label sets, -1 where the label is hidden.
-    sets : ndarray of shape (n_sets, n_classes)
-        Classes of every code.
-
-    Returns
-    -------
-    ndarray of shape (n_obs, n_classes)
-        All classes where the label is hidden.
-    """
-    everything = np.ones((1, sets.shape[1]), dtype=bool)
-    return np.concatenate([sets, everything])[labels]
-
-
-def told(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
-    """Rows whose label says anything: those that may have every class do not.
-
-    Parameters
-    ----------
-    rows : Observations
-        Rows, labels as codes of label sets.
-    sets : ndarray of shape (n_sets, n_classes)
-        Classes of every code.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        True for all where there is one class.
-    """
-    return (rows.labels >= 0) | (sets.shape[1] == 1)
 
 
 def fit_rows_sdgm(

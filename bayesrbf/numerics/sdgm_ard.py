@@ -23,12 +23,11 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.sdgm_likelihood import Labels, complete_curvature, hidden_information
 from bayesrbf.numerics.sdgm_mode import Mode, find_mode, inverse_curvature
-from bayesrbf.numerics.sdgm_reduction import Factored, Whitened, whiten
+from bayesrbf.numerics.sdgm_pruning import State, without_superfluous
+from bayesrbf.numerics.sdgm_reduction import Factored, Whitened
 from bayesrbf.results import Status
 from bayesrbf.sdgm_parameters import CompletedRows, SDGMParameters, SDGMTrace
 
-LEAST_PROPORTION = 1e-5
-"""Components below it are pruned."""
 LEAST_PRECISION = 1e-6
 """Standard deviation of a weight's prior is held below 1000, where classes can be separated."""
 BARELY = 0.01
@@ -37,49 +36,6 @@ LOOSE = 1e-8
 TIGHT = 1e-16
 """Decrement, in nats, at which a mode search ends: between updates, and after the last."""
 LOOSE_STEPS, TIGHT_STEPS = 5, 100
-
-
-@dataclass(frozen=True)
-class State:
-    """A point of the type-II maximisation.
-
-    Attributes
-    ----------
-    component_class : ndarray of shape (n_components,)
-        Class of every surviving component.
-    proportions : ndarray of shape (n_components,)
-        pi, summing to one within each class.
-    component, feature : ndarray of shape (n_weights,)
-        Place of every active weight; components in order.
-    coefficients : ndarray of shape (n_weights,)
-        w.
-    precisions : ndarray of shape (n_weights,)
-        alpha.
-    """
-
-    component_class: Int[np.ndarray, " component"]
-    proportions: Float[np.ndarray, " component"]
-    component: Int[np.ndarray, " weight"]
-    feature: Int[np.ndarray, " weight"]
-    coefficients: Float[np.ndarray, " weight"]
-    precisions: Float[np.ndarray, " weight"]
-
-    def whitened(self, factored: Factored) -> Whitened:
-        """Features with standard normal priors.
-
-        Parameters
-        ----------
-        factored : Factored
-            Features of all points.
-
-        Returns
-        -------
-        Whitened
-            For the active weights at their precisions.
-        """
-        return whiten(
-            factored, self.component, self.feature, self.precisions, self.component_class.size
-        )
 
 
 @dataclass(frozen=True)
@@ -219,7 +175,7 @@ def _update(
         coefficients[active],
         precisions,
     )
-    pruned = without_components(updated, *_superfluous(updated))
+    pruned = without_superfluous(updated)
     fewer = pruned.component_class.size < state.component_class.size
     return pruned, np.inf if fewer else change
 
@@ -241,62 +197,6 @@ def _proportions(
     """Mean responsibilities within each class."""
     mass = mode.expectation.weights @ mode.expectation.responsibilities
     return mass / np.bincount(component_class, weights=mass)[component_class]
-
-
-def _superfluous(
-    state: State,
-) -> tuple[Bool[np.ndarray, " component"], Int[np.ndarray, " component"]]:
-    """Components to drop, and the component that takes over each one's probability.
-
-    A component without weights is one with every other such component of its class.
-    """
-    n_components = state.component_class.size
-    bare = np.bincount(state.component, minlength=n_components) == 0
-    heirs = np.arange(n_components)
-    for label in np.unique(state.component_class):
-        members = np.flatnonzero(state.component_class == label)
-        alike = members[bare[members]]
-        heirs[alike] = alike[:1]
-        largest = members[np.argmax(state.proportions[members])]
-        rare = members[state.proportions[members] < LEAST_PROPORTION]
-        heirs[rare] = largest
-    return heirs != np.arange(n_components), heirs
-
-
-def without_components(
-    state: State,
-    dropped: Bool[np.ndarray, " component"],
-    heirs: Int[np.ndarray, " component"],
-) -> State:
-    """Drop components; their probability goes to others of their class.
-
-    Parameters
-    ----------
-    state : State
-        A point.
-    dropped : ndarray of shape (n_components,)
-        Which components go.
-    heirs : ndarray of shape (n_components,)
-        Who takes over the probability of each; itself if it stays.
-
-    Returns
-    -------
-    State
-        The point without them.
-    """
-    if not dropped.any():
-        return state
-    proportions = np.bincount(heirs, weights=state.proportions, minlength=dropped.size)
-    renumbered = np.cumsum(~dropped) - 1
-    kept = ~dropped[state.component]
-    return State(
-        state.component_class[~dropped],
-        proportions[~dropped],
-        renumbered[state.component[kept]],
-        state.feature[kept],
-        state.coefficients[kept],
-        state.precisions[kept],
-    )
 
 
 def _finish(

@@ -9,9 +9,10 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.initialisation import starting_point
-from bayesrbf.numerics.sdgm_ard import Problem, Run, State, maximise_evidence
+from bayesrbf.numerics.sdgm_ard import Problem, Run, maximise_evidence
 from bayesrbf.numerics.sdgm_basis import features
 from bayesrbf.numerics.sdgm_mode import find_mode
+from bayesrbf.numerics.sdgm_pruning import State
 from bayesrbf.numerics.sdgm_reduction import factor_features
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior

@@ -21,8 +21,8 @@ algorithm, JRSS B 44, section 3.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -51,7 +51,7 @@ class Labels:
     starts: Int[np.ndarray, " row"]
     weights: Float[np.ndarray, " row"]
 
-    @property
+    @cached_property
     def sizes(self) -> Int[np.ndarray, " row"]:
         """Number of points of every row."""
         return np.diff(self.starts, append=self.allowed.shape[0])
@@ -271,19 +271,15 @@ def _scaled(
     )
 
 
-def _blocks(
-    designs: Designs, labels: Labels, chosen: Bool[np.ndarray, " row"]
-) -> Iterator[Int[np.ndarray, " row"]]:
+def _blocks(designs: Designs, labels: Labels, chosen: Bool[np.ndarray, " row"]) -> list[np.ndarray]:
     """Chosen rows, some at a time."""
     rows = np.flatnonzero(chosen)
-    width = max(1, places(designs)[-1].stop)
     points_before = np.cumsum(labels.sizes[rows])
-    cuts = np.searchsorted(
-        points_before, np.arange(0, points_before[-1], max(1, BLOCK_NUMBERS // width))[1:]
-    )
-    for part in np.split(rows, cuts):
-        if part.size:
-            yield part
+    most = max(1, BLOCK_NUMBERS // max(1, places(designs)[-1].stop))
+    if rows.size == 0 or points_before[-1] <= most:
+        return [rows] if rows.size else []
+    cuts = np.searchsorted(points_before, np.arange(most, points_before[-1], most))
+    return [part for part in np.split(rows, cuts) if part.size]
 
 
 def _points(labels: Labels, rows: np.ndarray) -> slice | np.ndarray:

@@ -138,7 +138,7 @@ class Whitened:
         parts = []
         for v, place in zip(self.directions, places(self.designs), strict=True):
             known = np.eye(v.shape[1]) - inverse[place, place]
-            parts.append(np.einsum("hi,ij,hj->h", v, known, v, optimize=True))
+            parts.append(((v @ known) * v).sum(axis=1))
         return np.clip(np.concatenate([np.zeros(0), *parts]), 0.0, 1.0)
 
     def covariance(

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm_ard import Problem, State, maximise_evidence
+from bayesrbf.numerics.sdgm_ard import Problem, maximise_evidence
 from bayesrbf.numerics.sdgm_basis import features, quadratic_basis
 from bayesrbf.numerics.sdgm_likelihood import complete_curvature, expect, gradient, to_logits
 from bayesrbf.numerics.sdgm_mode import find_mode, inverse_curvature
+from bayesrbf.numerics.sdgm_pruning import State
 from bayesrbf.numerics.sdgm_reduction import factor_features
 from bayesrbf.results import Status
 from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis
