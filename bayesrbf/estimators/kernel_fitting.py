@@ -231,25 +231,6 @@ def fit_kernel_rows(
     return FittedKernelNetwork(companion, basis, theta, n_classes, settings.l2), status, trace
 
 
-def log_density(mixture: FittedMixture, rows: Observations) -> Float[np.ndarray, " obs"]:
-    """Log density of the observed cells of rows under a mixture.
-
-    Parameters
-    ----------
-    mixture : FittedMixture
-        The mixture.
-    rows : Observations
-        Rows in the user's units.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        ``log p(x_o)`` in nats, in the user's units.
-    """
-    by_class = mixture.class_log_joint(rows)
-    return np.logaddexp.reduce(by_class, axis=1) + mixture.log_unit(rows)
-
-
 def _exemplars(
     rows: Observations, n_exemplars: int, seed: int
 ) -> tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " obs"] | None]:

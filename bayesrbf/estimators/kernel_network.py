@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names, table
 from bayesrbf.estimators.checks import Stored, prevalence
+from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
 from bayesrbf.estimators.kernel_checks import check_kernel_arguments
 from bayesrbf.estimators.kernel_fitting import (
@@ -20,9 +23,7 @@ from bayesrbf.estimators.kernel_fitting import (
     cells_of,
     fit_companion,
     fit_kernel_rows,
-    log_density,
 )
-from bayesrbf.estimators.mixture_classifier import MixtureClassifier
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.numerics.kernel_network import (
@@ -31,7 +32,7 @@ from bayesrbf.numerics.kernel_network import (
     class_log_probabilities,
 )
 from bayesrbf.numerics.kernel_network_gram import KernelName
-from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
     from bayesrbf.posterior.predictive import Predictor
 
 
-class KernelNetworkClassifier(MixtureClassifier):
+class KernelNetworkClassifier(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CompanionClassifier
+):
     r"""Classifier whose hidden units are the training rows.
 
     .. math:: p(c | x_o) = \mathrm{softmax}(W f(x_o) + b)_c, \quad
@@ -141,7 +144,8 @@ class KernelNetworkClassifier(MixtureClassifier):
 
     _network: FittedKernelNetwork
 
-    _STATE: ClassVar[dict[str, type | UnionType]] = MixtureClassifier._STATE | {
+    _STATE: ClassVar[dict[str, type | UnionType]] = CompanionClassifier._STATE | {
+        "_n_features_out": int,
         "_network": FittedKernelNetwork,
         "relevance_": np.ndarray,
     }
@@ -220,7 +224,7 @@ class KernelNetworkClassifier(MixtureClassifier):
         self._read_rows(X, labels, weights)
         distinct, _ = table.distinct(self._rows)
         self._network, status, trace = self._fit_distinct(distinct, self._settings())
-        self._mixture = self._network.companion
+        self._companion = self._network.companion
         self._n_features_out = self._network.basis.n_basis
         kernel = self._network.basis.kernel
         parts = (kernel.real_rates, kernel.category_rates)
@@ -245,7 +249,8 @@ class KernelNetworkClassifier(MixtureClassifier):
     def _fit_distinct(self, rows: Observations, settings: KernelSettings) -> Any:
         """Companion and network of distinct weighted rows."""
         n_levels, n_classes = self._columns.n_levels, self.classes_.size
-        companion = fit_companion(rows, n_levels, n_classes, self._prior(), settings.seed)
+        prior = MixturePrior() if self.prior is None else self.prior
+        companion = fit_companion(rows, n_levels, n_classes, prior, settings.seed)
         return fit_kernel_rows(rows, cells_of(rows, companion), companion, settings)
 
     def _temperature(self) -> float:
@@ -269,7 +274,7 @@ class KernelNetworkClassifier(MixtureClassifier):
 
     # ---- the hooks of a posterior
 
-    def _log_posterior(self) -> KernelNetworkLogPosterior:  # type: ignore[override]
+    def _log_posterior(self) -> KernelNetworkLogPosterior:
         """The log posterior of the output weights given the training rows."""
         return self._network.log_posterior(self._rows)
 
@@ -282,7 +287,7 @@ class KernelNetworkClassifier(MixtureClassifier):
 
         def prepare(rows: Observations) -> Predictor:
             features = self._network.features(rows)
-            density = log_density(self._mixture, rows)[:, None]
+            density = self._log_density(rows)[:, None]
             return lambda theta: (
                 class_log_probabilities(features, theta, self.classes_.size) + density
             )
@@ -291,17 +296,11 @@ class KernelNetworkClassifier(MixtureClassifier):
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Log class probabilities at the fitted point."""
-        return self._network.class_log_joint(cells_of(rows, self._mixture))
-
-    def _class_shares(
-        self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """Those of the companion, whatever the draw."""
-        return self._fitted_shares()[None, None]
+        return self._network.class_log_joint(cells_of(rows, self._companion))
 
     def _description(self) -> Description:
         """Names and training rows, for the DataTree."""
-        structure = self._mixture.specification
+        structure = self._companion.specification
         coords = {
             **coordinates(self._columns, structure, self._kept, self.classes_),
             names.BASIS: np.arange(self._n_features_out),
@@ -331,10 +330,6 @@ class KernelNetworkClassifier(MixtureClassifier):
         """
         return self._network.features(self._read(X))
 
-    def _points(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
-        """The companion, which has no posterior."""
-        return [self._mixture.parameters] * number
-
     def declare(self) -> pm.Model:
         """Declare the graph of the output layer on the hidden layer of the training rows.
 
@@ -347,6 +342,7 @@ class KernelNetworkClassifier(MixtureClassifier):
         """
         from bayesrbf.models import declare_kernel_network
 
+        check_is_fitted(self)
         rows = self._rows
         return declare_kernel_network(
             self._network.features(rows),

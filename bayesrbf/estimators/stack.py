@@ -43,6 +43,9 @@ class StackedClassifier(StackPosterior):
     pool's temperature t. Members are then fitted to all rows. Missing cells, categories
     and rows without a label are dealt with by every own member.
 
+    Density, novelty and imputations are those of a companion: three Gaussians a class with
+    full covariances, columns as they are.
+
     ====== ================================================================ =============
     member what it is                                                       reals mapped
     ====== ================================================================ =============
@@ -199,7 +202,7 @@ class StackedClassifier(StackPosterior):
         self._pool(held)
         distinct, _ = table.distinct(self._rows)
         self._fitted = settings.fit(distinct, 0)
-        self._density = fit_density(
+        self._companion = fit_density(
             distinct, settings.levels, settings.n_classes, settings.prior, self._seed
         )
         return self._infer()

@@ -11,16 +11,12 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf import names, table
-from bayesrbf.estimators.classifier import PosteriorClassifier
-from bayesrbf.estimators.completing import most_likely
-from bayesrbf.estimators.fitting import FittedMixture
-from bayesrbf.estimators.kernel_fitting import log_density
+from bayesrbf import names
+from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.estimators.stack_drawing import draw_members, joint_predictor
 from bayesrbf.estimators.stack_fitting import FittedMembers
-from bayesrbf.estimators.table_estimator import TableEstimator
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
@@ -32,38 +28,28 @@ if TYPE_CHECKING:
     from bayesrbf.posterior.predictive import ClassPosterior, Predictor
 
 
-class StackPosterior(TableEstimator, PosteriorClassifier):
+class StackPosterior(CompanionClassifier):
     """Base of the stack: everything but its constructor and its fit."""
 
     members_: tuple[str, ...]
     member_temperatures_: Float[np.ndarray, " member"]
     pointwise_: tuple[str, ...]
     weights_: Float[np.ndarray, " member"]
-    _density: FittedMixture
     _fitted: FittedMembers
     _held: HeldOut
     _member_draws: tuple[Draws | None, ...]
 
-    _STATE: ClassVar[dict[str, type | UnionType]] = (
-        TableEstimator._STATE
-        | PosteriorClassifier._STATE
-        | {
-            "_density": FittedMixture,
-            "_fitted": FittedMembers,
-            "_held": HeldOut,
-            "_member_draws": tuple,
-            "member_temperatures_": np.ndarray,
-            "members_": tuple,
-            "pointwise_": tuple,
-            "weights_": np.ndarray,
-        }
-    )
+    _STATE: ClassVar[dict[str, type | UnionType]] = CompanionClassifier._STATE | {
+        "_fitted": FittedMembers,
+        "_held": HeldOut,
+        "_member_draws": tuple,
+        "member_temperatures_": np.ndarray,
+        "members_": tuple,
+        "pointwise_": tuple,
+        "weights_": np.ndarray,
+    }
 
     # ---- the hooks of a posterior
-
-    def _read(self, X: object) -> Observations:
-        """New rows in the user's units, labels hidden."""
-        return TableEstimator._read(self, X)
 
     def _log_posterior(self) -> StackLogPosterior:
         """The log posterior of weights and temperatures given the rows held out."""
@@ -78,7 +64,7 @@ class StackPosterior(TableEstimator, PosteriorClassifier):
         prepare = joint_predictor(log_posterior, self._fitted, self._rows, self._member_draws)
 
         def with_density(rows: Observations) -> Predictor:
-            predict, density = prepare(rows), log_density(self._density, rows)[:, None]
+            predict, density = prepare(rows), self._log_density(rows)[:, None]
             return lambda theta: predict(theta) + density
 
         return with_density
@@ -103,16 +89,6 @@ class StackPosterior(TableEstimator, PosteriorClassifier):
             theta=theta,
             log_prior_shift=self._shifts(log_posterior, theta),
         )
-
-    def _class_shares(
-        self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """Those of the training table, whatever the draw."""
-        return self._density.parameters.class_probabilities[None, None]
-
-    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """Class probabilities of the training table."""
-        return self._density.parameters.class_probabilities
 
     def _description(self) -> Description:
         """Names, and the labels of the rows held out."""
@@ -159,41 +135,6 @@ class StackPosterior(TableEstimator, PosteriorClassifier):
                 stacklevel=2,
             )
         return self
-
-    # ---- what only a density knows
-
-    def score_samples(self, X: object) -> Float[np.ndarray, " obs"]:
-        """Log density of the observed cells of each row.
-
-        Under three Gaussians a class with full covariances, columns as they are.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Log densities in nats, in the units of ``X``; low values are novel.
-        """
-        return log_density(self._density, self._read(X))
-
-    def impute(self, X: object) -> Any:
-        """Fill the missing cells under the same density; observed cells stay as they came.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows with missing cells.
-
-        Returns
-        -------
-        same container as ``X``
-            With conditional means of real and most probable levels of categorical cells.
-        """
-        rows = self._read(X)
-        return table.decode(*most_likely(self._density, rows), self._columns, X)
 
     def declare(self) -> pm.Model:
         """Declare the graph of weights and temperatures on the rows held out.
