@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.pyplot as plt
@@ -13,10 +13,23 @@ from sklearn.utils import _safe_indexing
 if TYPE_CHECKING:
     import pandas as pd
 
-PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4a9c")
+PALETTE: Final = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#5b4a9c",
+    "#444b52",
+    "#8c6d31",
+    "#7a1f3d",
+)
 """Colours that people tell apart whatever their eyes (after Okabe and Ito)."""
 MOST_CELLS: Final = 12
 """Cells of a row that are written out."""
+WIDEST: Final = 26
+"""Letters of a cell and its column."""
 
 
 def plot_exemplars(
@@ -44,7 +57,8 @@ def plot_exemplars(
         Which row to explain.
     image_shape : tuple of int, optional
         Height and width of rows that are images; else their cells are written out, those
-        that differ from the row in bold.
+        that differ from the row (numbers by more than a standard deviation of the training
+        rows) in bold.
     axes : ndarray of Axes, optional
         One for the row and one an exemplar; new ones by default.
     figsize : tuple of float, optional
@@ -82,11 +96,21 @@ def plot_exemplars(
     drawn = np.asarray(axes, dtype=object).ravel()
     names, explained = _cells(X, row)
     classes = sorted(explanation["label"].unique().tolist(), key=str)
-    _draw(drawn[0], names, explained, explained, image_shape)
+    spreads = [] if image_shape else _spreads(X_train)
+
+    def draw(ax: Axes, cells: np.ndarray) -> None:
+        ax.set_xticks([])
+        ax.set_yticks([])
+        if image_shape is not None:
+            _draw_image(ax, cells, image_shape)
+        else:
+            _draw_cells(ax, names, cells, list(map(_unlike, cells, explained, spreads)))
+
+    draw(drawn[0], explained)
     drawn[0].set_title(f"row {row}", fontsize="medium")
     for ax, reason in zip(drawn[1:], reasons.itertuples(index=False), strict=False):
         colour = PALETTE[classes.index(reason.label) % len(PALETTE)]
-        _draw(ax, names, _cells(X_train, int(reason.exemplar))[1], explained, image_shape)
+        draw(ax, _cells(X_train, int(reason.exemplar))[1])
         ax.set_title(
             f"{reason.label}: {reason.responsibility:.0%}".replace("%", " %"),
             color=colour,
@@ -104,36 +128,50 @@ def plot_exemplars(
 def _cells(rows: Any, row: int) -> tuple[list[str], np.ndarray]:
     """Names of the columns, where there are any, and the cells of one row."""
     names = [str(name) for name in getattr(rows, "columns", [])]
-    one = _safe_indexing(rows, [row])
-    cells = np.asarray(one, dtype=object).ravel()
+    cells = np.asarray(_safe_indexing(rows, [row]), dtype=object).ravel()
     return names or [""] * cells.size, cells
 
 
-def _draw(
-    ax: Axes,
-    names: list[str],
-    cells: np.ndarray,
-    explained: np.ndarray,
-    image_shape: tuple[int, int] | None,
-) -> None:
-    """A row as an image or as its cells."""
-    ax.set_xticks([])
-    ax.set_yticks([])
-    if image_shape is not None:
-        ax.imshow(cells.astype(float).reshape(image_shape), cmap="Greys")
-        return
-    height = 1 / (MOST_CELLS + 1)
-    for place, (name, cell, other) in enumerate(zip(names, cells, explained, strict=True)):
-        if place == MOST_CELLS:
-            ax.text(0.04, height / 2, f"and {cells.size - MOST_CELLS} more", fontsize="x-small")
-            break
-        shown = f"{cell:.4g}" if isinstance(cell, float | np.floating) else str(cell)
-        text = textwrap.shorten(f"{name} {shown}".strip(), 26, placeholder="...")
-        unlike = cell != other and not (cell != cell and other != other)  # NaN is like NaN
+def _spreads(rows: Any) -> list[float]:
+    """Standard deviation of every column of numbers; 0 of any other."""
+    table = np.asarray(rows, dtype=object)
+    spreads = []
+    for column in table.reshape(len(table), -1).T:
+        numbers = all(isinstance(cell, Real) for cell in column)
+        seen = column.astype(float) if numbers else np.empty(0)
+        seen = seen[~np.isnan(seen)]
+        spreads.append(float(np.std(seen)) if seen.size else 0.0)
+    return spreads
+
+
+def _unlike(cell: Any, other: Any, spread: float) -> bool:
+    """Whether a cell differs from another; a hole is like a hole."""
+    holes = (cell != cell, other != other)
+    if any(holes):
+        return not all(holes)
+    return bool(abs(cell - other) > spread) if spread > 0 else bool(cell != other)
+
+
+def _draw_image(ax: Axes, cells: np.ndarray, image_shape: tuple[int, int]) -> None:
+    """A row as an image."""
+    ax.imshow(cells.astype(float).reshape(image_shape), cmap="Greys")
+
+
+def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool]) -> None:
+    """A row as lines of text."""
+    height = 1 / (MOST_CELLS + 2)
+    lines = [
+        f"{name} {cell:.4g}" if isinstance(cell, float | np.floating) else f"{name} {cell}"
+        for name, cell in zip(names, cells, strict=True)
+    ]
+    if cells.size > MOST_CELLS:
+        lines, bold = [*lines[:MOST_CELLS], f"and {cells.size - MOST_CELLS} more"], [*bold, False]
+    for place, (line, strong) in enumerate(zip(lines, bold, strict=False)):
+        text = line.strip()
         ax.text(
             0.04,
             1 - (place + 1) * height,
-            text,
+            text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…",
             fontsize="x-small",
-            fontweight="bold" if unlike else "normal",
+            fontweight="bold" if strong and place < MOST_CELLS else "normal",
         )
