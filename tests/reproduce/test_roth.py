@@ -1,0 +1,78 @@
+"""Experiments on hybrid mixtures: their splits, their holes, and runs that were stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from bayesrbf.reproduce import roth
+from bayesrbf.reproduce.roth_tables import splits, with_holes
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("mechanism", ["MCAR", "MAR", "NMAR"])
+def test_holes_have_their_share_and_their_reason(mechanism, share):
+    X = np.random.default_rng(0).normal(size=(4000, 5))
+    X[:, 1:] += X[:, :1]
+    hidden = np.isnan(with_holes(X, share, mechanism, seed=1))
+    decided = hidden[:, 1:] if mechanism == "MAR" else hidden
+    assert decided.mean() == pytest.approx(share, abs=0.02)
+    by_own = np.corrcoef(X[:, 3], hidden[:, 3])[0, 1]
+    rest = X[:, 3] - X[:, 0]  # what the first feature does not explain
+    by_rest = np.corrcoef(rest, hidden[:, 3])[0, 1]
+    if mechanism == "MCAR":
+        assert abs(by_own) < 0.06
+    if mechanism == "MAR":
+        assert not hidden[:, 0].any()
+        assert by_own > 0.1
+        assert abs(by_rest) < 0.06
+    if mechanism == "NMAR":
+        assert by_rest > 0.1
+    assert np.array_equal(hidden, np.isnan(with_holes(X, share, mechanism, seed=1)))
+
+
+def test_folds_hold_every_row_out_once():
+    parts = list(splits("iris"))
+    assert len(parts) == 5
+    assert sum(part.y_new.size for part in parts) == 150
+    for part in parts:
+        assert np.bincount(part.y_new).tolist() == [10, 10, 10]
+        assert part.y.size == 120
+    short = parts[0].first(30)
+    assert short.y.size == 30
+    assert np.isnan(short.hidden(0.5, "MCAR", seed=0).X_new).any()
+    assert not np.isnan(short.X_new).any()
+
+
+def test_parameters_are_counted():
+    [split, *_] = splits("iris")
+    model = roth.MIXTURE.fit(split.X, split.y)
+    # 2 class probabilities, and for each class 4 means and 10 covariances.
+    assert roth._n_parameters(model) == 2 + 3 * (4 + 10)
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+
+    def error(table: str, name: str, *further: object) -> dict[str, float]:
+        made.append(f"{table}/{name}")
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        return {"error": float(len(made))}
+
+    for name in ("_error", "_error_of_weight", "_error_few"):
+        monkeypatch.setattr(roth, name, error)
+    console = Console(width=160, file=open(tmp_path / "out.txt", "w"))  # noqa: SIM115
+    with pytest.raises(KeyboardInterrupt):
+        roth.reproduce(tmp_path, quick=True, console=console)
+    roth.reproduce(tmp_path, quick=True, console=console)
+    console.file.close()
+    shown = (tmp_path / "out.txt").read_text()
+    assert "table 4.1" in shown
+    assert "1.00" in shown  # the first cell is still the one of the first run
+    assert made.count("iris/ML") == 1
+    roth.reproduce(tmp_path, quick=True, console=Console(quiet=True))
+    assert made.count("iris/RBF SVM") == 1
