@@ -31,3 +31,21 @@ def nebel(*, out: Path = Path("reproduction"), quick: bool = False, seed: int = 
     from bayesrbf.reproduce.nebel import run
 
     run(out, quick=quick, seed=seed)
+
+
+@app.command
+def roth(*, out: Path = Path("reproduction"), quick: bool = False) -> None:
+    """Hybrid mixtures beside their likelihood and support vector machines.
+
+    The tables lie in the folder that the variable BAYESRBF_DATA names.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the figures; what it holds is not computed again.
+    quick : bool
+        Small tables, and 2,000 rows of images alone.
+    """
+    from bayesrbf.reproduce.roth import run
+
+    run(out, quick=quick)

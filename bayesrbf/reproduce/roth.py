@@ -59,7 +59,7 @@ IMPUTERS: Final[Mapping[str, Callable[[], object]]] = {
 }
 
 
-def reproduce(folder: Path, *, quick: bool = False, console: Console | None = None) -> None:
+def run(folder: Path, *, quick: bool = False, console: Console | None = None) -> None:
     """Compute what is not there yet and print every table.
 
     Parameters
