@@ -246,7 +246,8 @@ class SDGMHead(nn.Module):
             dtype = torch.promote_types(self.weight.dtype, torch.float32)
             phi = monomials(x.to(dtype), self._factors)
             free = self._activations(phi)
-            logits = functional.pad(free, (0, 1)).unflatten(-1, (self.n_classes, self.n_components))
+            shape = (*x.shape[:-1], self.n_classes, self.n_components)
+            logits = functional.pad(free, (0, 1)).reshape(shape)  # the last component has w = 0
             return logits + self.component_logits.to(dtype).log_softmax(dim=-1)
 
     def _activations(
