@@ -288,6 +288,9 @@ class SDGMFit:
     n_indefinite : int
         Directions in which the log posterior does not curve downwards at the
         point; their spread is that of the complete-data curvature.
+    completion_error : float
+        Standard error of the log likelihood by the finite number of
+        completions of rows with holes, in nats.
     """
 
     parameters: SDGMParameters
@@ -296,3 +299,4 @@ class SDGMFit:
     log_posterior: float
     restarts: Float[np.ndarray, " restart"]
     n_indefinite: int
+    completion_error: float

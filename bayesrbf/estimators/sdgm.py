@@ -16,6 +16,7 @@ from bayesrbf.estimators.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.estimators.sdgm_labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.sdgm_posterior import SDGMPosterior
 from bayesrbf.numerics.sdgm_basis import KERNELS, has_all_products
+from bayesrbf.numerics.sdgm_fitting import Settings
 from bayesrbf.results import Trace
 from bayesrbf.sdgm_parameters import PrecisionPrior
 
@@ -85,6 +86,9 @@ class SDGMClassifier(SDGMPosterior):
         Components that survived, of all classes.
     path_ : SDGMTrace
         Evidence, weights and components at every update of the best restart.
+    completion_error_ : float
+        Standard error of the log likelihood, in nats, by the finite number of
+        completions of rows with holes; 0 without holes.
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
     status_ : str
@@ -204,6 +208,7 @@ class SDGMClassifier(SDGMPosterior):
         self._fitted, fit = fit_rows_sdgm(rows, self._sets, levels, component_class, self._solver())
         self.temperature_ = 1.0
         self.path_ = fit.trace
+        self.completion_error_ = fit.completion_error
         self.n_weights_ = self._fitted.parameters.n_weights
         self.n_components_ = self._fitted.parameters.n_components
         self._report(fit.status, Trace(fit.trace.evidence))
@@ -259,10 +264,12 @@ class SDGMClassifier(SDGMPosterior):
         return SDGMSolver(
             kernel=self._kernel,
             companion_components=int(self.companion_components),
-            alpha_init=float(self.alpha_init),
-            alpha_max=float(self.alpha_max),
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-            n_init=self.n_init,
+            settings=Settings(
+                alpha_init=float(self.alpha_init),
+                alpha_max=float(self.alpha_max),
+                tol=float(self.tol),
+                max_iter=self.max_iter,
+                n_init=self.n_init,
+            ),
             seed=self._seed,
         )

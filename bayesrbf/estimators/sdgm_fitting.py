@@ -12,7 +12,7 @@ from bayesrbf import table
 from bayesrbf.estimators.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.sdgm_rows import LabelSets, completions, labelled, told
 from bayesrbf.numerics.sdgm_basis import quadratic_basis, sparse_basis
-from bayesrbf.numerics.sdgm_fitting import fit_sdgm, standard_points
+from bayesrbf.numerics.sdgm_fitting import Settings, fit_sdgm, standard_points
 from bayesrbf.numerics.sdgm_prediction import predict
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
@@ -35,25 +35,15 @@ class SDGMSolver:
         None for the primal form.
     companion_components : int
         Components of the companion mixture.
-    alpha_init, alpha_max : float
-        First precision of the weights, and the one beyond which they are pruned.
-    tol : float
-        Largest change of a log precision at convergence.
-    max_iter : int
-        Most updates of a restart.
-    n_init : int
-        Number of restarts.
+    settings : Settings
+        How the evidence is maximised.
     seed : int
         Seed of the restarts.
     """
 
     kernel: Any
     companion_components: int
-    alpha_init: float
-    alpha_max: float
-    tol: float
-    max_iter: int
-    n_init: int
+    settings: Settings
     seed: int
 
 
@@ -169,11 +159,7 @@ def fit_rows_sdgm(
         units,
         specification,
         rng=np.random.default_rng(solver.seed),
-        alpha_init=solver.alpha_init,
-        alpha_max=solver.alpha_max,
-        tol=solver.tol,
-        max_iter=solver.max_iter,
-        n_init=solver.n_init,
+        settings=solver.settings,
     )
     features, place = np.unique([0, *fit.parameters.feature], return_inverse=True)
     parameters = replace(fit.parameters, feature=place[1:])

@@ -43,6 +43,7 @@ class SDGMPosterior(PosteriorClassifier, TableEstimator):
         | {
             "_fitted": FittedSDGM,
             "_sets": np.ndarray,
+            "completion_error_": float,
             "n_components_": int,
             "n_weights_": int,
             "path_": SDGMTrace,

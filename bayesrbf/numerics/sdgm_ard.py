@@ -21,7 +21,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.sdgm_likelihood import Labels, complete_curvature, hidden_information
+from bayesrbf.numerics.sdgm_likelihood import (
+    Labels,
+    complete_curvature,
+    completion_error,
+    hidden_information,
+)
 from bayesrbf.numerics.sdgm_mode import Mode, find_mode, inverse_curvature
 from bayesrbf.numerics.sdgm_pruning import State, without_superfluous
 from bayesrbf.numerics.sdgm_reduction import Factored, Whitened
@@ -88,6 +93,8 @@ class Run:
         Laplace approximation of the log evidence at the end, with the observed Hessian.
     n_indefinite : int
         Directions without downward curvature at the end.
+    completion_error : float
+        Standard error of the log likelihood at the end, by the completions.
     """
 
     parameters: SDGMParameters
@@ -96,6 +103,7 @@ class Run:
     log_posterior: float
     evidence: float
     n_indefinite: int
+    completion_error: float
 
 
 def maximise_evidence(
@@ -229,4 +237,5 @@ def _finish(
         log_posterior=mode.log_posterior + log_prior,
         evidence=mode.log_posterior - 0.5 * log_determinant,
         n_indefinite=n_indefinite,
+        completion_error=completion_error(labels, mode.expectation),
     )

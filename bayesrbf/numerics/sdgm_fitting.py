@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,6 +11,7 @@ from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.initialisation import starting_point
 from bayesrbf.numerics.sdgm_ard import Problem, Run, maximise_evidence
 from bayesrbf.numerics.sdgm_basis import features
+from bayesrbf.numerics.sdgm_likelihood import expect
 from bayesrbf.numerics.sdgm_mode import find_mode
 from bayesrbf.numerics.sdgm_pruning import State
 from bayesrbf.numerics.sdgm_reduction import factor_features
@@ -27,8 +28,54 @@ LATER_START = 0.1
 """Factor of the first precision in every other restart: which one prunes too soon depends."""
 FARTHEST = 1e6
 """Points are held within this many standard units, so that no square overflows."""
+RACE_ROWS = 5000
+"""Rows that the restarts see in the primal form."""
 MOST_COORDINATES = 12_000
 """Whitened weights beyond which one curvature would take more than 1 GiB."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the evidence is maximised.
+
+    Attributes
+    ----------
+    alpha_init : float
+        First precision of every weight; a tenth of it in every other restart.
+    alpha_max : float
+        Weights of larger precision are pruned.
+    tol : float
+        Largest change of a log precision at convergence.
+    max_iter : int
+        Most updates of a restart.
+    n_init : int
+        Number of starts; one where all would be the same.
+    """
+
+    alpha_init: float = 1.0
+    alpha_max: float = 1e5
+    tol: float = 1e-3
+    max_iter: int = 500
+    n_init: int = 8
+
+    def run(self, problem: Problem, start: State) -> Run:
+        """Maximise the evidence from a start.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows and features.
+        start : State
+            First point.
+
+        Returns
+        -------
+        Run
+            Where it ended.
+        """
+        return maximise_evidence(
+            problem, start, tol=self.tol, max_iter=self.max_iter, alpha_max=self.alpha_max
+        )
 
 
 def fit_sdgm(
@@ -39,15 +86,13 @@ def fit_sdgm(
     specification: MixtureSpecification,
     *,
     rng: np.random.Generator,
-    alpha_init: float = 1.0,
-    alpha_max: float = 1e5,
-    tol: float = 1e-3,
-    max_iter: int = 500,
-    n_init: int = 8,
+    settings: Settings,
 ) -> SDGMFit:
     """Maximise the evidence from several starts and choose one end.
 
     The last component of the last class has no weights: logits are differences.
+    Of more than ``RACE_ROWS`` rows, the restarts see as many, evenly spread, and
+    the chosen one's responsibilities are the start of one run with all rows.
 
     Parameters
     ----------
@@ -64,16 +109,8 @@ def fit_sdgm(
         Columns, and the components of every class.
     rng : numpy.random.Generator
         Source of the starts.
-    alpha_init : float
-        First precision of every weight; a tenth of it in every other restart.
-    alpha_max : float
-        Weights of larger precision are pruned.
-    tol : float
-        Largest change of a log precision at convergence.
-    max_iter : int
-        Most updates of a restart.
-    n_init : int
-        Number of starts; one where all would be the same.
+    settings : Settings
+        How.
 
     Returns
     -------
@@ -88,19 +125,18 @@ def fit_sdgm(
     """
     phi = features(basis, standard_points(rows.points, units))
     dual = isinstance(basis, KernelBasis) or phi.shape[1] > phi.shape[0]
-    problem = Problem(rows, factor_features(phi, reduce=dual))
-    component_class = np.asarray(specification.component_class, dtype=np.intp)
-    _check_size(problem, component_class.size)
-    n_starts = n_init if specification.n_components > specification.n_classes else 1
-    runs = []
-    for restart in range(n_starts):
-        shares = _cluster_shares(observations, rows, specification, rng)
-        precision = alpha_init * LATER_START ** (restart % 2)
-        start = _start(problem, component_class, shares, precision)
-        runs.append(
-            maximise_evidence(problem, start, tol=tol, max_iter=max_iter, alpha_max=alpha_max)
-        )
+    n_rows = rows.starts.size
+    few = min(n_rows, RACE_ROWS)
+    some = np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)
+    runs = _restarts(
+        _problem(rows, phi, some, dual), observations.take(some), specification, rng, settings
+    )
     chosen = runs[choose(runs)]
+    if some.size < n_rows:
+        problem = _problem(rows, phi, np.arange(n_rows), dual)
+        shares = _responsibilities(problem, chosen, specification)
+        classes = np.asarray(specification.component_class, dtype=np.intp)
+        chosen = settings.run(problem, _start(problem, classes, shares, settings.alpha_init))
     return SDGMFit(
         chosen.parameters,
         chosen.trace,
@@ -108,7 +144,44 @@ def fit_sdgm(
         chosen.log_posterior,
         np.array([run.evidence for run in runs]),
         chosen.n_indefinite,
+        chosen.completion_error,
     )
+
+
+def _problem(
+    rows: CompletedRows,
+    phi: Float[np.ndarray, "point feature"],
+    some: Int[np.ndarray, " chosen"],
+    dual: bool,
+) -> Problem:
+    """Some of the rows, with their features factored."""
+    if some.size == rows.starts.size:
+        return Problem(rows, factor_features(phi, reduce=dual))
+    points = np.isin(np.repeat(np.arange(rows.starts.size), rows.sizes), some)
+    sizes = rows.sizes[some]
+    part = CompletedRows(
+        rows.points[points], np.cumsum(sizes) - sizes, rows.allowed[some], rows.weights[some]
+    )
+    return Problem(part, factor_features(phi[points], reduce=dual))
+
+
+def _restarts(
+    problem: Problem,
+    observations: Observations,
+    specification: MixtureSpecification,
+    rng: np.random.Generator,
+    settings: Settings,
+) -> list[Run]:
+    """Every start, run to its end."""
+    component_class = np.asarray(specification.component_class, dtype=np.intp)
+    _check_size(problem, component_class.size)
+    n_starts = settings.n_init if specification.n_components > specification.n_classes else 1
+    runs = []
+    for restart in range(n_starts):
+        shares = _cluster_shares(observations, problem.rows, specification, rng)
+        precision = settings.alpha_init * LATER_START ** (restart % 2)
+        runs.append(settings.run(problem, _start(problem, component_class, shares, precision)))
+    return runs
 
 
 def standard_points(
@@ -181,6 +254,24 @@ def _cluster_shares(
     shares = (1 - SHARE) * allowed / allowed.sum(axis=1, keepdims=True)
     shares[np.arange(len(shares)), nearest] += SHARE
     return np.repeat(shares, rows.sizes, axis=0)
+
+
+def _responsibilities(
+    problem: Problem, run: Run, specification: MixtureSpecification
+) -> Float[np.ndarray, "point component"]:
+    """Responsibilities of a sparse model, in the first components of every class."""
+    found, classes = run.parameters, np.asarray(specification.component_class)
+    phi = problem.factored.features
+    logits = phi @ found.dense(phi.shape[1]) + np.log(found.proportions)
+    within = np.arange(found.n_components) - np.searchsorted(
+        found.component_class, found.component_class
+    )
+    places = np.searchsorted(classes, found.component_class) + within
+    known = expect(problem.labels(found.component_class), logits).responsibilities
+    allowed = problem.labels(classes).allowed
+    shares = (1 - SHARE) * allowed / allowed.sum(axis=1, keepdims=True)
+    shares[:, places] += SHARE * known
+    return shares
 
 
 def _start(

@@ -121,6 +121,32 @@ def expect(labels: Labels, logits: Float[np.ndarray, "point component"]) -> Expe
     )
 
 
+def completion_error(labels: Labels, expectation: Expectation) -> float:
+    r"""Standard error of the log likelihood by the finite number of completions.
+
+    With n completions of relative probabilities :math:`n t_s`, the error of the log
+    of their mean is :math:`\mathrm{sd}(n t_s) / \sqrt n`: an upper bound in practice,
+    for quasi-random draws are more even than independent ones.
+
+    Parameters
+    ----------
+    labels : Labels
+        What is known of the rows.
+    expectation : Expectation
+        At the weights.
+
+    Returns
+    -------
+    float
+        In nats; 0 where no row has a hole.
+    """
+    sizes = labels.sizes
+    relative = expectation.shares * np.repeat(sizes, sizes)
+    squares = np.add.reduceat((relative - 1) ** 2, labels.starts)
+    variances = np.where(sizes > 1, squares / (np.maximum(sizes - 1, 1) * sizes), 0.0)
+    return float(np.sqrt(labels.weights**2 @ variances))
+
+
 Designs = tuple[Float[np.ndarray, "point _"], ...]
 """Features of every component's own weights, one array a component."""
 

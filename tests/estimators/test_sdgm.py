@@ -161,6 +161,8 @@ def test_holes_are_averaged_and_the_error_is_told() -> None:
     whole = np.isfinite(holes[test]).all(axis=1)
     p, error = model.predict_proba(holes[test]), model.numerical_error(holes[test])
     assert error[~whole].max() < 0.02
+    assert 0 < model.completion_error_ < 2
+    assert small().fit(X[train], y[train]).completion_error_ == 0
     assert 2 * error[whole].mean() < error[~whole].mean()
     frequency = -np.mean(np.log((y[train] == "in").mean() * np.ones(80)))
     assert log_loss(model, holes[test], y[test]) < min(frequency, 0.62)

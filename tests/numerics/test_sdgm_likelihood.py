@@ -9,6 +9,7 @@ from bayesrbf.numerics import sdgm_likelihood
 from bayesrbf.numerics.sdgm_likelihood import (
     Labels,
     complete_curvature,
+    completion_error,
     expect,
     gradient,
     hidden_information,
@@ -96,6 +97,22 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = hidden_information(designs, labels, expectation)
     monkeypatch.setattr(sdgm_likelihood, "BLOCK_NUMBERS", 2 * places(designs)[-1].stop)
     np.testing.assert_allclose(hidden_information(designs, labels, expectation), whole, atol=1e-13)
+
+
+def test_the_error_of_completions_is_their_spread() -> None:
+    designs, labels, log_proportions, weights = problem()
+    logits = to_logits(designs, weights, log_proportions)
+    expectation = expect(labels, logits)
+    total = 0.0
+    for row, (start, size) in enumerate(zip(labels.starts, labels.sizes, strict=True)):
+        if size > 1:
+            p = np.exp(logits[start : start + size])
+            q = (p * labels.allowed[start]).sum(axis=1) / p.sum(axis=1)
+            total += labels.weights[row] ** 2 * q.var(ddof=1) / size / q.mean() ** 2
+    assert completion_error(labels, expectation) == pytest.approx(np.sqrt(total), rel=1e-12)
+    whole = problem(np.ones(7, dtype=int))
+    expectation = expect(whole[1], to_logits(whole[0], whole[3], whole[2]))
+    assert completion_error(whole[1], expectation) == 0
 
 
 def test_far_logits_stay_numbers() -> None:
