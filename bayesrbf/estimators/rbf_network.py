@@ -54,9 +54,11 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
         ``"em_lr"``: EM, then logistic regression, in turn. ``"em_lr_link"``: with a
         link. ``"em_lr_link_k"``: with components that join. ``"caetano"``: with a soft
         link and components that leave.
-    features : {"responsibility", "density", "log_density"}
+    features : {"responsibility", "density", "log_density"}, optional
         What a component tells the output layer: p(k | x), p(x | k), or its logarithm
-        per column. Densities are for tables of few columns.
+        per column. Densities are for tables of few columns. Logarithms make boundaries
+        of second degree, however many components there are, and do best on wide tables.
+        None: densities for EM-LR [1]_, responsibilities for the other schemes.
     shared : bool
         One mixture for all classes, or one a class; the joint scheme has one.
     covariance_type : {"full", "tied", "diag", "spherical"}
@@ -165,10 +167,10 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
 
     def __init__(
         self,
-        n_components: Stored[int] = 6,
+        n_components: Stored[int] = 10,
         *,
         scheme: Stored[SchemeName] = "joint",
-        features: Stored[Features] = "responsibility",
+        features: Stored[Features | None] = None,
         shared: Stored[bool] = True,
         covariance_type: Stored[CovarianceType] = "diag",
         link: Stored[float | None] = None,

@@ -20,12 +20,17 @@ from bayesrbf.estimators.rbf_network_checks import (
     check_network_arguments,
     link_of,
 )
-from bayesrbf.estimators.rbf_network_fitting import FittedNetwork, NetworkSettings
+from bayesrbf.estimators.rbf_network_fitting import (
+    DEFAULT_FEATURES,
+    FittedNetwork,
+    NetworkSettings,
+)
 from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network_fitting import NetworkFit
 from bayesrbf.numerics.rbf_network_output import Output
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import (
+    Features,
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
@@ -35,6 +40,8 @@ from bayesrbf.results import Trace
 
 class RBFNetworkEstimator(MixtureEstimator):
     """Base of the RBF networks; see the subclasses."""
+
+    _default_features: ClassVar[dict[str, Features]] = DEFAULT_FEATURES
 
     conditional_path_: Float[np.ndarray, " iteration"]
     n_falls_: int
@@ -67,7 +74,7 @@ class RBFNetworkEstimator(MixtureEstimator):
         """How to build and fit the network."""
         return NetworkSettings(
             scheme=self.scheme,
-            features=self.features,
+            features=self.features or self._default_features[self.scheme],
             n_components=int(self.n_components),
             shared=bool(self.shared),
             covariance_type=self.covariance_type,

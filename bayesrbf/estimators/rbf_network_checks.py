@@ -13,7 +13,7 @@ from bayesrbf.rbf_parameters import FEATURES
 
 CHOICES: Mapping[str, tuple[object, ...]] = {
     "scheme": get_args(SchemeName),
-    "features": FEATURES,
+    "features": (None, *FEATURES),
     "hidden_cells": ("marginalise", "impute"),
     "shared": (True, False),
 }
@@ -62,7 +62,7 @@ def check_network_arguments(arguments: Mapping[str, Any], owner: str) -> None:
         _check_scheme(arguments, owner)
 
 
-def link_of(link: float | None, scheme: str) -> float:
+def link_of(link: float | int | None, scheme: str) -> float:
     """The link's gamma: as given, or the scheme's own.
 
     Parameters

@@ -42,6 +42,15 @@ DEFAULT_LINK = {
 }
 """gamma of each scheme where none is given."""
 
+DEFAULT_FEATURES: dict[str, Features] = {
+    "joint": "responsibility",
+    "em_lr": "density",
+    "em_lr_link": "density",
+    "em_lr_link_k": "density",
+    "caetano": "responsibility",
+}
+"""Features of each scheme where none are given."""
+
 
 @dataclass(frozen=True)
 class NetworkSettings:

@@ -14,7 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.estimators.checks import Stored
 from bayesrbf.estimators.rbf_network_base import RBFNetworkEstimator
-from bayesrbf.estimators.rbf_network_fitting import SchemeName, fit_network
+from bayesrbf.estimators.rbf_network_fitting import (
+    DEFAULT_FEATURES,
+    SchemeName,
+    fit_network,
+)
 from bayesrbf.numerics.normal_mixture import log_density, quantiles
 from bayesrbf.numerics.rbf_network import Network
 from bayesrbf.numerics.rbf_network_output import Numbers
@@ -44,9 +48,10 @@ class RBFNetworkRegressor(RegressorMixin, RBFNetworkEstimator):
         Components of the mixture.
     scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
         As in :class:`bayesrbf.RBFNetworkClassifier`.
-    features : {"log_density", "responsibility", "density"}
-        What a component tells the output layer. Responsibilities make steps, which
-        overfit where ``kappa`` is small.
+    features : {"responsibility", "density", "log_density"}, optional
+        What a component tells the output layer. None: logarithms for the joint, which
+        make a surface of second degree; else as for the classifier. Responsibilities
+        make any surface, but ask for many rows.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Shape of the covariances.
     link : float, optional
@@ -117,11 +122,14 @@ class RBFNetworkRegressor(RegressorMixin, RBFNetworkEstimator):
     --------
     >>> import numpy as np
     >>> X = np.linspace(0, 6, 60)[:, None]
-    >>> model = RBFNetworkRegressor(4, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> model = RBFNetworkRegressor(6, features="responsibility", random_state=0)
+    >>> model = model.fit(X, np.sin(X[:, 0]))
     >>> mean, sd = model.predict([[1.5], [np.nan]], return_std=True)
     >>> mean.shape, bool(0.7 < mean[0] < 1.3)
     ((2,), True)
     """
+
+    _default_features: ClassVar[dict[str, Features]] = DEFAULT_FEATURES | {"joint": "log_density"}
 
     _values: Float[np.ndarray, " value"]
     _response_units: Standardisation
@@ -139,7 +147,7 @@ class RBFNetworkRegressor(RegressorMixin, RBFNetworkEstimator):
         n_components: Stored[int] = 6,
         *,
         scheme: Stored[SchemeName] = "joint",
-        features: Stored[Features] = "log_density",
+        features: Stored[Features | None] = None,
         covariance_type: Stored[CovarianceType] = "diag",
         link: Stored[float | None] = None,
         l1: Stored[float] = 0.0,

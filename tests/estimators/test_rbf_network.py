@@ -32,7 +32,7 @@ def flowers() -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def fitted(flowers) -> RBFNetworkClassifier:
-    return RBFNetworkClassifier(random_state=0).fit(*flowers)
+    return RBFNetworkClassifier(6, random_state=0).fit(*flowers)
 
 
 def accuracy(model, flowers) -> float:
@@ -52,8 +52,9 @@ def test_the_joint_scheme_on_a_table_with_everything(fitted, flowers):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("shared", [True, False])
 def test_published_schemes_work_and_say_how_they_went(scheme, shared, flowers):
+    grow = (2, 5) if scheme == "em_lr_link_k" else None
     model = RBFNetworkClassifier(
-        3, scheme=scheme, shared=shared, random_state=0, n_init=1, max_iter=60, tol=1e-3
+        3, scheme=scheme, shared=shared, random_state=0, n_init=1, max_iter=60, tol=1e-3, grow=grow
     ).fit(*flowers)
     assert accuracy(model, flowers) > 0.75
     assert model.status_.startswith("After")
@@ -112,16 +113,16 @@ def test_exact_zeros_and_components_that_leave(flowers):
 def test_unlabelled_rows_teach_the_hidden_layer(flowers):
     X, y = flowers
     known = np.array([label is not None for label in y])
-    without = RBFNetworkClassifier(random_state=0, unlabelled_weight=0.0).fit(X, y)
-    alone = RBFNetworkClassifier(random_state=0).fit(X[known], y[known])
+    without = RBFNetworkClassifier(4, random_state=0, unlabelled_weight=0.0).fit(X, y)
+    alone = RBFNetworkClassifier(4, random_state=0).fit(X[known], y[known])
     np.testing.assert_allclose(without.predict_proba(X), alone.predict_proba(X), atol=1e-9)
-    taught = RBFNetworkClassifier(random_state=0).fit(X, y)
+    taught = RBFNetworkClassifier(4, random_state=0).fit(X, y)
     assert taught.score_samples(X[~known]).mean() > alone.score_samples(X[~known]).mean()
 
 
 def test_imputing_is_another_model(fitted, flowers):
     X, y = flowers
-    imputing = RBFNetworkClassifier(hidden_cells="impute", random_state=0).fit(X, y)
+    imputing = RBFNetworkClassifier(6, hidden_cells="impute", random_state=0).fit(X, y)
     assert accuracy(imputing, flowers) > 0.85
     assert not np.allclose(imputing.predict_proba(X), fitted.predict_proba(X), atol=1e-3)
 
@@ -129,7 +130,9 @@ def test_imputing_is_another_model(fitted, flowers):
 def test_prevalence_of_use_and_temperature(fitted, flowers):
     X, y = flowers
     shifted = RBFNetworkClassifier(
-        random_state=0, class_prior={"setosa": 0.1, "versicolor": 0.1, "virginica": 0.8}
+        6,
+        random_state=0,
+        class_prior={"setosa": 0.1, "versicolor": 0.1, "virginica": 0.8},
     ).fit(X, y)
     odds = np.log(shifted.predict_proba(X)) - np.log(fitted.predict_proba(X))
     expected = np.log([0.1, 0.1, 0.8]) - np.log(fitted._fitted_shares())
