@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 import bayesrbf
 
@@ -33,10 +34,15 @@ autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings state types, with shapes and units
 numpydoc_show_class_members = False
 
+# PyTorch is large and no part of this environment: what needs it is shown here, and run by
+# `make test-torch`.
+HAS_TORCH = find_spec("torch") is not None
+autodoc_mock_imports = [] if HAS_TORCH else ["torch"]
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": os.sep + "plot_",
+    "filename_pattern": os.sep + ("plot_" if HAS_TORCH else "plot_(?!sdgm_head)"),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
