@@ -11,7 +11,7 @@ from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.parameters import Observations
 
-MOST_COORDINATES = 1000
+MOST_COORDINATES = 2000
 """Members with more stay at their point: the Hessian alone would cost minutes."""
 
 MemberDraws = tuple[Draws | None, ...]

@@ -106,8 +106,13 @@ class StackPosterior(CompanionClassifier):
         """Draw weights and temperatures, and with them the parameters of the members.
 
         Members are drawn from their Laplace approximations. Those of other libraries,
-        and those with more than 1,000 coordinates, stay at their fitted point:
+        and those with more than 2,000 coordinates, stay at their fitted point:
         ``pointwise_`` names them, and a warning does.
+
+        The fit takes one step after the other, the draws come from the joint posterior of
+        :meth:`declare`, and temperatures were fitted to members at their points: averaged
+        probabilities are less sure than those of the fit, and on small tables their log
+        loss is higher. Use the draws for intervals.
 
         Parameters
         ----------
