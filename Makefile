@@ -14,7 +14,7 @@ modules = $$(git ls-files 'bayesrbf/*.py' 'models/*.py')
 help:
 	@echo "make demo    fit, check and report on a real table with hidden cells and labels: report/"
 	@echo "make test    the tests (ARGS='-k name' chooses)"
-	@echo "make test-torch   the tests of bayesrbf.torch, in .venv-torch/ with PyTorch (large)"
+	@echo "make test-torch  the tests of bayesrbf.torch, in .venv-torch/ with PyTorch (5 GB)"
 	@echo "make lint    style, types, import directions, docstrings"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
 	@echo "make bench   the figures of docs/reproduction.md"

@@ -42,8 +42,8 @@ if "BAYESRBF_DATA" in os.environ:
 
 
 # %%
-# The features are normalised without learned scales, which keeps the mixture's penalty meaningful
-# and is fair to softmax, which gets them, too.
+# The features are normalised, the same way for both layers: which of the mixture's weights can be
+# zero depends on the origin, and how fast they are learned on the scale.
 def make_network(head, side):
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, stride=1 if side < 16 else 2, padding=1),

@@ -42,7 +42,8 @@ class SDGMHead(nn.Module):
     ----------
     in_features : int
         Number D of features, best of mean 0 and variance 1, as
-        ``nn.BatchNorm1d(D, affine=False)`` makes them: the penalty knows no units.
+        ``nn.BatchNorm1d(D, affine=False)`` makes them: which weights can be zero depends
+        on the origin, and the steps of an optimiser on the scale.
     n_classes : int
         Number of classes, at least 2.
     n_components : int
@@ -83,7 +84,7 @@ class SDGMHead(nn.Module):
     References
     ----------
     Hayashi and Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR,
-    section 2.1 (model) and appendix on joint learning with a network.
+    sections 2.1 (model) and 4.2 (as the last layer of a network).
     Molchanov, Ashukha and Vetrov (2017), Variational dropout sparsifies deep neural
     networks, ICML.
     Kingma, Salimans and Welling (2015), Variational dropout and the local
