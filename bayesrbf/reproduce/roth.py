@@ -9,7 +9,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
@@ -33,7 +33,7 @@ MISSING: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
 LABELLED: Final = (500, 1000)
 HINGE_WEIGHTS: Final = (1.0, 4.0, 16.0)
 QUICK_ROWS: Final = 2_000
-ROWS: Final = 10_000
+ROWS: Final = 60_000
 
 MIXTURE: Final = HybridMixtureClassifier(random_state=0, n_init=1)
 HINGE: Final[Mapping[str, object]] = {"objective": "hinge", "objective_iter": 60}
@@ -49,7 +49,9 @@ STRUCTURES: Final[tuple[Mapping[str, object], ...]] = (
     {"n_components": 1, "tied": True},
     {"n_components": 2, "tied": True},
 )
-"""Of small tables; images have one full covariance a class."""
+"""Of small tables."""
+MANY_ROWS: Final = 20_000
+"""Rows above which a class of images has five components and not one."""
 MARGINS: Final = (8.0, 20.0)
 SVMS: Final = {"linear SVM": {"kernel": "linear"}, "RBF SVM": {"kernel": "rbf"}}
 COSTS: Final = (0.3, 1.0, 3.0, 10.0)
@@ -218,7 +220,8 @@ def _fitted(table: str, name: str, n_train: int, index: int) -> ClassifierMixin:
     """A method fitted to one split; what it leaves open is chosen inside the rows to fit to."""
     split = _splits(table, n_train)[index]
     small = table not in ("mnist50", "usps50")
-    candidates = _candidates(name, small)
+    images = {"n_components": 5 if n_train > MANY_ROWS else 1}
+    candidates = _candidates(name, STRUCTURES if small else (images,))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     fifths = list(folds.split(split.X, split.y))[: None if small else 1]
     if len(candidates) > 1:
@@ -235,7 +238,7 @@ def _fitted(table: str, name: str, n_train: int, index: int) -> ClassifierMixin:
     return clone(candidates[0]).fit(split.X, split.y)
 
 
-def _candidates(name: str, small: bool) -> list[ClassifierMixin]:
+def _candidates(name: str, structures: Sequence[Mapping[str, object]]) -> list[ClassifierMixin]:
     """What a method leaves open."""
     kind, _, imputer = name.partition(", ")
     if kind in SVMS:
@@ -243,7 +246,6 @@ def _candidates(name: str, small: bool) -> list[ClassifierMixin]:
         return [
             make_pipeline(*front, StandardScaler(), SVC(C=cost, **SVMS[kind])) for cost in COSTS
         ]
-    structures = STRUCTURES if small else STRUCTURES[:1]
     dials: list[dict[str, float]] = [{}]
     if name == "hinge":
         dials = [{"margin": margin, "hinge_weight": w} for margin in MARGINS for w in (4.0, 16.0)]
