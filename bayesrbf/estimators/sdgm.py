@@ -205,7 +205,9 @@ class SDGMClassifier(SDGMPosterior):
                 "products; the levels enter without them. form='kernel' has all products.",
                 stacklevel=2,
             )
-        self._fitted, fit = fit_rows_sdgm(rows, self._sets, levels, component_class, self._solver())
+        self._companion, self._fitted, fit = fit_rows_sdgm(
+            rows, self._sets, levels, component_class, self._solver()
+        )
         self.temperature_ = 1.0
         self.path_ = fit.trace
         self.completion_error_ = fit.completion_error

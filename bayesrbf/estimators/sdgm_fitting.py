@@ -61,23 +61,22 @@ class FittedSDGM:
         Number of each of them among all features.
     units : Standardisation
         Location and scale of the coordinates of a point.
-    companion : FittedMixture
-        Density of the columns, blind to the labels.
     """
 
     parameters: SDGMParameters
     basis: Basis
     features: Int[np.ndarray, " feature"]
     units: Standardisation
-    companion: FittedMixture
 
     def predict(
-        self, rows: Observations, *, average: bool
+        self, companion: FittedMixture, rows: Observations, *, average: bool
     ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
         """Class probabilities of rows, and their numerical standard errors.
 
         Parameters
         ----------
+        companion : FittedMixture
+            Density of the columns, which completes rows with holes.
         rows : Observations
             Rows in the user's units.
         average : bool
@@ -94,25 +93,9 @@ class FittedSDGM:
             self.parameters,
             self.basis,
             self.units,
-            lambda replicate: completions(self.companion, rows, PREDICTION_DRAWS, replicate),
+            lambda replicate: completions(companion, rows, PREDICTION_DRAWS, replicate),
             average=average,
         )
-
-    def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Log density of the observed cells under the companion, in the user's units.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            In nats.
-        """
-        log_joint = self.companion.component_log_joint(rows)
-        return np.logaddexp.reduce(log_joint, axis=1) + self.companion.log_unit(rows)
 
 
 def fit_rows_sdgm(
@@ -121,7 +104,7 @@ def fit_rows_sdgm(
     levels: tuple[int, ...],
     component_class: tuple[int, ...],
     solver: SDGMSolver,
-) -> tuple[FittedSDGM, SDGMFit]:
+) -> tuple[FittedMixture, FittedSDGM, SDGMFit]:
     """Fit the companion, complete the rows, and fit the sparse mixture.
 
     Parameters
@@ -140,6 +123,8 @@ def fit_rows_sdgm(
 
     Returns
     -------
+    companion : FittedMixture
+        Density of the columns, blind to the labels.
     fitted : FittedSDGM
         What predicts.
     fit : SDGMFit
@@ -164,7 +149,7 @@ def fit_rows_sdgm(
     features, place = np.unique([0, *fit.parameters.feature], return_inverse=True)
     parameters = replace(fit.parameters, feature=place[1:])
     sparse = sparse_basis(basis, features)
-    return FittedSDGM(parameters, sparse, features, units, companion), fit
+    return companion, FittedSDGM(parameters, sparse, features, units), fit
 
 
 def full_basis(

@@ -12,13 +12,11 @@ from jaxtyping import Float
 
 from bayesrbf import names, table
 from bayesrbf.estimators.checks import components_per_class
-from bayesrbf.estimators.classifier import PosteriorClassifier
+from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.estimators.sdgm_describing import coefficient_names
 from bayesrbf.estimators.sdgm_fitting import POSTERIOR_DRAWS, FittedSDGM, full_basis
 from bayesrbf.estimators.sdgm_rows import completions, labelled, told
-from bayesrbf.estimators.table_estimator import TableEstimator
-from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.sdgm_learned import learned_specification, learned_weights
 from bayesrbf.numerics.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm_prediction import replicated_draws
@@ -31,24 +29,20 @@ if TYPE_CHECKING:
     from bayesrbf.posterior.predictive import ClassPosterior, Predictor
 
 
-class SDGMPosterior(PosteriorClassifier, TableEstimator):
+class SDGMPosterior(CompanionClassifier):
     """Base of :class:`SDGMClassifier`: all that follows the fit."""
 
     _fitted: FittedSDGM
     _sets: np.ndarray
 
-    _STATE: ClassVar[dict[str, type | UnionType]] = (
-        TableEstimator._STATE
-        | PosteriorClassifier._STATE
-        | {
-            "_fitted": FittedSDGM,
-            "_sets": np.ndarray,
-            "completion_error_": float,
-            "n_components_": int,
-            "n_weights_": int,
-            "path_": SDGMTrace,
-        }
-    )
+    _STATE: ClassVar[dict[str, type | UnionType]] = CompanionClassifier._STATE | {
+        "_fitted": FittedSDGM,
+        "_sets": np.ndarray,
+        "completion_error_": float,
+        "n_components_": int,
+        "n_weights_": int,
+        "path_": SDGMTrace,
+    }
 
     @property
     def _kernel(self) -> object:
@@ -72,17 +66,18 @@ class SDGMPosterior(PosteriorClassifier, TableEstimator):
             of prevalence; 0 where nothing was averaged. It is that of the fit:
             draws of :meth:`refine` have their own.
         """
-        return self._fitted.predict(self._read(X), average=self.prediction == "average")[1]
+        return self._predict(self._read(X))[1]
 
-    def _read(self, X: object) -> Observations:
-        """New rows in the user's units, labels hidden."""
-        return TableEstimator._read(self, X)
+    def _predict(
+        self, rows: Observations
+    ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
+        """Class probabilities as ``prediction`` says, and their numerical errors."""
+        return self._fitted.predict(self._companion, rows, average=self.prediction == "average")
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Log probabilities of the classes, averaged or at the mode."""
-        mean, _ = self._fitted.predict(rows, average=self.prediction == "average")
         with np.errstate(divide="ignore"):
-            return np.log(mean)
+            return np.log(self._predict(rows)[0])
 
     def _fitted_shares(self) -> Float[np.ndarray, " label"]:
         """Class frequencies of the training rows whose class is known."""
@@ -93,18 +88,12 @@ class SDGMPosterior(PosteriorClassifier, TableEstimator):
         )
         return (counts + 0.5) / (counts + 0.5).sum()
 
-    def _class_shares(
-        self, log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """The same for every draw: they are no parameters of this model."""
-        return np.broadcast_to(self._fitted_shares(), (*theta.shape[:2], self.classes_.size))
-
     def _predictor(self, log_posterior: SDGMLogPosterior) -> Callable[[Observations], Predictor]:
         """Prepares rows: completes them once for all draws."""
 
         def prepare(rows: Observations) -> Predictor:
-            points, starts = completions(self._fitted.companion, rows, POSTERIOR_DRAWS)
-            return log_posterior.predictor(points, starts, self._fitted.log_density(rows))
+            points, starts = completions(self._companion, rows, POSTERIOR_DRAWS)
+            return log_posterior.predictor(points, starts, self._log_density(rows))
 
         return prepare
 
@@ -120,7 +109,7 @@ class SDGMPosterior(PosteriorClassifier, TableEstimator):
 
     def _declaration(self) -> tuple[CompletedRows, Basis, SDGMSpecification]:
         """Training rows, features and structure of the declared graph."""
-        fitted, companion = self._fitted, self._fitted.companion
+        fitted, companion = self._fitted, self._companion
         rows = labelled(companion, self._rows, self._sets)
         if self.precision_prior is None:
             return rows, fitted.basis, fitted.parameters.specification
