@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -72,9 +73,11 @@ class ModeProposal:
         Returns
         -------
         MixtureParameters
-            A mixture of one class; the order of its components means nothing.
+            A mixture of one class, its components in random order.
         """
-        return self._references[int(draw_categories(self._shares[None], rng)[0])].draw(rng)
+        chosen = int(draw_categories(self._shares[None], rng)[0])
+        order = self._orders[rng.integers(len(self._orders))]
+        return _reordered(self._references[chosen].draw(rng), order)
 
     def log_densities(self, *points: MixtureParameters) -> list[float]:
         """Log density of each point in the constrained variables of the graph.
@@ -156,6 +159,18 @@ class ModeProposal:
         total -= 0.5 * squares + 0.25 * d * (d - 1) * LOG_2PI
         stretch = np.log(np.einsum("mbii->mbi", self._upper)) @ (2.0 + np.arange(d))
         return total + stretch[:, None, :]
+
+
+def _reordered(parameters: MixtureParameters, order: np.ndarray) -> MixtureParameters:
+    """A mixture of one class with its components in another order."""
+    factors = parameters.precisions_cholesky
+    return replace(
+        parameters,
+        weights=parameters.weights[order],
+        means=parameters.means[order],
+        precisions_cholesky=factors[order] if len(factors) == len(order) else factors,
+        category_probabilities=tuple(p[order] for p in parameters.category_probabilities),
+    )
 
 
 def _log_gamma(values: np.ndarray, shape: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
