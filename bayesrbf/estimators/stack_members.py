@@ -18,6 +18,7 @@ from bayesrbf.estimators.kernel_fitting import (
 )
 from bayesrbf.estimators.stack_training import (
     EM_ITERATIONS,
+    EM_STARTS,
     EM_TOL,
     ColumnMap,
     Shape,
@@ -33,7 +34,7 @@ from bayesrbf.specification import CovarianceType, MixtureSpecification
 
 Predictor = Callable[[np.ndarray], np.ndarray]
 
-BLEND_ITERATIONS = 20
+BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 1e-3, 500
 N_BASIS, N_EXEMPLARS = 250, 2000
 
@@ -135,10 +136,11 @@ class MixtureMember:
             self.covariance_type,
             self.tied,
         )
+        blend = self.objective.name != "likelihood"
         solver = Solver(
-            1,
+            1 if blend else EM_STARTS,
             EM_ITERATIONS,
-            EM_TOL,
+            BLEND_TOL if blend else EM_TOL,
             "squarem",
             training.seed,
             objective=self.objective,
