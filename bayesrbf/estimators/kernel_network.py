@@ -34,6 +34,7 @@ from bayesrbf.numerics.kernel_network import (
 from bayesrbf.numerics.kernel_network_gram import KernelName
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
+from bayesrbf.results import Status, Trace
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -246,7 +247,9 @@ class KernelNetworkClassifier(
             self._seed,
         )
 
-    def _fit_distinct(self, rows: Observations, settings: KernelSettings) -> Any:
+    def _fit_distinct(
+        self, rows: Observations, settings: KernelSettings
+    ) -> tuple[FittedKernelNetwork, Status, Trace]:
         """Companion and network of distinct weighted rows."""
         n_levels, n_classes = self._columns.n_levels, self.classes_.size
         prior = MixturePrior() if self.prior is None else self.prior

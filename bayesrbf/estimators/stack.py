@@ -260,20 +260,19 @@ class StackedClassifier(StackPosterior):
         draws = laplace(log_posterior, self._map(log_posterior), draws=500, random_state=self._seed)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         weights = weights.reshape(-1, len(self.members_))
-        stack = np.nan
-        table = pd.DataFrame(
+        result = pd.DataFrame(
             {
                 "weight": [*self.weights_, 1.0],
-                "sd": [*weights.std(axis=0), stack],
-                "lower": [*np.quantile(weights, 0.05, axis=0), stack],
-                "upper": [*np.quantile(weights, 0.95, axis=0), stack],
+                "sd": [*weights.std(axis=0), np.nan],
+                "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
+                "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
                 "temperature": [*self.member_temperatures_, self.temperature_],
                 "log_loss": self._held_out_losses(),
             },
             index=[*self.members_, "stack"],
         )
-        table.index.name = names.MEMBER
-        return table
+        result.index.name = names.MEMBER
+        return result
 
     def _held_out_losses(self) -> list[float]:
         """Held-out log loss of every member, tempered, and of the pool."""
