@@ -49,3 +49,21 @@ def roth(*, out: Path = Path("reproduction"), quick: bool = False) -> None:
     from bayesrbf.reproduce.roth import run
 
     run(out, quick=quick)
+
+
+@app.command
+def sdgm(*, out: Path = Path("reproduction"), quick: bool = False) -> None:
+    """Sparse discriminative Gaussian mixtures beside Gaussian processes.
+
+    The tables lie in the folder that the variable BAYESRBF_DATA names.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the figures; what it holds is not computed again.
+    quick : bool
+        One split of the smallest table.
+    """
+    from bayesrbf.reproduce.sdgm import run
+
+    run(out, quick=quick)
