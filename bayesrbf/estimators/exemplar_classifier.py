@@ -209,9 +209,8 @@ class ExemplarClassifier(ExemplarReader):
         method : {"gibbs"}
             Every exemplar from its full conditional, sigma along a slice: exact.
         **options : object
-            ``draws``, ``tune``, ``chains``, ``random_state``, ``progress_bar``; see
-            :func:`bayesrbf.inference.markov.markov_chains`. Chains start where the
-            restarts ended.
+            ``draws`` (500 a chain), ``tune`` (200), ``thin`` (1), ``chains`` (4),
+            ``random_state``, ``progress_bar``; see :func:`bayesrbf.inference.gibbs.gibbs`.
 
         Returns
         -------
@@ -223,17 +222,10 @@ class ExemplarClassifier(ExemplarReader):
         ValueError
             If the method is unknown.
         """
-        from bayesrbf.inference.markov import markov_chains
-        from bayesrbf.numerics.median_lvq_sampling import gibbs_sweep
-
         check_is_fitted(self)
         if method != "gibbs":
             raise ValueError(
                 f"refine(method) must be 'gibbs' for {type(self).__name__}, whose exemplars are "
                 f"discrete; received {method!r}."
             )
-        log_posterior = self._log_posterior()
-        starts = np.stack([log_posterior.pack(end) for end in self._fitted.ends])
-        options = {"random_state": self._seed, **options}
-        sweep = partial(gibbs_sweep, log_posterior)
-        return self._keep(log_posterior, markov_chains(log_posterior, sweep, starts, **options))
+        return super().refine(method, **{"draws": 500, "tune": 200, "thin": 1, **options})

@@ -26,7 +26,7 @@ from bayesrbf.numerics.median_lvq_search import ExemplarFit, Optimizer, fit_exem
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import fit_temperature, tempered
 
-SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.8)
 """Values of sigma squared that cross-validation tries, in median dissimilarities."""
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -60,7 +60,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class FittedExemplars:
-    """Fitted exemplars: what predicting needs, and where chains may start.
+    """Fitted exemplars: what predicting needs.
 
     Attributes
     ----------
@@ -70,14 +70,11 @@ class FittedExemplars:
         The fitted point.
     sigma : SigmaPrior, float or None
         The width: its prior, its value, or None for GLVQ.
-    ends : tuple of MedianLVQParameters
-        Where every restart ended, best first.
     """
 
     prototypes: Prototypes
     parameters: MedianLVQParameters
     sigma: Sigma | None
-    ends: tuple[MedianLVQParameters, ...]
 
     def class_log_joint(
         self, columns: Real[np.ndarray, "obs prototype"]
@@ -325,7 +322,7 @@ def search(
         n_init=settings.n_init,
         max_iter=settings.max_iter,
     )
-    return FittedExemplars(prototypes, fit.parameters, sigma, fit.ends), fit
+    return FittedExemplars(prototypes, fit.parameters, sigma), fit
 
 
 def held_out(

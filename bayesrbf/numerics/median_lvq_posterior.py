@@ -13,6 +13,7 @@ from bayesrbf import names
 from bayesrbf.exemplars import Dissimilarities, MedianLVQParameters, Prototypes, Sigma, SigmaPrior
 from bayesrbf.numerics.median_lvq import Exemplars, log_kernel
 from bayesrbf.numerics.median_lvq_likelihood import ConditionalLikelihood
+from bayesrbf.numerics.median_lvq_sampling import ExemplarSweep
 from bayesrbf.specification import Variable
 
 COMPARED: Final = 200
@@ -74,8 +75,21 @@ class MedianLVQLogPosterior:
 
     @property
     def scales(self) -> Float[np.ndarray, " coordinate"]:
-        """Rough size of one unit of each coordinate."""
-        return np.ones(self.dimension)
+        """Rough size of one unit of log sigma; a row has no neighbours to step to."""
+        scales = np.zeros(self.dimension)
+        if isinstance(self.sigma, SigmaPrior):
+            scales[-1] = self.sigma.spread
+        return scales
+
+    def markov_kernel(self) -> ExemplarSweep:
+        """Prepare Gibbs sweeps, flattened at first so that chains start far apart.
+
+        Returns
+        -------
+        ExemplarSweep
+            The kernel, before any tuning.
+        """
+        return ExemplarSweep(self.rows, self.prototypes, self.sigma).flattened()
 
     def pack(self, parameters: MedianLVQParameters) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point.

@@ -3,57 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import softmax
 
-from bayesrbf.exemplars import SigmaPrior
-from bayesrbf.numerics.median_lvq_posterior import MedianLVQLogPosterior
+from bayesrbf.exemplars import Dissimilarities, Prototypes, Sigma, SigmaPrior
+from bayesrbf.numerics.median_lvq_likelihood import ConditionalLikelihood
 from bayesrbf.numerics.sampling import draw_categories
 
+FLATTENED: Final = 0.25
+"""Power of the likelihood in the first sweeps, which take chains far from each other."""
 
-def gibbs_sweep(
-    log_posterior: MedianLVQLogPosterior,
-    theta: Float[np.ndarray, " coordinate"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, " coordinate"]:
-    """Draw every exemplar from its full conditional, then log sigma along a slice.
+
+@dataclass(frozen=True)
+class ExemplarSweep:
+    """Gibbs sweeps: every exemplar from its full conditional, log sigma along a slice.
 
     The posterior is left invariant, exactly: under the uniform prior the score of a swap
     is the log full conditional of the exemplar.
 
-    Parameters
+    Attributes
     ----------
-    log_posterior : MedianLVQLogPosterior
-        The density.
-    theta : ndarray of shape (dimension,)
-        Coordinates.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of shape (dimension,)
-        Coordinates of the next point.
+    rows : Dissimilarities
+        Training rows.
+    prototypes : Prototypes
+        Class of every prototype.
+    sigma : SigmaPrior or float
+        The width: its prior where it is free, or its value.
+    following : ExemplarSweep, optional
+        What takes over once there are draws to learn from; this one by default.
     """
-    exemplars = log_posterior.exemplars(theta)
-    likelihood = log_posterior.likelihood(log_posterior.width(theta))
-    following = theta.copy()
-    for prototype, label in enumerate(log_posterior.prototypes.classes):
-        shares = softmax(likelihood.scores(exemplars, prototype))
-        drawn = draw_categories(shares[None], rng)[0]
-        exemplars[prototype] = log_posterior.rows.candidates[label][drawn]
-    following[: exemplars.size] = exemplars
-    if isinstance(log_posterior.sigma, SigmaPrior):
 
-        def log_density(log_sigma: float) -> float:
-            at = log_posterior.likelihood(float(np.exp(log_sigma)))
-            return at.value(exemplars) + log_sigma
+    rows: Dissimilarities
+    prototypes: Prototypes
+    sigma: Sigma
+    following: ExemplarSweep | None = None
 
-        step = 2 * log_posterior.sigma.spread
-        following[-1] = slice_step(log_density, float(theta[-1]), step, rng)
-    return following
+    def flattened(self) -> ExemplarSweep:
+        """Sweeps of a flatter posterior, followed by these.
+
+        Returns
+        -------
+        ExemplarSweep
+            With the likelihood to the power ``FLATTENED``.
+        """
+        rows = replace(self.rows, weights=FLATTENED * self.rows.weights)
+        return replace(self, rows=rows, following=self)
+
+    def sweep(
+        self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Draw every exemplar, then the width.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Coordinates: rows of the exemplars, log sigma where it is free.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Coordinates of the next point.
+        """
+        moved = theta.copy()
+        exemplars = np.rint(theta[: self.prototypes.number]).astype(np.intp)
+        likelihood = self._likelihood(theta[-1])
+        for prototype, label in enumerate(self.prototypes.classes):
+            shares = softmax(likelihood.scores(exemplars, prototype))
+            drawn = draw_categories(shares[None], rng)[0]
+            exemplars[prototype] = self.rows.candidates[label][drawn]
+        moved[: exemplars.size] = exemplars
+        if isinstance(self.sigma, SigmaPrior):
+
+            def log_density(log_sigma: float) -> float:
+                return self._likelihood(log_sigma).value(exemplars) + log_sigma
+
+            moved[-1] = slice_step(log_density, float(theta[-1]), 2 * self.sigma.spread, rng)
+        return moved
+
+    def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> Self | ExemplarSweep:
+        """Sweeps of the posterior itself; they have nothing else to learn.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_draws, dimension)
+            Draws, not looked at.
+
+        Returns
+        -------
+        ExemplarSweep
+            What follows, or the same.
+        """
+        return self if self.following is None else self.following
+
+    def _likelihood(self, log_sigma: float) -> ConditionalLikelihood:
+        """The likelihood (and the prior of sigma) at a width."""
+        if isinstance(self.sigma, SigmaPrior):
+            width = float(np.exp(log_sigma))
+            return ConditionalLikelihood(self.rows, self.prototypes, width, self.sigma)
+        return ConditionalLikelihood(self.rows, self.prototypes, self.sigma)
 
 
 def slice_step(

@@ -28,7 +28,7 @@ ROUNDING: Final = 1e-10
 
 @dataclass(frozen=True)
 class ExemplarFit:
-    """The winning restart of a search, and where the others ended.
+    """The winning restart of a search.
 
     Attributes
     ----------
@@ -41,15 +41,12 @@ class ExemplarFit:
         The winner's outcome.
     restarts : ndarray of shape (n_init,)
         What every restart reached.
-    ends : tuple of MedianLVQParameters
-        Where every restart ended, best first: where chains may start.
     """
 
     parameters: MedianLVQParameters
     trace: Trace
     status: Status
     restarts: Float[np.ndarray, " restart"]
-    ends: tuple[MedianLVQParameters, ...]
 
 
 def fit_exemplars(
@@ -90,10 +87,8 @@ def fit_exemplars(
     objective = objective_of(rows, prototypes, sigma)
     runs = [climb(objective, start, optimizer, max_iter) for start in starts]
     reached = np.array([float(trace.log_posterior[-1]) for _, trace, _ in runs])
-    order = np.argsort(-reached, kind="stable")
-    parameters, trace, status = runs[order[0]]
-    ends = tuple(runs[index][0] for index in order)
-    return ExemplarFit(parameters, trace, status, reached, ends)
+    parameters, trace, status = runs[int(reached.argmax())]
+    return ExemplarFit(parameters, trace, status, reached)
 
 
 def random_exemplars(

@@ -425,12 +425,12 @@ def test_a_point_estimate_knows_no_uncertainty() -> None:
 def test_a_file_restores_the_model(tmp_path: Path, metric: str) -> None:
     given, new = (D, TO_TRAIN) if metric == "precomputed" else (X, NEW)
     model = MedianLVQClassifier(2, metric=metric, sigma="sample", random_state=0).fit(given, Y)
-    model.refine(draws=5, tune=2, chains=2)
+    model.refine(draws=5, tune=4, chains=2)
     model.save(tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
     np.testing.assert_array_equal(again.exemplars_, model.exemplars_)
-    again.refine(draws=5, tune=2, chains=2)
+    again.refine(draws=5, tune=4, chains=2)
     np.testing.assert_array_equal(again._draws.theta, model._draws.theta)
 
 

@@ -15,7 +15,7 @@ from bayesrbf.numerics.median_lvq import Objective, class_log_joint, class_margi
 from bayesrbf.numerics.median_lvq_likelihood import ConditionalLikelihood
 from bayesrbf.numerics.median_lvq_margin import MarginSum
 from bayesrbf.numerics.median_lvq_posterior import MedianLVQLogPosterior
-from bayesrbf.numerics.median_lvq_sampling import gibbs_sweep, slice_step
+from bayesrbf.numerics.median_lvq_sampling import ExemplarSweep, slice_step
 from bayesrbf.numerics.median_lvq_search import (
     climb,
     fit_exemplars,
@@ -134,7 +134,7 @@ def test_no_single_swap_betters_the_end(sigma: SigmaPrior | float | None) -> Non
         scores = objective.scores(fit.parameters.exemplars, prototype)
         assert scores.max() <= end + 1e-9 * abs(end)
     assert fit.trace.log_posterior[-1] == fit.restarts.max()
-    assert len(fit.ends) == 3
+    assert fit.restarts.shape == (3,)
 
 
 @pytest.mark.parametrize("sigma", SIGMAS.values(), ids=SIGMAS)
@@ -292,8 +292,9 @@ def chain(log_posterior: MedianLVQLogPosterior, n_draws: int, seed: int) -> np.n
     if isinstance(log_posterior.sigma, SigmaPrior):
         theta = np.append(theta, log_posterior.sigma.location)
     draws = np.empty((n_draws, theta.size))
+    kernel = log_posterior.markov_kernel().adapted(draws)
     for draw in range(n_draws):
-        draws[draw] = theta = gibbs_sweep(log_posterior, theta, rng)
+        draws[draw] = theta = kernel.sweep(theta, rng)
     return draws
 
 
@@ -380,6 +381,14 @@ def test_a_sweep_leaves_the_posterior_invariant() -> None:
                 to = (*state[:prototype], row, *state[prototype + 1 :])
                 following[index[to]] += share * p
         np.testing.assert_allclose(following, shares, rtol=1e-10)
+
+
+def test_first_sweeps_are_of_a_flatter_posterior() -> None:
+    flat = SMALL.markov_kernel()
+    np.testing.assert_allclose(flat.rows.weights, 0.25 * SMALL.rows.weights)
+    exact = flat.adapted(np.zeros((1, 4)))
+    assert exact == ExemplarSweep(SMALL.rows, SMALL.prototypes, PRIOR)
+    assert exact.adapted(np.zeros((1, 4))) is exact
 
 
 def test_a_slice_draws_its_density() -> None:
