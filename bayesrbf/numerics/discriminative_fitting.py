@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
 
 from bayesrbf.numerics.ascent import Ascent
 from bayesrbf.numerics.discriminative import HybridLogPosterior
 from bayesrbf.numerics.maximisation import at_floor
 from bayesrbf.numerics.minibatches import adam, batches
 from bayesrbf.numerics.relative_coordinates import RelativeCoordinates
+from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
@@ -92,7 +92,7 @@ def fit_objective(
     every = HybridLogPosterior(observations, specification, hyperparameters, objective)
     relative = RelativeCoordinates(every.pack(start), start, specification)
     watch = _Watch(every, relative, start, score)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if schedule.batch_size is None or schedule.batch_size >= observations.n_obs:
             tolerance = schedule.tol * float(observations.weights.sum())
             run = _climb(every, relative, watch, schedule.max_iter, tolerance)

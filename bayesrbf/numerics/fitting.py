@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.ascent import Acceleration, Ascent, Problem, Step, ascend
@@ -15,6 +14,7 @@ from bayesrbf.numerics.maximisation import at_floor, maximise
 from bayesrbf.numerics.mixture_prior import log_prior
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.numerics.mixture_variables import parameters_of, variables_of
+from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.results import Fit, Status, Trace
@@ -68,8 +68,7 @@ def fit_mixture(
     Fit
         The best run: point, trace, status, and what the other starts reached.
     """
-    # One BLAS thread: the matrices are small, and threads are used over rows instead.
-    with _blas_libraries().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         expectation = prepare(observations, specification)
         climb = partial(
             ascend,
@@ -132,12 +131,6 @@ def problem_of(
         return parameters_of(values, hyperparameters, specification)
 
     return Problem(step, pack, unpack)
-
-
-@cache
-def _blas_libraries() -> ThreadpoolController:
-    """The loaded BLAS, looked up once: the search costs more than a small fit."""
-    return ThreadpoolController()
 
 
 def _starts_differ(specification: MixtureSpecification) -> bool:
