@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import torch
@@ -243,7 +244,7 @@ class SDGMHead(nn.Module):
                 f"SDGMHead was made for in_features={self.in_features}; received x of shape "
                 f"{tuple(x.shape)}: its last dimension must be {self.in_features}."
             )
-        with torch.autocast(x.device.type, enabled=False):
+        with _without_autocast(x.device.type):
             dtype = torch.promote_types(self.weight.dtype, torch.float32)
             phi = monomials(x.to(dtype), self._factors)
             free = self._activations(phi)
@@ -272,6 +273,13 @@ class SDGMHead(nn.Module):
     def _needed(self, threshold: float) -> Bool[torch.Tensor, "component monomial"]:
         """Weights that are kept and that the noise does not drown."""
         return self.kept & (self._log_alpha() <= threshold)
+
+
+def _without_autocast(device_type: str) -> AbstractContextManager[object]:
+    """Arithmetic in the types of its operands, on devices without autocast, too."""
+    if not torch.amp.is_autocast_available(device_type):
+        return nullcontext()
+    return torch.autocast(device_type, enabled=False)
 
 
 def _check(in_features: int, n_classes: int, n_components: int, covariance: str) -> None:

@@ -228,6 +228,12 @@ def test_compiled_graph_has_no_break() -> None:
     torch.testing.assert_close(graph(x), head(x))
 
 
+def test_shapes_are_known_without_numbers() -> None:
+    """On the device of shape inference, which has no autocast."""
+    head = make_head().to("meta")
+    assert head(torch.empty(7, 3, device="meta")).shape == (7, 2)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_gpu_agrees_with_cpu(dtype: torch.dtype) -> None:
