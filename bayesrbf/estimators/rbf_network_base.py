@@ -122,7 +122,7 @@ class RBFNetworkEstimator(MixtureEstimator):
         """The hidden layer, as the bases of mixtures know it."""
         return self._network.mixture
 
-    def _log_posterior(self) -> RBFNetworkLogPosterior:  # type: ignore[override]
+    def _log_posterior(self) -> RBFNetworkLogPosterior:
         """The declared joint given the training rows, in the graph's coordinates."""
         return self._network.log_posterior(self._rows, self._output(self._rows))
 

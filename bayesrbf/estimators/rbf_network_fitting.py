@@ -12,10 +12,11 @@ from threadpoolctl import ThreadpoolController
 from bayesrbf import table
 from bayesrbf.estimators.fitting import FittedMixture
 from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.numerics.rbf_network import Network, RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network_alternating import Problem, Scheme, fit_published
 from bayesrbf.numerics.rbf_network_fitting import NetworkFit, fit_joint
 from bayesrbf.numerics.rbf_network_output import Output
+from bayesrbf.numerics.rbf_network_rows import Network
 from bayesrbf.numerics.rbf_network_schemes import imputed
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior

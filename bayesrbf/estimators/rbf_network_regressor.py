@@ -20,8 +20,8 @@ from bayesrbf.estimators.rbf_network_fitting import (
     fit_network,
 )
 from bayesrbf.numerics.normal_mixture import log_density, quantiles
-from bayesrbf.numerics.rbf_network import Network
 from bayesrbf.numerics.rbf_network_output import Numbers
+from bayesrbf.numerics.rbf_network_rows import Network
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import Features

@@ -11,7 +11,7 @@ One evaluation of the mixture gives value and gradient: the slopes of both likel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,14 +19,14 @@ from jaxtyping import Float, Int
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
-from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.halves import Smooth
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture_prior import gradient, log_prior
-from bayesrbf.numerics.mixture_variables import parameters_of
+from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.numerics.rbf_network_features import FeatureMap
 from bayesrbf.numerics.rbf_network_output import Output
 from bayesrbf.numerics.rbf_network_prior import Link, log_output_prior
+from bayesrbf.numerics.rbf_network_rows import Network, hide_labels
 from bayesrbf.numerics.weighted_statistics import JointDensities, JointPoint
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import (
@@ -76,7 +76,7 @@ class _Point:
     noise_precision: float
 
 
-class RBFNetworkLogPosterior:
+class RBFNetworkLogPosterior(MixtureLogPosterior):
     """Log posterior of an RBF network with one mixture, given a table.
 
     Parameters
@@ -85,9 +85,9 @@ class RBFNetworkLogPosterior:
         Rows in standard units; their labels play no part.
     output : Classes or Numbers
         Responses of the rows.
-    specification : RBFNetworkSpecification
+    network : RBFNetworkSpecification
         Structure of the network, one mixture for all outputs.
-    hyperparameters : RBFNetworkHyperparameters
+    prior : RBFNetworkHyperparameters
         Resolved prior in the user's units of the columns.
     """
 
@@ -95,41 +95,23 @@ class RBFNetworkLogPosterior:
         self,
         observations: Observations,
         output: Output,
-        specification: RBFNetworkSpecification,
-        hyperparameters: RBFNetworkHyperparameters,
+        network: RBFNetworkSpecification,
+        prior: RBFNetworkHyperparameters,
     ) -> None:
-        if not specification.shared:
+        if not network.shared:
             raise ValueError("A declared RBF network has one mixture that all outputs share.")
-        self.specification = specification
-        self.hyperparameters = hyperparameters
-        # Rows play no part in what the mixture is asked for here: units, coordinates, order.
-        self._mixture = MixtureLogPosterior(
-            observations.take(np.zeros(0, dtype=int)),
-            specification.mixture,
-            hyperparameters.mixture,
-        )
-        self.variables: tuple[Variable, ...] = (
-            *self._mixture.variables,
-            *output_variables(specification),
-        )
-        self.deterministic_variables = self._mixture.deterministic_variables
-        self.component_class = self._mixture.component_class
+        super().__init__(hide_labels(observations), network.mixture, prior.mixture)
+        self.network = network
+        self.prior = prior
+        self._hidden_dimension = self.dimension
+        self.variables = (*self.variables, *output_variables(network))
         self.dimension = sum(variable.size for variable in self.variables)
-        self._standard = hyperparameters.standardised()
         self._output = output
         self._weights = observations.weights
-        self._densities = JointDensities(observations, specification.mixture)
-        self._features = FeatureMap(observations, specification)
-        self._row_shift = _log_units(observations, hyperparameters)
-        k = specification.mixture.n_components
-        self._shift = hyperparameters.kappa * float(self._weights @ self._row_shift)
-        self._shift -= k * float(np.log(hyperparameters.mixture.scale).sum())
-
-    @property
-    def scales(self) -> Float[np.ndarray, " coordinate"]:
-        """Size of one unit of each coordinate: column scales for means, 1 elsewhere."""
-        output = np.ones(self.dimension - self._mixture.dimension)
-        return np.concatenate([self._mixture.scales, output])
+        self._densities = JointDensities(observations, network.mixture)
+        self._features = FeatureMap(observations, network)
+        # The mixture's own shift counts every row once: here it counts kappa times.
+        self._shift += (prior.kappa - 1) * float(self._weights @ self._row_shift)
 
     @property
     def coefficient_places(self) -> slice:
@@ -137,7 +119,9 @@ class RBFNetworkLogPosterior:
         places = {v.name: place for v, place in coordinates.slices(self.variables)}
         return places[names.COEFFICIENTS]
 
-    def pack(self, parameters: RBFNetworkParameters) -> Float[np.ndarray, " coordinate"]:
+    def pack(  # type: ignore[override]
+        self, parameters: RBFNetworkParameters
+    ) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point.
 
         Parameters
@@ -150,21 +134,19 @@ class RBFNetworkLogPosterior:
         ndarray of shape (dimension,)
             Unconstrained coordinates.
         """
-        values = {
+        values = variables_of(parameters.mixture, self.hyperparameters, self.specification)
+        values |= {
             names.COEFFICIENTS: parameters.coefficients,
             names.INTERCEPTS: parameters.intercepts,
             names.NOISE_PRECISION: np.asarray(parameters.noise_precision),
         }
-        output = output_variables(self.specification)
-        values = {v.name: values[v.name].reshape(v.shape) for v in output}
-        return np.concatenate(
-            [
-                self._mixture.pack(parameters.mixture),
-                coordinates.to_unconstrained(output, values),
-            ]
-        )
+        for variable in output_variables(self.network):
+            values[variable.name] = values[variable.name].reshape(variable.shape)
+        return coordinates.to_unconstrained(self.variables, values)
 
-    def unpack(self, theta: Float[np.ndarray, " coordinate"]) -> RBFNetworkParameters:
+    def unpack(  # type: ignore[override]
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> RBFNetworkParameters:
         """Point at given coordinates.
 
         Parameters
@@ -177,8 +159,8 @@ class RBFNetworkLogPosterior:
         RBFNetworkParameters
             Point in the user's units.
         """
-        point = self._standard_point(theta)
-        mixture = point.mixture.in_units(self.hyperparameters.mixture.units)
+        point = self._point(theta)
+        mixture = point.mixture.in_units(self.hyperparameters.units)
         return RBFNetworkParameters(
             mixture, point.coefficients, point.intercepts, point.noise_precision
         )
@@ -205,9 +187,9 @@ class RBFNetworkLogPosterior:
         """
         smooth = self.smooth(theta)
         sizes = theta[self.coefficient_places]
-        value = smooth.value - self.hyperparameters.l1 * float(np.abs(sizes).sum())
+        value = smooth.value - self.prior.l1 * float(np.abs(sizes).sum())
         slope = smooth.gradient + smooth.by_size * np.sign(theta)
-        slope[self.coefficient_places] -= self.hyperparameters.l1 * np.sign(sizes)
+        slope[self.coefficient_places] -= self.prior.l1 * np.sign(sizes)
         if jacobian:
             extra, extra_slope = coordinates.log_jacobian(self.variables, self.constrained(theta))
             value, slope = value + extra, slope + extra_slope
@@ -226,11 +208,11 @@ class RBFNetworkLogPosterior:
         Smooth
             Log density plus ``l1 sum |w|``, and its slopes.
         """
-        point = self._standard_point(theta)
+        point = self._point(theta)
         joint = self._densities.at(point.mixture)
         log_likelihood, by_linear, by_noise, features = self._discriminate(point, joint)
         log_density, shares = log_sum_exp(joint.log_joint, axis=1)
-        kappa = self.hyperparameters.kappa
+        kappa = self.prior.kappa
         link = self._link(point)
         value = float(self._weights @ (log_likelihood + kappa * log_density)) + self._shift
         value += self._log_prior(point) + link.value
@@ -242,7 +224,7 @@ class RBFNetworkLogPosterior:
         by_output = self._output_gradient(point, features, by_linear, by_noise)
         gradients = [self._mixture_gradient(point, joint, slopes, counts), *by_output]
         by_size = np.zeros(self.dimension)
-        by_size[self.coefficient_places] = np.tile(link.by_size, self.specification.n_outputs)
+        by_size[self.coefficient_places] = np.tile(link.by_size, self.network.n_outputs)
         return Smooth(value, np.concatenate(gradients), by_size)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
@@ -258,10 +240,10 @@ class RBFNetworkLogPosterior:
         ndarray of shape (n_obs,)
             ``log p(y_n | f(x_n)) + kappa log p(x_n)`` in nats, in the user's units.
         """
-        point = self._standard_point(theta)
+        point = self._point(theta)
         joint = self._densities.at(point.mixture)
         log_density = log_sum_exp(joint.log_joint, axis=1)[0] + self._row_shift
-        return self._discriminate(point, joint)[0] + self.hyperparameters.kappa * log_density
+        return self._discriminate(point, joint)[0] + self.prior.kappa * log_density
 
     def conditional_log_likelihood(self, theta: Float[np.ndarray, " coordinate"]) -> float:
         """Weighted log likelihood of the responses given the rows.
@@ -276,27 +258,9 @@ class RBFNetworkLogPosterior:
         float
             ``sum_n v_n log p(y_n | f(x_n))`` in nats.
         """
-        point = self._standard_point(theta)
+        point = self._point(theta)
         log_likelihood = self._discriminate(point, self._densities.at(point.mixture))[0]
         return float(self._weights @ log_likelihood)
-
-    def component_log_joint(
-        self, theta: Float[np.ndarray, " coordinate"]
-    ) -> Float[np.ndarray, "obs component"]:
-        """Joint log density of the table's own rows with every component.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            ``log p(x_o, k)`` in nats, in the user's units.
-        """
-        log_joint = self._densities.at(self._standard_point(theta).mixture).log_joint
-        return log_joint + self._row_shift[:, None]
 
     def predictor(
         self, observations: Observations
@@ -314,47 +278,15 @@ class RBFNetworkLogPosterior:
             Maps coordinates to ``log p(c | f(x_o)) + log p(x_o)`` of shape
             (n_obs, n_classes), in nats, in the user's units.
         """
-        network = Network(observations, self.specification)
-        shift = _log_units(observations, self.hyperparameters)
+        network = Network(observations, self.network)
+        shift = -(~np.isnan(observations.real) @ np.log(self.hyperparameters.scale))
 
         def class_log_joint(theta: np.ndarray) -> np.ndarray:
-            point = self._standard_point(theta)
+            point = self._point(theta)
             parameters = RBFNetworkParameters(point.mixture, point.coefficients, point.intercepts)
             return network.class_log_joint(parameters) + shift[:, None]
 
         return class_log_joint
-
-    def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
-        """Values of the free variables at one point or many.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            Values, the mixture's in the user's units.
-        """
-        return coordinates.to_constrained(self.variables, thetas)
-
-    def deterministic(
-        self, thetas: Float[np.ndarray, "*batch coordinate"]
-    ) -> dict[str, np.ndarray]:
-        """Values of what is reported beside the free variables.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            ``covariances``, in the user's units.
-        """
-        return self._mixture.deterministic(thetas[..., : self._mixture.dimension])
 
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
@@ -373,24 +305,18 @@ class RBFNetworkLogPosterior:
         ndarray of shape (dimension,)
             Coordinates of the same network, components reordered.
         """
-        moved = theta.copy()
-        size = self._mixture.dimension
-        moved[:size] = self._mixture.permute(theta[:size], order)
+        moved = super().permute(theta, order)
         place = self.coefficient_places
         moved[place] = theta[place].reshape(-1, order.size)[:, order].reshape(-1)
         return moved
 
-    def _standard_point(self, theta: np.ndarray) -> _Point:
+    def _point(self, theta: np.ndarray) -> _Point:
         """Values and parameters in standard units."""
-        values = self.constrained(theta)
-        if names.MEANS in values:
-            units = self.hyperparameters.mixture.units
-            values[names.MEANS] = units.forward(values[names.MEANS])
-        structure, k = self.specification.mixture, self.specification.mixture.n_components
+        values, mixture = self._standard_point(theta)
         return _Point(
             values,
-            parameters_of(values, self._standard.mixture, structure),
-            values[names.COEFFICIENTS].reshape(-1, k),
+            mixture,
+            values[names.COEFFICIENTS].reshape(-1, self.specification.n_components),
             np.atleast_1d(values[names.INTERCEPTS]),
             float(values.get(names.NOISE_PRECISION, 1.0)),
         )
@@ -399,29 +325,29 @@ class RBFNetworkLogPosterior:
         self, point: _Point, joint: JointPoint
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Log likelihood of the responses, its slopes, and the features."""
-        log_weights = component_log_weights(point.mixture, self.specification.mixture)
+        log_weights = component_log_weights(point.mixture, self.specification)
         features = self._features.forward(joint.log_joint, log_weights)
         linear = features @ point.coefficients.T + point.intercepts
         return *self._output.evaluate(linear, point.noise_precision), features
 
     def _link(self, point: _Point) -> Link:
         """What the link adds to the mixture weights' own prior."""
-        concentration = self.hyperparameters.mixture.weight_concentration
+        concentration = self.hyperparameters.weight_concentration
         return Link.at(
             point.mixture.weights,
             point.coefficients,
             concentration,
-            self.hyperparameters.link,
-            self.specification,
+            self.prior.link,
+            self.network,
         )
 
     def _log_prior(self, point: _Point) -> float:
         """Log prior of mixture and output layer, less the link and the kinks."""
-        prior = self._standard
-        total = log_prior(point.values, point.mixture, prior.mixture, self.specification.mixture)
+        prior = self.prior
+        total = log_prior(point.values, point.mixture, self._standard, self.specification)
         total += log_output_prior(point.coefficients, point.intercepts, prior)
         total += prior.l1 * float(np.abs(point.coefficients).sum())
-        if self.specification.response == "number":
+        if self.network.response == "number":
             total += prior.log_noise(point.noise_precision)
         return total
 
@@ -429,11 +355,11 @@ class RBFNetworkLogPosterior:
         self, point: _Point, features: np.ndarray, by_linear: np.ndarray, by_noise: np.ndarray
     ) -> list[np.ndarray]:
         """Gradient in the coordinates of the output layer, less the kinks."""
-        prior = self.hyperparameters
+        prior = self.prior
         by_coefficient = by_linear.T @ features - prior.l2 * point.coefficients
         by_intercept = by_linear.sum(axis=0) - point.intercepts / prior.intercept_scale**2
         parts = [by_coefficient.reshape(-1), by_intercept]
-        if self.specification.response == "number":
+        if self.network.response == "number":
             slope = float(self._weights @ by_noise) + prior.noise_slope(point.noise_precision)
             parts.append(np.array([point.noise_precision * slope]))
         return parts
@@ -442,108 +368,11 @@ class RBFNetworkLogPosterior:
         self, point: _Point, joint: JointPoint, slopes: np.ndarray, counts: np.ndarray
     ) -> np.ndarray:
         """Gradient in the mixture's coordinates, in the user's units."""
-        structure = self.specification.mixture
         statistics = joint.statistics(slopes)
         result = gradient(
-            point.values, point.mixture, statistics, self._standard.mixture, structure
+            point.values, point.mixture, statistics, self._standard, self.specification
         )
-        for variable, place in coordinates.slices(self._mixture.variables):
+        for variable, place in coordinates.slices(self.variables):
             if variable.name == names.WEIGHTS:
                 result[place] += coordinates.simplex_gradient(counts, point.mixture.weights)
-        return result / self._mixture.scales
-
-
-class Network:
-    """New rows, prepared for the outputs of a network.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units; labels and weights are not used.
-    specification : RBFNetworkSpecification
-        Structure of the network.
-    """
-
-    def __init__(self, observations: Observations, specification: RBFNetworkSpecification) -> None:
-        self._specification = specification
-        self._expectation = prepare(hide_labels(observations), specification.mixture)
-        self._features = FeatureMap(observations, specification)
-
-    def features(self, mixture: MixtureParameters) -> Float[np.ndarray, "obs component"]:
-        """Compute the features.
-
-        Parameters
-        ----------
-        mixture : MixtureParameters
-            The hidden layer, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            Features f.
-        """
-        return self._features_of(mixture, self._expectation.component_log_joint(mixture))
-
-    def linear(self, parameters: RBFNetworkParameters) -> Float[np.ndarray, "obs output"]:
-        """Compute the linear outputs.
-
-        Parameters
-        ----------
-        parameters : RBFNetworkParameters
-            Point, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_outputs)
-            ``f w + b``.
-        """
-        features = self.features(parameters.mixture)
-        return features @ parameters.coefficients.T + parameters.intercepts
-
-    def class_log_joint(self, parameters: RBFNetworkParameters) -> Float[np.ndarray, "obs output"]:
-        """Log joint of class and row.
-
-        Parameters
-        ----------
-        parameters : RBFNetworkParameters
-            Point, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_outputs)
-            ``log p(c | f(x_o)) + log p(x_o)`` in nats, in standard units; of several
-            mixtures the mean density.
-        """
-        log_joint = self._expectation.component_log_joint(parameters.mixture)
-        features = self._features_of(parameters.mixture, log_joint)
-        linear = features @ parameters.coefficients.T + parameters.intercepts
-        log_density = log_sum_exp(log_joint, axis=1)[0]
-        return linear + (log_density - log_sum_exp(linear, axis=1)[0])[:, None]
-
-    def _features_of(self, mixture: MixtureParameters, log_joint: np.ndarray) -> np.ndarray:
-        """Features of rows whose log joints are known."""
-        log_weights = component_log_weights(mixture, self._specification.mixture)
-        return self._features.forward(log_joint, log_weights)
-
-
-def hide_labels(observations: Observations) -> Observations:
-    """The same rows without labels, which are no classes of the mixture.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows.
-
-    Returns
-    -------
-    Observations
-        Rows whose labels are all -1.
-    """
-    return replace(observations, labels=np.full_like(observations.labels, -1))
-
-
-def _log_units(
-    observations: Observations, hyperparameters: RBFNetworkHyperparameters
-) -> Float[np.ndarray, " obs"]:
-    """Log density of each row in the user's units less that in standard units."""
-    return -(~np.isnan(observations.real) @ np.log(hyperparameters.mixture.scale))
+        return result / self.scales[: self._hidden_dimension]

@@ -10,8 +10,9 @@ from jaxtyping import Float
 from bayesrbf.numerics.elastic_net import OutputLayer, fit_output_layer
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.halves import maximise_in_halves
-from bayesrbf.numerics.rbf_network import Network, RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network_output import Output
+from bayesrbf.numerics.rbf_network_rows import Network
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
@@ -111,7 +112,7 @@ def fit_joint(
     if not np.isfinite(target.smooth(theta).value):
         nothing, way = np.full(1, -np.inf), np.array(conditional)
         return NetworkFit(start, nothing, way, Status.DEGENERATE, np.nan, specification)
-    prior = target.hyperparameters
+    prior = target.prior
     weights = np.zeros(theta.size, dtype=bool)
     weights[target.coefficient_places] = True
     found = maximise_in_halves(

@@ -31,10 +31,10 @@ from bayesrbf.numerics.elastic_net import OutputLayer, fit_output_layer
 from bayesrbf.numerics.maximisation import maximise
 from bayesrbf.numerics.mixture_prior import log_prior
 from bayesrbf.numerics.mixture_variables import variables_of
-from bayesrbf.numerics.rbf_network import hide_labels
 from bayesrbf.numerics.rbf_network_features import FeatureMap
 from bayesrbf.numerics.rbf_network_output import Output
 from bayesrbf.numerics.rbf_network_prior import Link, log_output_prior, shares
+from bayesrbf.numerics.rbf_network_rows import hide_labels
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.numerics.weighted_statistics import JointDensities
 from bayesrbf.parameters import MixtureParameters, Observations

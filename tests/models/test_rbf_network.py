@@ -34,8 +34,8 @@ CASES = {
 
 def declare(target: RBFNetworkLogPosterior, **options: object) -> pm.Model:
     """The graph of a network of the tests, in the user's units."""
-    standard = table(target.specification.mixture, n_obs=15)
-    units = target.hyperparameters.mixture.units
+    standard = table(target.network.mixture, n_obs=15)
+    units = target.prior.mixture.units
     rows = replace(standard, real=units.backward(standard.real))
     output = target._output
     if isinstance(output, Numbers):
@@ -44,7 +44,7 @@ def declare(target: RBFNetworkLogPosterior, **options: object) -> pm.Model:
     else:
         responses = output.labels
     return declare_rbf_network(
-        rows, responses, target.specification, target.hyperparameters, **options
+        rows, responses, target.network, target.prior, **options
     )
 
 
@@ -74,7 +74,7 @@ def test_graph_and_numerics_are_one_density(case):
         assert_close(found[0], value)
         assert_close(found[1], gradient)
         assert_close(target.value_and_gradient(theta)[0], with_jacobian)
-        weights = table(target.specification.mixture, n_obs=15).weights
+        weights = table(target.network.mixture, n_obs=15).weights
         assert_close(weights * target.pointwise(theta), rows)
 
 

@@ -49,13 +49,13 @@ def test_without_responses_what_remains_is_the_mixture(features):
     target = network(features, link=0.0, kappa=1.0)
     target._output.labels[:] = -1
     theta = random_theta(target)
-    mixture = target.specification.mixture
-    alone = MixtureLogPosterior(table(mixture, n_obs=15), mixture, target.hyperparameters.mixture)
+    mixture = target.network.mixture
+    alone = MixtureLogPosterior(table(mixture, n_obs=15), mixture, target.prior.mixture)
     value, gradient = target.value_and_gradient(theta)
     expected, slope = alone.value_and_gradient(theta[: alone.dimension])
     np.testing.assert_allclose(gradient[: alone.dimension], slope, atol=1e-10)
     w, b = np.split(theta[alone.dimension :], [-3])
-    l1, l2 = target.hyperparameters.l1, target.hyperparameters.l2
+    l1, l2 = target.prior.l1, target.prior.l2
     integral = 2 * quad(lambda t: np.exp(-l1 * t - l2 * t**2 / 2), 0, np.inf)[0]
     elastic = -l1 * np.abs(w).sum() - l2 * (w**2).sum() / 2 - w.size * np.log(integral)
     wide = -(b**2).sum() / 200 - 3 * np.log(10 * np.sqrt(2 * np.pi))
@@ -72,9 +72,9 @@ def test_the_link_is_a_dirichlet_about_the_shares():
     target = network()
     rng = np.random.default_rng(3)
     weights, w = rng.dirichlet(np.ones(3)), rng.normal(size=(3, 3))
-    share = shares(w, target.specification)
+    share = shares(w, target.network)
     np.testing.assert_allclose(share, np.abs(w).sum(0) / np.abs(w).sum(), atol=1e-5)
-    link = Link.at(weights, w, 1.5, 20.0, target.specification)
+    link = Link.at(weights, w, 1.5, 20.0, target.network)
     expected = dirichlet.logpdf(weights, 1.5 + 20 * share) - dirichlet.logpdf(weights, [1.5] * 3)
     assert link.value == pytest.approx(expected, rel=1e-9)
     for k in range(3):
@@ -82,11 +82,11 @@ def test_the_link_is_a_dirichlet_about_the_shares():
         up[0, k] += 1e-6 * np.sign(w[0, k])
         down[0, k] -= 1e-6 * np.sign(w[0, k])
         slope = (
-            Link.at(weights, up, 1.5, 20.0, target.specification).value
-            - Link.at(weights, down, 1.5, 20.0, target.specification).value
+            Link.at(weights, up, 1.5, 20.0, target.network).value
+            - Link.at(weights, down, 1.5, 20.0, target.network).value
         ) / 2e-6
         assert link.by_size[k] == pytest.approx(slope, rel=1e-5)
-    nothing = Link.at(weights, np.zeros((3, 3)), 1.5, 20.0, target.specification)
+    nothing = Link.at(weights, np.zeros((3, 3)), 1.5, 20.0, target.network)
     assert np.isfinite(nothing.value)  # no output weight: equal shares, and no 0/0
     np.testing.assert_allclose(nothing.counts, 20 / 3)
 
@@ -118,12 +118,11 @@ def test_the_predictor_is_the_likelihood_of_labelled_rows(features):
     """log p(c, x) of the training rows, put together again."""
     target = network(features)
     theta = random_theta(target)
-    rows = table(target.specification.mixture, n_obs=15)
+    rows = table(target.network.mixture, n_obs=15)
     log_joint = target.predictor(rows)(theta)
     log_density = np.logaddexp.reduce(log_joint, axis=1)
-    np.testing.assert_allclose(
-        log_density, np.logaddexp.reduce(target.component_log_joint(theta), axis=1)
-    )
+    mixture = MixtureLogPosterior(rows, target.network.mixture, target.prior.mixture)
+    np.testing.assert_allclose(log_density, mixture.pointwise(theta[: mixture.dimension]))
     labels = target._output.labels
     known = labels >= 0
     conditional = np.where(known, log_joint[np.arange(15), np.maximum(labels, 0)] - log_density, 0)
@@ -141,5 +140,5 @@ def test_a_mixture_per_output_is_refused():
             table(apart, n_obs=15),
             target._output,
             RBFNetworkSpecification(apart, 3),
-            target.hyperparameters,
+            target.prior,
         )
