@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import bayesrbf
 from bayesrbf import KernelNetworkClassifier
+from tests.estimators.test_bad_input import DEGENERATE
 
 CLASSES = np.array(["calm", "gale", "storm"], dtype=object)
 
@@ -189,19 +190,21 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
         KernelNetworkClassifier(**arguments).fit(X, y)
 
 
-@pytest.mark.parametrize("degenerate", ["constant", "empty column", "empty row", "one class"])
-def test_degenerate_tables_give_normalised_answers(degenerate: str) -> None:
-    X, y = iris(0.2)
-    if degenerate == "constant":
-        X[:] = 3.0
-    elif degenerate == "empty column":
-        X[:, 1] = np.nan
-    elif degenerate == "empty row":
-        X[7] = np.nan
-    else:
-        y = np.zeros(150)
-    p = KernelNetworkClassifier(random_state=0).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
+@pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_tables_have_a_finite_normalised_answer(name: str, kernel: str) -> None:
+    X, y = DEGENERATE[name]()
+    model = KernelNetworkClassifier(kernel, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert np.isfinite(model.transform(X)).all()
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("value", [1e30, -1e200, 1.7e308])
+def test_rows_beyond_every_scale_have_a_finite_answer(value: float) -> None:
+    X, y = iris()
+    model = KernelNetworkClassifier(random_state=0).fit(X, y)
+    assert model.predict_proba([[value, 0.0, np.nan, 1.0]]).sum() == pytest.approx(1, abs=1e-12)
 
 
 def test_a_map_fit_loads_no_graph_library() -> None:

@@ -20,6 +20,7 @@ from bayesrbf.estimators.stack_members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.estimators.stack_training import Training, Views, component_class
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
+from tests.estimators.test_bad_input import DEGENERATE
 
 CLASSES = np.array(["calm", "gale", "storm"], dtype=object)
 SMALL = ["K1", "G1"]
@@ -249,6 +250,15 @@ def test_nothing_to_hold_out_is_told() -> None:
         model = StackedClassifier(SMALL, random_state=0).fit(X, ["a", "b", None, None])
     np.testing.assert_array_equal(model.weights_, 0.5)
     assert model.predict([[0.0, 1.0]])[0] == "a"
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
+def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:
+    X, y = DEGENERATE[name]()
+    model = StackedClassifier(["K3", "G2", "B1"], cv=2, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert np.isfinite(model.score_samples(X)).all()
 
 
 @pytest.mark.parametrize(
