@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 SCRIPTS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("plot_*.py"))
-PUBLIC = {"bayesrbf", "bayesrbf.datasets", "bayesrbf.models", "bayesrbf.torch"}
+PUBLIC = {"bayesrbf", "bayesrbf.datasets", "bayesrbf.models", "bayesrbf.plots", "bayesrbf.torch"}
 
 
 def imported(script: Path) -> set[str]:

@@ -1,0 +1,33 @@
+"""
+The dial between density and discrimination
+===========================================
+
+A Gaussian per class describes the measurements of tumours badly, and its class
+probabilities pay for that. A blend keeps some of the density and learns the classes.
+"""
+
+# %%
+# The likelihood is one end of the dial. Every step starts at the fit of the one before.
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_breast_cancer
+
+from bayesrbf import HybridMixtureClassifier, hybrid_path
+from bayesrbf.plots import plot_hybrid_path
+
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+X = X[["mean radius", "mean texture", "mean smoothness", "mean concavity", "worst area"]]
+blend = HybridMixtureClassifier(objective="blend", cv=3, random_state=0)
+path = hybrid_path(X, y, estimator=blend)
+path.mean("fold").to_dataframe().round(3)
+
+# %%
+# Held-out log score and error improve while the held-out density is given up.
+plot_hybrid_path(path)
+plt.show()
+
+# %%
+# The step can be left to out-of-fold predictions, and the result calibrated by the same folds.
+model = HybridMixtureClassifier(
+    objective="blend", kappa="cv", calibrate=True, cv=3, random_state=0
+).fit(X, y)
+model.kappa_, model.temperature_
