@@ -121,7 +121,7 @@ def draw(name, networks, X, y):
             low, high = (1.1 * low - 0.1 * high).numpy(), (1.1 * high - 0.1 * low).numpy()
             grid = np.meshgrid(*np.linspace(low, high, 300).T)
             places = torch.from_numpy(np.stack(grid, axis=-1)).float().reshape(-1, 2)
-            given = network[-1](places).argmax(dim=1).reshape(300, 300)
+            given = network[-1](places).argmax(dim=1).reshape(300, 300).numpy()
         colours = {"cmap": "tab10", "vmin": -0.5, "vmax": 9.5}
         axes.imshow(
             given,
@@ -131,7 +131,7 @@ def draw(name, networks, X, y):
             alpha=0.25,
             **colours,
         )
-        points = axes.scatter(*features.T, c=y, s=4, **colours)
+        points = axes.scatter(*features.T.numpy(), c=y.numpy(), s=4, **colours)
         axes.set(title=f"{name}: {title}", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     figure.colorbar(points, ax=panels, ticks=range(N_CLASSES), label="digit")
     plt.show()
