@@ -55,6 +55,11 @@ class Dissimilarities:
         return middle if middle > 0 else 1.0
 
     @cached_property
+    def largest(self) -> float:
+        """Largest dissimilarity."""
+        return float(self.values.max(initial=0))
+
+    @cached_property
     def labelled(self) -> Int[np.ndarray, " labelled"]:
         """Rows that have a likelihood."""
         return np.flatnonzero((self.labels >= 0) & (self.weights > 0))

@@ -19,6 +19,7 @@ from scipy.special import softmax
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes, SigmaPrior
 from bayesrbf.numerics.median_lvq import Exemplars, Scores, blocks, class_log_joint, log_kernel
+from bayesrbf.numerics.median_lvq_sums import SAFE, LogSums, PlainSums
 
 WIDEST: Final = 6.0
 """Spreads of its prior within which the best log sigma is looked for."""
@@ -101,15 +102,12 @@ class ConditionalLikelihood:
             conditional of this exemplar, up to a constant.
         """
         label = self.prototypes.classes[prototype]
-        own_rest, all_rest = self._rest(exemplars, prototype)
+        sums = self._without(exemplars, prototype)
         total = np.zeros(self.rows.candidates[label].size)
         for at, part, columns in blocks(self.rows, label):
-            logs = log_kernel(columns, self.sigma)
-            gains = -_log_add(logs, all_rest[at, None])
-            own = self.rows.labels[part] == label
-            gains[own] += _log_add(logs[own], own_rest[at, None][own])
-            gains[~own] += own_rest[at, None][~own]
-            total += self.rows.weights[part] @ gains
+            joins = self.rows.labels[part] == label
+            shares = sums.log_shares(log_kernel(columns, self.sigma), at, joins)
+            total += self.rows.weights[part] @ shares
         return total + self._log_prior
 
     def bound(self, exemplars: Exemplars) -> Scores:
@@ -144,12 +142,12 @@ class ConditionalLikelihood:
 
         def scores(moved: Exemplars, prototype: int) -> Float[np.ndarray, " candidate"]:
             label = self.prototypes.classes[prototype]
-            _, all_rest = self._rest(moved, prototype)
+            sums = self._without(moved, prototype)
             total = np.zeros(self.rows.candidates[label].size)
             for at, part, columns in blocks(self.rows, label):
                 logs = log_kernel(columns, self.sigma)
                 total += share[at, prototype] @ logs
-                total -= self.rows.weights[part] @ _log_add(logs, all_rest[at, None])
+                total -= self.rows.weights[part] @ sums.log_whole(logs, at)
             return total
 
         return scores
@@ -211,20 +209,15 @@ class ConditionalLikelihood:
         """Log density of the width, 0 where it is fixed."""
         return 0.0 if self.prior is None else log_normal(self.sigma, self.prior)
 
-    def _rest(
-        self, exemplars: Exemplars, prototype: int
-    ) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
-        """Log of the summed kernels of the other prototypes, own class's and all.
-
-        "Own" is the row's own class: for rows of another class than the
-        prototype's it is their whole numerator.
-        """
+    def _without(self, exemplars: Exemplars, prototype: int) -> PlainSums | LogSums:
+        """Sums of kernels of every labelled row, a prototype taken out."""
         labelled = self.rows.labelled
         logs = log_kernel(self.rows.values[labelled[:, None], exemplars], self.sigma)
         logs[:, prototype] = -np.inf
-        of_class = np.stack([_log_sum(logs[:, part]) for part in self.prototypes.class_slices], 1)
-        own = of_class[np.arange(labelled.size), self.rows.labels[labelled]]
-        return own, _log_sum(of_class)
+        starts = [part.start for part in self.prototypes.class_slices]
+        safe = self.rows.largest * self.sigma**-2.0 < SAFE
+        kind = PlainSums if safe else LogSums
+        return kind.of(logs, self.rows.labels[labelled], starts)
 
 
 def log_normal(sigma: float, prior: SigmaPrior) -> float:
@@ -251,25 +244,3 @@ def log_normal(sigma: float, prior: SigmaPrior) -> float:
     """
     z = (np.log(sigma) - prior.location) / prior.spread
     return float(-np.log(sigma) - np.log(prior.spread) - 0.5 * np.log(2 * np.pi) - 0.5 * z**2)
-
-
-def _log_sum(logs: Float[np.ndarray, "obs term"]) -> Float[np.ndarray, " obs"]:
-    """Log of the sum of exponentials of each row; -inf for an empty sum."""
-    top = logs.max(axis=1)
-    top[np.isneginf(top)] = 0.0
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(logs - top[:, None]).sum(axis=1)) + top
-
-
-def _log_add(
-    logs: Float[np.ndarray, "obs candidate"], rest: Float[np.ndarray, "obs 1"]
-) -> Float[np.ndarray, "obs candidate"]:
-    """``log(exp(logs) + exp(rest))``: what np.logaddexp does, at a third of its time."""
-    smaller = np.subtract(logs, rest)
-    np.abs(smaller, out=smaller)
-    np.negative(smaller, out=smaller)
-    np.exp(smaller, out=smaller)
-    smaller += 1.0
-    np.log(smaller, out=smaller)
-    smaller += np.maximum(logs, rest)
-    return smaller

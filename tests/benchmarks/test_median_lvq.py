@@ -1,0 +1,136 @@
+"""Time of a sweep against the number of rows, of swaps against the generalised EM, and memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.exemplars import Dissimilarities, Prototypes
+from bayesrbf.numerics.median_lvq_likelihood import ConditionalLikelihood
+from bayesrbf.numerics.median_lvq_search import climb, random_exemplars
+from bayesrbf.reproduce import nebel
+
+SIZES = (500, 1000, 2000, 4000)
+MOST_MEMORY = 4.0
+"""GiB that a fit of 20,000 rows may take."""
+
+LARGE = """
+import resource, numpy as np
+from bayesrbf import MedianLVQClassifier
+rng = np.random.default_rng(0)
+y = np.arange(20_000) % 20
+X = rng.normal(size=(20_000, 2)) + 3 * y[:, None]
+{given}
+model = MedianLVQClassifier(1, metric={metric!r}, sigma=1.0, n_init=1, max_iter=2, random_state=0)
+model.fit(X, y)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+MATRIX = """
+D = np.empty((20_000, 20_000), np.float32)
+for start in range(0, 20_000, 500):
+    D[start:start + 500] = ((X[start:start + 500, None] - X) ** 2).sum(-1)
+X = D
+"""
+
+
+def table(n_obs: int, n_classes: int = 10) -> ConditionalLikelihood:
+    """Three prototypes a class on overlapping blobs."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(n_obs) % n_classes
+    points = rng.normal(size=(n_obs, 5)) + 1.5 * np.eye(n_classes, 5)[labels]
+    values = ((points[:, None] - points) ** 2).sum(-1)
+    candidates = tuple(np.flatnonzero(labels == c) for c in range(n_classes))
+    rows = Dissimilarities(values, labels, np.ones(n_obs), candidates)
+    classes = tuple(np.repeat(np.arange(n_classes), 3).tolist())
+    return ConditionalLikelihood(rows, Prototypes(classes), float(np.sqrt(0.2 * rows.scale)))
+
+
+def seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def one_by_one(objective: ConditionalLikelihood, exemplars: np.ndarray, prototype: int) -> list:
+    """What the matrix expression replaces."""
+    values = []
+    for row in objective.rows.candidates[objective.prototypes.classes[prototype]]:
+        exemplars[prototype] = row
+        values.append(objective.value(exemplars))
+    return values
+
+
+def test_time_against_rows_and_against_the_generalised_em(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = []
+    for n_obs in SIZES:
+        objective = table(n_obs)
+        start = random_exemplars(objective.rows, objective.prototypes, np.random.default_rng(1))
+        ends = {}
+        times = {}
+        for name in ("gem", "swap"):
+            begun = time.perf_counter()
+            ends[name] = climb(objective, start, name, 100)
+            times[name] = time.perf_counter() - begun
+        update = seconds(lambda: objective.scores(start, 0))  # noqa: B023
+        loop = seconds(lambda: one_by_one(objective, start.copy(), 0))  # noqa: B023
+        lines.append(
+            {
+                "rows": n_obs,
+                "update (ms)": 1e3 * update,
+                "loop / update": loop / update,
+                "gem (s)": times["gem"],
+                "swap (s)": times["swap"],
+                "gem sweeps": ends["gem"][1].n_iter - 1,
+                "swap sweeps": ends["swap"][1].n_iter - 1,
+                "gem (nats)": ends["gem"][1].log_posterior[-1],
+                "swap (nats)": ends["swap"][1].log_posterior[-1],
+            }
+        )
+    figures = pd.DataFrame(lines).set_index("rows")
+    with capsys.disabled():
+        print(f"\n{figures.round(2).to_string()}")
+    assert np.all(figures["swap (nats)"] >= figures["gem (nats)"])
+    assert np.all(figures["loop / update"] > 2)
+
+
+@pytest.mark.parametrize("metric", ["precomputed", "sqeuclidean"])
+def test_twenty_thousand_rows_fit_into_memory(
+    metric: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = LARGE.format(metric=metric, given=MATRIX if metric == "precomputed" else "")
+    begun = time.perf_counter()
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    memory = float(run.stdout)
+    with capsys.disabled():
+        print(f"\n{metric}: {memory:.2f} GiB, {time.perf_counter() - begun:.0f} s")
+    assert memory < MOST_MEMORY
+
+
+def test_light_tables_of_the_paper(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+    """One ten-fold cross-validation; ``bayesrbf reproduce nebel`` does ten, and all tables."""
+    plan = nebel.Plan(1, 10, 150, ("aural sonar", "votes"))
+    figures = {cell.name: cell.compute() for cell in nebel.cells(plan, seed=0)}
+    found = {name: nebel.summary(figures, plan, name, 3, 1.0) for name in ("error", "log_loss")}
+    errors = {method: row for method, *row in found["error"]}
+    losses = {method: row for method, *row in found["log_loss"]}
+    with capsys.disabled():
+        print(f"\n{pd.DataFrame(errors, index=plan.tables).T}")
+        print(f"\n{pd.DataFrame(losses, index=plan.tables).T}")
+    assert float(errors["RSLVQ, swaps"][1]) <= 0.065
+    for ours, published in zip(losses["gibbs"], losses["RSLVQ, swaps"], strict=True):
+        assert float(ours) <= float(published) + 0.02
