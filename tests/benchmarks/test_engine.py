@@ -96,10 +96,9 @@ def pymc_advi(model: HybridMixtureClassifier) -> xr.DataTree:
 def extras_laplace(model: HybridMixtureClassifier) -> xr.DataTree:
     import pymc_extras as pmx
 
-    declared = model.declare()
-    return pmx.fit_laplace(
-        model=declared, draws=CHAINS * DRAWS, random_seed=SEED, progressbar=False
-    )
+    # Draws one by one: a weight that is constant loses its axes when they are vectorised.
+    options = {"vectorize_draws": False, "random_seed": SEED, "progressbar": False}
+    return pmx.fit_laplace(model=model.declare(), draws=CHAINS * DRAWS, **options)
 
 
 SIZE = {"chains": CHAINS, "draws": DRAWS}
