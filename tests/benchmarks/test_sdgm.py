@@ -1,0 +1,125 @@
+"""Sparse discriminative mixtures: the dense dual, cost against rows, what averaging is worth.
+
+The dense dual is the kernel form as it was published: no change of basis, and weights that
+are dropped when their precision has reached its bound. ``BAYESRBF_SEEDS`` sets the number of
+small tables (10), ``BAYESRBF_ROWS`` the largest table (100,000 rows).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from bayesrbf import SDGMClassifier
+from bayesrbf.datasets import load_table
+from bayesrbf.numerics import sdgm_ard, sdgm_fitting
+from bayesrbf.numerics.sdgm_reduction import Factored
+
+SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "10"))
+MOST_ROWS = int(os.environ.get("BAYESRBF_ROWS", "100000"))
+SMALL = 60
+MOST_SHARE = 0.03
+"""Of the dense dual's time, for the primal form."""
+MOST_MEMORY = 2.0
+"""GiB, for the largest table."""
+
+
+def show(capsys: pytest.CaptureFixture[str], title: str, lines: list[dict[str, object]]) -> None:
+    with capsys.disabled():
+        print(f"\n{title}\n{pd.DataFrame(lines).to_string(index=False, float_format='%.4g')}")
+
+
+def dense(features: np.ndarray, reduce: bool) -> Factored:
+    """A rank beyond every number of weights: nothing is reduced."""
+    wide = np.zeros((len(features), features.shape[1]))
+    return Factored(features, wide, np.eye(features.shape[1]))
+
+
+def test_the_primal_form_and_the_dense_dual(
+    data_folder: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
+    lines, seconds = [], {}
+    for name in ("primal", "kernel", "dense dual"):
+        form = "primal" if name == "primal" else "kernel"
+        if name == "dense dual":
+            monkeypatch.setattr(sdgm_fitting, "factor_features", dense)
+            monkeypatch.setattr(sdgm_ard, "_doomed", lambda determined, pull: determined < 0)
+        model = SDGMClassifier(form=form, n_init=1, random_state=0)
+        start = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(train.X, train.y)
+        seconds[name] = time.process_time() - start
+        error = 100 * float(np.mean(model.predict(test.X) != np.asarray(test.y)))
+        lines.append(
+            {"form": name, "s": seconds[name], "error %": error, "weights": model.n_weights_}
+        )
+    show(capsys, "Ripley, 3 components a class, one start", lines)
+    assert seconds["primal"] <= MOST_SHARE * seconds["dense dual"]
+
+
+def test_ripley_from_every_seed(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+    train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
+    lines = []
+    for seed in range(SEEDS):
+        model = SDGMClassifier(random_state=seed).fit(train.X, train.y)
+        errors = int(np.sum(model.predict(test.X) != np.asarray(test.y)))
+        lines.append({"seed": seed, "error %": errors / 10, "weights": model.n_weights_})
+    show(capsys, "Ripley, default settings", lines)
+    assert max(line["error %"] for line in lines) <= 9.15
+    assert max(line["weights"] for line in lines) <= 7
+
+
+def test_averaging_on_small_tables(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+    train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
+    y, y_new = np.asarray(train.y), np.asarray(test.y)
+    losses = []
+    for seed in range(SEEDS):
+        rows = np.random.default_rng(seed).permutation(len(y))[:SMALL]
+        model = SDGMClassifier(random_state=seed).fit(train.X.iloc[rows], y[rows])
+        truth = np.searchsorted(model.classes_, y_new)
+        for prediction in ("average", "plug-in"):
+            p = model.set_params(prediction=prediction).predict_proba(test.X)
+            loss = -np.log(np.maximum(p[np.arange(truth.size), truth], 1e-6)).mean()
+            losses.append({"seed": seed, "prediction": prediction, "nats": loss})
+    means = pd.DataFrame(losses).groupby("prediction")["nats"].mean()
+    show(capsys, f"Ripley, {SMALL} rows, mean log loss", [means.to_dict()])
+    assert means["average"] < means["plug-in"] + 0.01
+
+
+def test_cost_against_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = []
+    for n_rows in (250, 2_500, 25_000, 100_000):
+        if n_rows > MOST_ROWS:
+            continue
+        X, y = make_classification(
+            n_rows, n_features=5, n_informative=5, n_redundant=0, n_clusters_per_class=4,
+            flip_y=0.05, random_state=0,
+        )  # fmt: skip
+        model = SDGMClassifier(4, n_init=2, max_iter=300, random_state=0)
+        start = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        lines.append(
+            {
+                "rows": n_rows,
+                "s": time.process_time() - start,
+                "updates": model.n_iter_,
+                "weights": model.n_weights_,
+                "GiB": used / 2**30 if sys.platform == "darwin" else used / 2**20,
+            }
+        )
+    show(capsys, "5 columns, 4 components a class, 2 starts", lines)
+    assert lines[-1]["GiB"] < MOST_MEMORY
