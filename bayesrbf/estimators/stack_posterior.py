@@ -5,27 +5,35 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import log_softmax
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names
+from bayesrbf.estimators.classifier import DIAGNOSED
 from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.posterior_estimator import Description
-from bayesrbf.estimators.stack_drawing import draw_members, joint_predictor
+from bayesrbf.estimators.stack_drawing import draw_members, draw_temperature, joint_predictor
 from bayesrbf.estimators.stack_fitting import FittedMembers
 from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.parameters import Observations
+from bayesrbf.posterior.temperature import tempered
 
 if TYPE_CHECKING:
     import pymc as pm
 
     from bayesrbf.posterior.predictive import ClassPosterior, Predictor
+
+
+MATCHED = 200
+"""Draws whose mean is matched to the fit."""
 
 
 class StackPosterior(CompanionClassifier):
@@ -36,10 +44,12 @@ class StackPosterior(CompanionClassifier):
     pointwise_: tuple[str, ...]
     weights_: Float[np.ndarray, " member"]
     _fitted: FittedMembers
+    _draw_temperature: float
     _held: HeldOut
     _member_draws: tuple[Draws | None, ...]
 
     _STATE: ClassVar[dict[str, type | UnionType]] = CompanionClassifier._STATE | {
+        "_draw_temperature": float,
         "_fitted": FittedMembers,
         "_held": HeldOut,
         "_member_draws": tuple,
@@ -88,6 +98,7 @@ class StackPosterior(CompanionClassifier):
             predictor=self._predictor(log_posterior),
             theta=theta,
             log_prior_shift=self._shifts(log_posterior, theta),
+            temperature=1.0 if self._draws is None else self._draw_temperature,
         )
 
     def _description(self) -> Description:
@@ -100,6 +111,7 @@ class StackPosterior(CompanionClassifier):
     def _infer(self) -> Self:
         """Draw what ``inference`` asks for; nothing for a point estimate."""
         self._member_draws, self.pointwise_ = (None,) * len(self._fitted.own), self.members_
+        self._draw_temperature = 1.0
         return super()._infer()
 
     def refine(self, method: str = "laplace", **options: Any) -> Self:
@@ -109,10 +121,9 @@ class StackPosterior(CompanionClassifier):
         and those with more than 2,000 coordinates, stay at their fitted point:
         ``pointwise_`` names them, and a warning does.
 
-        The fit takes one step after the other, the draws come from the joint posterior of
-        :meth:`declare`, and temperatures were fitted to members at their points: averaged
-        probabilities are less sure than those of the fit, and on small tables their log
-        loss is higher. Use the draws for intervals.
+        Temperatures were fitted to members at their points, and an average over draws is
+        less sure than those: all draws have one more temperature, with which their mean says
+        on training rows what the calibrated fit says.
 
         Parameters
         ----------
@@ -126,20 +137,36 @@ class StackPosterior(CompanionClassifier):
         self
             With the draws in ``posterior_``; predictions average over them.
         """
-        self._member_draws = (None,) * len(self._fitted.own)
-        super().refine(method, **{"draws": 250, **options})
-        chains, draws, _ = cast("Draws", self._draws).theta.shape
+        return super().refine(method, **{"draws": 250, **options})
+
+    def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
+        """Hold draws of the stack, and as many of every member that can be drawn."""
+        super()._keep(log_posterior, raw)
+        chains, draws, _ = raw.theta.shape
         self._member_draws = draw_members(self._fitted, self._rows, (chains, draws), self._seed)
+        self._draw_temperature = self._match_fit()
         own = zip(self._fitted.own, self._member_draws, strict=True)
-        fixed = [member.name for member, draws in own if draws is None]
+        fixed = [member.name for member, drawn in own if drawn is None]
         self.pointwise_ = (*fixed, *(member.name for member in self._fitted.extra))
         if self.pointwise_:
             warnings.warn(
                 f"{type(self).__name__}: {', '.join(self.pointwise_)} stay at their fitted point, "
                 "so the draws understate what is not known.",
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
+
+    def _match_fit(self) -> float:
+        """Temperature of the draws, from some training rows and some draws."""
+        n_obs = self._rows.n_obs
+        spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
+        rows = self._rows.take(spread)
+        posterior = self._class_posterior()
+        thetas = posterior.theta.reshape(posterior.n_draws, -1)
+        predict = posterior.predictor(rows)
+        drawn = np.stack([predict(theta) for theta in thetas[:: max(1, len(thetas) // MATCHED)]])
+        fitted = np.exp(tempered(self._class_log_joint(rows), self.temperature_))
+        return draw_temperature(log_softmax(drawn, axis=2), fitted)
 
     def declare(self) -> pm.Model:
         """Declare the graph of weights and temperatures on the rows held out.

@@ -179,6 +179,30 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     assert np.abs(drawn - fixed).max() > 1e-3
 
 
+def test_the_mean_of_the_draws_says_on_training_rows_what_the_fit_says(fitted) -> None:
+    X, y = table()
+    model = clone(fitted).fit(X, y)
+    point = model.predict_proba(X)
+    model.refine("laplace", draws=60, chains=2)
+    matched = model.predict_proba(X)
+    assert 0.5 <= model._draw_temperature <= 2
+    model._draw_temperature = 1.0
+    plain = model.predict_proba(X)
+
+    def divergence(p: np.ndarray) -> float:
+        return float((point * (np.log(point) - np.log(p))).sum())
+
+    assert divergence(matched) < divergence(plain)
+
+
+def test_draws_of_another_sampler_bring_draws_of_the_members(fitted) -> None:
+    X, y = table()
+    model = clone(fitted).fit(X, y)
+    tree = clone(fitted).fit(X, y).refine("laplace", draws=7, chains=3).posterior_
+    model.refine("laplace", draws=5, chains=2).use_posterior(tree)
+    assert model._class_posterior().theta.shape[:2] == (3, 7)
+
+
 def test_members_that_stay_at_their_point_are_named() -> None:
     X, y = table()
     extra = [("flat", GaussianNB())]
