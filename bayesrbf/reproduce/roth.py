@@ -86,7 +86,7 @@ def run(folder: Path, *, quick: bool = False, console: Console | None = None) ->
         "Error in % of the hinge by its weight and hidden cells (table B.5)": (
             _dial("mnist50", n_train, shares)
         ),
-        "Error in % with few labels (tables B.7, B.8)": (
+        "Error in % with few labels, by the weight of the other rows (tables B.7, B.8)": (
             _few_labels("mnist50", n_train, LABELLED[:1] if quick else LABELLED)
         ),
     }
@@ -156,12 +156,12 @@ def _few_labels(table: str, n_train: int, numbers: tuple[int, ...]) -> Group:
     """Tables B.7 and B.8: the other rows dropped, or used without their labels."""
     return {
         f"{number} labels of {n_train}": {
-            f"{name}, {how}": Cell(
+            f"{name} {how}": Cell(
                 f"{table}/{n_train}/{name}/{number} labels/{how}",
                 partial(_error_few, table, name, n_train, number, weight),
             )
             for name in ("ML", "hinge")
-            for how, weight in (("labelled", 0.0), ("all", 1.0), ("chosen", "cv"))
+            for how, weight in (("0", 0.0), ("1", 1.0), ("cv", "cv"))
         }
         for number in numbers
     }
