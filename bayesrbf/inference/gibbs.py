@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
@@ -20,6 +20,9 @@ _DISPERSION: Final = 0.5
 
 _ROUNDS: Final = 4
 """Equal parts of the tuning; what each has drawn teaches the kernel for the next."""
+
+_PATIENCE: Final = 0.1
+"""Seconds after which the waiting thread looks for an interrupt: not every lock hears one."""
 
 
 def gibbs(
@@ -103,9 +106,8 @@ def gibbs(
             kernel = kernel.adapted(drawn.reshape(-1, drawn.shape[-1]))
         drawn, complete = _run(runs, kernel, draws, thin, advance)
     theta = on_grid(drawn, log_posterior.variables)
-    lp = [[log_posterior.value_and_gradient(point)[0] for point in chain] for chain in theta]
     about: dict[str, float | int | str] = {"tune": tune, "thin": thin}
-    return Draws(theta, {"lp": np.array(lp)}, "gibbs", complete, about)
+    return Draws(theta, {"lp": _log_densities(log_posterior, theta)}, "gibbs", complete, about)
 
 
 @dataclass
@@ -128,13 +130,17 @@ class _Chain:
     def run(
         self, kernel: MarkovKernel, draws: int, thin: int, stop: Event, advance: Callable[[], None]
     ) -> list[np.ndarray]:
-        """Draw until all are drawn or someone says stop."""
+        """Draw until all are drawn or someone says stop; an error says it to all chains."""
         drawn: list[np.ndarray] = []
-        while len(drawn) < draws and not stop.is_set():
-            for _ in range(thin):
-                self.theta = kernel.sweep(self.theta, self.rng)
-                advance()
-            drawn.append(self.theta)
+        try:
+            while len(drawn) < draws and not stop.is_set():
+                for _ in range(thin):
+                    self.theta = kernel.sweep(self.theta, self.rng)
+                    advance()
+                drawn.append(self.theta)
+        except Exception:
+            stop.set()
+            raise
         return drawn
 
 
@@ -142,20 +148,30 @@ def _run(
     chains: list[_Chain], kernel: MarkovKernel, draws: int, thin: int, advance: Callable[[], None]
 ) -> tuple[np.ndarray, bool]:
     """Draws (chain, draw, coordinate) of all chains side by side, and whether they are all."""
-    stop = Event()
+    stop, complete = Event(), True
     with ThreadPoolExecutor(len(chains), "bayesrbf-gibbs") as pool:
         runs = [pool.submit(chain.run, kernel, draws, thin, stop, advance) for chain in chains]
         try:
-            wait(runs, return_when=FIRST_EXCEPTION)
+            while wait(runs, timeout=_PATIENCE).not_done:
+                pass
         except KeyboardInterrupt:
+            complete = False
             stop.set()
-        complete = not stop.is_set()
-        stop.set()  # a chain that failed ends the others
     drawn = [part for part in (run.result() for run in runs) if part]
     length = min((len(part) for part in drawn), default=0)
     if length == 0:
         raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
     return np.stack([np.stack(part[:length]) for part in drawn]), complete
+
+
+def _log_densities(log_posterior: SweptPosterior, theta: np.ndarray) -> np.ndarray:
+    """Log density, with Jacobian, of every draw of every chain."""
+
+    def of_chain(points: np.ndarray) -> list[float]:
+        return [log_posterior.value_and_gradient(point)[0] for point in points]
+
+    with ThreadPoolExecutor(len(theta), "bayesrbf-gibbs") as pool:
+        return np.array(list(pool.map(of_chain, theta)))
 
 
 @contextmanager

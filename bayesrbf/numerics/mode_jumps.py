@@ -197,21 +197,22 @@ def _with_empty(
     """A class of one component with empty ones beside it, at the mode of their prior."""
     empty = _at_prior(hyperparameters, specification)
     own = specification.group_sizes.size > 1
-
-    def beside(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        return np.concatenate([first, rest[1:]])
-
     factors = lone.parameters.precisions_cholesky
     parameters = replace(
         empty,
-        means=beside(lone.parameters.means, empty.means),
-        precisions_cholesky=beside(factors, empty.precisions_cholesky) if own else factors,
+        means=_beside(lone.parameters.means, empty.means),
+        precisions_cholesky=_beside(factors, empty.precisions_cholesky) if own else factors,
     )
-    counts = beside(lone.counts, np.zeros(specification.n_components))
+    counts = _beside(lone.counts, np.zeros(specification.n_components))
     categories = tuple(
-        beside(one, np.zeros((counts.size, one.shape[1]))) for one in lone.categories
+        _beside(one, np.zeros((counts.size, one.shape[1]))) for one in lone.categories
     )
     return _Reference(parameters, counts, categories)
+
+
+def _beside(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """One entry, then the others but their first."""
+    return np.concatenate([first, rest[1:]])
 
 
 def _density(
@@ -256,24 +257,25 @@ def _with_class(
     parameters: MixtureParameters, new: MixtureParameters, part: slice, groups: np.ndarray
 ) -> MixtureParameters:
     """The mixture with the components of one class replaced."""
-
-    def put(values: np.ndarray, places: slice | np.ndarray, replacement: np.ndarray) -> np.ndarray:
-        copied = values.copy()
-        copied[places] = replacement
-        return copied
-
     return replace(
         parameters,
-        weights=put(parameters.weights, part, new.weights),
-        means=put(parameters.means, part, new.means),
-        precisions_cholesky=put(parameters.precisions_cholesky, groups, new.precisions_cholesky),
+        weights=_put(parameters.weights, part, new.weights),
+        means=_put(parameters.means, part, new.means),
+        precisions_cholesky=_put(parameters.precisions_cholesky, groups, new.precisions_cholesky),
         category_probabilities=tuple(
-            put(values, part, replacement)
+            _put(values, part, replacement)
             for values, replacement in zip(
                 parameters.category_probabilities, new.category_probabilities, strict=True
             )
         ),
     )
+
+
+def _put(values: np.ndarray, places: slice | np.ndarray, replacement: np.ndarray) -> np.ndarray:
+    """A copy with some entries replaced."""
+    copied = values.copy()
+    copied[places] = replacement
+    return copied
 
 
 def _at_prior(
