@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.inference.approximation import evaluate
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.laplace import GaussianApproximation, approximate
 from bayesrbf.inference.protocol import LogPosterior
@@ -141,10 +142,7 @@ def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> De
     nowhere = (np.nan, np.zeros(mode.size))
 
     def density(z: np.ndarray) -> tuple[float, np.ndarray]:
-        try:
-            value, gradient = log_posterior.value_and_gradient(mode + factor @ z)
-        except (np.linalg.LinAlgError, FloatingPointError, OverflowError):
-            return nowhere
+        value, gradient = evaluate(log_posterior, mode + factor @ z)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return nowhere
         return float(value), gradient @ factor
