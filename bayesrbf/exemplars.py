@@ -138,6 +138,9 @@ class MedianLVQPrior:
 
     .. math:: \log(\sigma^2 / \mathrm{median}\,d) \sim N(\log\text{scale}, \text{spread}^2)
 
+    By default nineteen widths in twenty have a square between .09 and .67 median
+    dissimilarities. Labels alone ask for narrower ones, which follow single rows.
+
     Attributes
     ----------
     scale : float
@@ -147,12 +150,12 @@ class MedianLVQPrior:
 
     Examples
     --------
-    >>> MedianLVQPrior(scale=0.25).resolve(4.0)
-    SigmaPrior(location=0.0, spread=0.5)
+    >>> MedianLVQPrior().resolve(4.0)
+    SigmaPrior(location=0.0, spread=0.25)
     """
 
-    scale: float = 0.13
-    spread: float = 1.0
+    scale: float = 0.25
+    spread: float = 0.5
 
     def __post_init__(self) -> None:
         for name in ("scale", "spread"):

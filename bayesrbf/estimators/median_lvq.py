@@ -147,14 +147,16 @@ class MedianLVQClassifier(ExemplarClassifier):
 
     Dissimilarities that come as a matrix are needed to the exemplars only:
 
-    >>> words = np.array(["cat", "cart", "dog", "doge"])
-    >>> d = np.array([[abs(len(a) - len(b)) + (a[0] != b[0]) for b in words] for a in words])
-    >>> model = MedianLVQClassifier(1, metric="precomputed", sigma=1.0).fit(d, [0, 0, 1, 1])
-    >>> words[model.exemplar_columns]
-    array(['cat', 'dog'], dtype='<U4')
-    >>> to_exemplars = np.array([[1.0, 2.0]])
+    >>> words = np.array(["cat", "cart", "car", "dog", "dogs", "dig"])
+    >>> def unlike(a, b):
+    ...     return sum(x != y for x, y in zip(a.ljust(4), b.ljust(4)))
+    >>> d = np.array([[unlike(a, b) for b in words] for a in words])
+    >>> model = MedianLVQClassifier(1, metric="precomputed", sigma=1.0, random_state=0)
+    >>> words[model.fit(d, ["c", "c", "c", "d", "d", "d"]).exemplar_columns]
+    array(['cart', 'dogs'], dtype='<U4')
+    >>> to_exemplars = [[unlike("curt", exemplar) for exemplar in ("cart", "dogs")]]
     >>> model.predict(model.from_exemplar_columns(to_exemplars))
-    array([0])
+    array(['c'], dtype=object)
     """
 
     def __init__(
