@@ -93,18 +93,19 @@ def compare(name, n_epochs):
     X, X_test, y, y_test = (torch.as_tensor(part) for part in tables[name])
     y, y_test = y.long(), y_test.long()
     networks = {}
-    for title, head in (
-        ("softmax", nn.Linear(2, N_CLASSES)),
-        ("SDGM", SDGMHead(2, N_CLASSES, n_components=2, covariance="full")),
-    ):
+    for title in ("softmax", "SDGM"):
         torch.manual_seed(0)
+        head = nn.Linear(2, N_CLASSES)
+        if title == "SDGM":
+            head = SDGMHead(2, N_CLASSES, n_components=2, covariance="full")
         networks[title] = network = train(make_network(head, X.shape[-1]), X, y, n_epochs)
         with torch.no_grad():
             logits = network(X_test)
         error = (logits.argmax(dim=1) != y_test).double().mean()
         log_loss = nn.functional.cross_entropy(logits, y_test)
-        numbers = [parameter.numel() for parameter in head.parameters()]
-        weights = f"{head.nnz()} of {numbers[0]}" if title == "SDGM" else f"{sum(numbers)}"
+        weights = f"{head.weight.numel() + N_CLASSES}, intercepts included"
+        if title == "SDGM":
+            weights = f"{head.nnz()} of {head.weight.numel()}"
         print(f"{name}, {title}: error {error:.1%}, log loss {log_loss:.3f}, weights {weights}")
     draw(name, networks, X_test, y_test)
 
@@ -138,6 +139,10 @@ def draw(name, networks, X, y):
 
 
 compare("digits", n_epochs=60)
+
+# %%
+# There are 540 test images: errors that differ by less than a percent or two differ by chance. A
+# mixture's weights are 114 before pruning, for 20 components of 6 monomials, one of them fixed.
 
 # %%
 # The same with MNIST, where it is there.
