@@ -46,6 +46,8 @@ MEMBER_LOG_TEMPERATURES: Final = "member_log_temperatures"
 COEFFICIENT: Final = "coefficient"
 """Weights of a sparse discriminative mixture that are not zero."""
 COEFFICIENT_PRECISIONS: Final = "coefficient_precisions"
+STANDARD_COEFFICIENTS: Final = "standard_coefficients"
+"""Coefficients in units of their prior's standard deviations."""
 LOCAL_SCALES: Final = "local_scales"
 GLOBAL_SCALE: Final = "global_scale"
 

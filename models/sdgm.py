@@ -69,7 +69,8 @@ def declare_sdgm(
     -------
     pm.Model
         Free variables ``coefficients`` and, where the precisions are learned,
-        what they are made of; the observed node ``y`` (obs, label) is 1 for
+        what they are made of, or under a horseshoe ``standard_coefficients`` with
+        ``coefficients`` beside them; the observed node ``y`` (obs, label) is 1 for
         every class that a row may have.
 
     Raises
@@ -117,9 +118,7 @@ def declare_sdgm(
         COORDINATE: range(rows.points.shape[1]),
     }
     with pm.Model(coords=coords) as model:
-        weights = pm.Normal(
-            names.COEFFICIENTS, 0.0, _deviations(specification), dims=names.COEFFICIENT
-        )
+        weights = _declare_weights(specification)
         points = pm.Data("points", rows.points, dims=(POINT, COORDINATE))
         row_weight = pm.Data("row_weight", rows.weights, dims=names.OBS)
         standard = pt.clip((points - units.location) / units.scale, -FARTHEST, FARTHEST)
@@ -138,18 +137,21 @@ def declare_sdgm(
     return model
 
 
-def _deviations(specification: SDGMSpecification) -> TensorVariable:
-    """Prior standard deviations of the weights; priors of what they are made of."""
+def _declare_weights(specification: SDGMSpecification) -> TensorVariable:
+    """The weights, and the priors of what their precisions are made of."""
     prior, dims = specification.precisions, names.COEFFICIENT
-    if isinstance(prior, GammaPrecisions):
-        shape, rate = np.float64(prior.shape), np.float64(prior.rate)
-        return pm.Gamma(names.COEFFICIENT_PRECISIONS, alpha=shape, beta=rate, dims=dims) ** -0.5
     if isinstance(prior, HorseshoePrecisions):
         overall = pm.HalfCauchy(names.GLOBAL_SCALE, np.float64(prior.scale))
         local = pm.HalfCauchy(names.LOCAL_SCALES, np.float64(1.0), dims=dims)
-        return ((overall * local) ** -2 + np.float64(prior.slab) ** -2) ** -0.5
-    precisions = pm.Data(names.COEFFICIENT_PRECISIONS, prior, dims=dims)
-    return precisions**-0.5
+        standard = pm.Normal(names.STANDARD_COEFFICIENTS, 0.0, 1.0, dims=dims)
+        deviations = ((overall * local) ** -2 + np.float64(prior.slab) ** -2) ** -0.5
+        return pm.Deterministic(names.COEFFICIENTS, standard * deviations, dims=dims)
+    if isinstance(prior, GammaPrecisions):
+        shape, rate = np.float64(prior.shape), np.float64(prior.rate)
+        precisions = pm.Gamma(names.COEFFICIENT_PRECISIONS, alpha=shape, beta=rate, dims=dims)
+    else:
+        precisions = pm.Data(names.COEFFICIENT_PRECISIONS, prior, dims=dims)
+    return pm.Normal(names.COEFFICIENTS, 0.0, precisions**-0.5, dims=dims)
 
 
 def _features(basis: Basis, points: TensorVariable) -> TensorVariable:

@@ -22,7 +22,13 @@ from bayesrbf.numerics.sdgm_likelihood import (
     to_logits,
 )
 from bayesrbf.numerics.sdgm_prediction import class_log_probabilities
-from bayesrbf.numerics.sdgm_prior import free_variables, log_prior, starting_scales
+from bayesrbf.numerics.sdgm_prior import (
+    deterministic_variables,
+    free_variables,
+    log_prior,
+    starting_values,
+    weights_of,
+)
 from bayesrbf.parameters import Standardisation
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, SDGMSpecification
 from bayesrbf.specification import Variable
@@ -58,7 +64,7 @@ class SDGMLogPosterior:
     ) -> None:
         self.specification = specification
         self.variables: tuple[Variable, ...] = free_variables(specification)
-        self.deterministic_variables: tuple[Variable, ...] = ()
+        self.deterministic_variables: tuple[Variable, ...] = deterministic_variables(specification)
         self.dimension = sum(variable.size for variable in self.variables)
         self.scales: Float[np.ndarray, " coordinate"] = np.ones(self.dimension)
         self._basis, self._units = basis, units
@@ -100,11 +106,9 @@ class SDGMLogPosterior:
             Its gradient in the coordinates.
         """
         values = self.constrained(theta)
-        expectation = self._expect(values[names.COEFFICIENTS])
-        prior, slopes = log_prior(self.specification, values)
-        slopes[names.COEFFICIENTS] = slopes[names.COEFFICIENTS] + gradient(
-            self._designs, expectation
-        )
+        expectation = self._expect(weights_of(self.specification, values))
+        pull = gradient(self._designs, expectation)
+        prior, slopes = log_prior(self.specification, values, pull)
         value = expectation.log_likelihood + prior
         slope = np.concatenate([slopes[v.name].reshape(-1) for v in self.variables])
         if jacobian:
@@ -144,7 +148,7 @@ class SDGMLogPosterior:
         ndarray of shape (n_rows,)
             Log probability of what is known of the label, in nats.
         """
-        return self._expect(self.constrained(theta)[names.COEFFICIENTS]).pointwise
+        return self._expect(self._weights(theta)).pointwise
 
     def component_log_joint(
         self, theta: Float[np.ndarray, " coordinate"]
@@ -161,7 +165,7 @@ class SDGMLogPosterior:
         ndarray of shape (n_rows, n_components)
             ``log p(c, m | x_n)`` up to a constant per row.
         """
-        weights = self.constrained(theta)[names.COEFFICIENTS]
+        weights = self._weights(theta)
         logits = to_logits(self._designs, weights, self._log_proportions)
         return logits[self._labels.starts]
 
@@ -192,7 +196,7 @@ class SDGMLogPosterior:
         shift = (log_density - np.log(sizes))[:, None]
 
         def class_log_joint(theta: np.ndarray) -> np.ndarray:
-            weights = self.constrained(theta)[names.COEFFICIENTS]
+            weights = self._weights(theta)
             logits = to_logits(designs, weights, self._log_proportions)
             by_class = class_log_probabilities(logits, self.specification.component_class)
             return np.logaddexp.reduceat(by_class, starts, axis=0) + shift
@@ -217,7 +221,7 @@ class SDGMLogPosterior:
     def deterministic(
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> dict[str, np.ndarray]:
-        """Values of what is reported beside the free variables: nothing.
+        """Values of what is reported beside the free variables.
 
         Parameters
         ----------
@@ -226,10 +230,12 @@ class SDGMLogPosterior:
 
         Returns
         -------
-        dict
-            Empty.
+        dict of str to ndarray of shape (..., *variable.shape)
+            The weights, where they are not free themselves.
         """
-        return {}
+        if not self.deterministic_variables:
+            return {}
+        return {names.COEFFICIENTS: weights_of(self.specification, self.constrained(thetas))}
 
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
@@ -264,6 +270,10 @@ class SDGMLogPosterior:
             phi[:, feature[component == k]] for k in range(self.specification.n_components)
         )
 
+    def _weights(self, theta: np.ndarray) -> np.ndarray:
+        """Weights at a point."""
+        return weights_of(self.specification, self.constrained(theta))
+
     def _expect(self, weights: np.ndarray) -> Expectation:
         """E-step at given weights."""
         logits = to_logits(self._designs, weights, self._log_proportions)
@@ -283,8 +293,7 @@ class SDGMLogPosterior:
             Where precisions are learned: their mean given the weights under a
             Gamma prior; scales as large as the weights under a horseshoe.
         """
-        values: dict[str, np.ndarray] = {names.COEFFICIENTS: weights}
         prior = self.specification.precisions
-        if not isinstance(prior, np.ndarray):
-            values |= starting_scales(prior, weights)
-        return coordinates.to_unconstrained(self.variables, values)
+        if isinstance(prior, np.ndarray):
+            return weights
+        return coordinates.to_unconstrained(self.variables, starting_values(prior, weights))

@@ -150,3 +150,27 @@ def test_a_function_is_no_graph() -> None:
     basis = KernelBasis(lambda a, b: a @ b.T, np.zeros((3, 2)))
     with pytest.raises(ValueError, match="'polynomial' or 'gaussian'"):
         declare_sdgm(rows(holes=False), basis, UNITS, fixed())
+
+
+def test_the_weights_beside_a_horseshoe_are_the_graphs() -> None:
+    log_posterior, model, _ = compiled("polynomial kernel, holes, horseshoe")
+    theta = np.random.default_rng(6).normal(size=log_posterior.dimension)
+    values = log_posterior.constrained(theta)
+    point = {
+        model.rvs_to_values[model[name]].name: theta_of
+        for name, theta_of in {
+            "global_scale": np.log(values["global_scale"]),
+            "local_scales": np.log(values["local_scales"]),
+            "standard_coefficients": values["standard_coefficients"],
+        }.items()
+    }
+    weights = model.compile_fn(
+        model.replace_rvs_by_values([model["coefficients"]]),
+        inputs=model.value_vars,
+        mode="FAST_COMPILE",
+    )(point)
+    found = log_posterior.deterministic(theta)["coefficients"]
+    np.testing.assert_allclose(found, weights[0], rtol=1e-12)
+    by_weights = log_posterior.pack(found)
+    again = log_posterior.deterministic(by_weights)["coefficients"]
+    np.testing.assert_allclose(again, found, rtol=1e-9)
