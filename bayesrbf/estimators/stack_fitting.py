@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -221,8 +222,10 @@ def stack_folds(
 ) -> Folds | Sequence[tuple[Observations, Observations]]:
     """Training and held-out rows of every fold.
 
-    None deals the distinct labelled rows of every class in turn to five folds, or ten
-    where the labelled rows weigh less than 200. A class of one row is never held out.
+    None and an integer deal the labelled rows of every class in turn; None to five folds,
+    or ten where they weigh less than 200. The copies of a row are dealt, too: were they
+    held out together, a row that stands there with both labels would always be predicted
+    from the other label alone. A class of one row is never held out.
 
     Parameters
     ----------
@@ -240,16 +243,50 @@ def stack_folds(
     iterable of (Observations, Observations)
         Rows to fit and labelled rows to score.
     """
-    if cv is not None:
+    if not (cv is None or isinstance(cv, Integral)):
         return split_rows(cv, rows, kept, seed)
     distinct, _ = table.distinct(rows)
     labelled = distinct.labels >= 0
-    n_folds = MANY_FOLDS if distinct.weights[labelled].sum() < FEW_ROWS else FOLDS
-    folds = deal(distinct.labels, n_folds, seed)
+    few = distinct.weights[labelled].sum() < FEW_ROWS
+    n_folds = (MANY_FOLDS if few else FOLDS) if cv is None else int(cv)
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
+    copies = copies_of(distinct, n_folds)
+    folds = deal(copies.labels, n_folds, seed)
     return [
-        (distinct.take(np.flatnonzero(folds != fold)), distinct.take(np.flatnonzero(folds == fold)))
+        (
+            table.distinct(copies.take(folds != fold))[0],
+            table.distinct(copies.take(folds == fold))[0],
+        )
         for fold in np.unique(folds[folds >= 0])
     ]
+
+
+def copies_of(rows: Observations, most: int) -> Observations:
+    """Rows of weight 2 and more as several rows, whose weights add up to it.
+
+    Parameters
+    ----------
+    rows : Observations
+        Distinct weighted rows.
+    most : int
+        Most copies of a row.
+
+    Returns
+    -------
+    Observations
+        Copies side by side.
+
+    Examples
+    --------
+    >>> cells, labels = np.zeros((2, 1)), np.arange(2)
+    >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 0.5]))
+    >>> copies_of(rows, 2).weights
+    array([1.5, 1.5, 0.5])
+    """
+    counts = np.clip(np.round(rows.weights), 1, most).astype(int)
+    copies = rows.take(np.repeat(np.arange(rows.n_obs), counts))
+    return replace(copies, weights=copies.weights / np.repeat(counts, counts))
 
 
 def deal(labels: Int[np.ndarray, " obs"], n_folds: int, seed: int) -> Int[np.ndarray, " obs"]:
@@ -258,7 +295,7 @@ def deal(labels: Int[np.ndarray, " obs"], n_folds: int, seed: int) -> Int[np.nda
     Parameters
     ----------
     labels : ndarray of shape (n_obs,)
-        Class codes of distinct rows, -1 where hidden.
+        Class codes of rows, -1 where hidden.
     n_folds : int
         Number of folds.
     seed : int

@@ -244,6 +244,16 @@ def test_folds_are_ten_for_few_rows_and_five_for_many() -> None:
             assert not set(train.real[:, 0]) & set(test.real[:, 0])
 
 
+def test_copies_of_a_row_are_dealt_to_several_folds() -> None:
+    """Two patterns with both labels: held out together, each would be taken for its opposite."""
+    X = np.repeat([[0.0], [0.0], [1.0], [1.0]], [30, 10, 10, 30], axis=0)
+    y = np.repeat([0, 1, 0, 1], [30, 10, 10, 30])
+    model = StackedClassifier(SMALL, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba([[0.0], [1.0]])[:, 1], [0.25, 0.75], atol=0.03)
+    weighted = clone(model).fit(X[[0, 30, 40, 50]], y[[0, 30, 40, 50]], [30, 10, 10, 30])
+    np.testing.assert_allclose(weighted.predict_proba(X), model.predict_proba(X), atol=1e-10)
+
+
 def test_no_fold_takes_the_last_row_of_a_class() -> None:
     labels = np.array([0] * 9 + [1] * 2 + [2, -1, -1])
     folds = deal(labels, 5, seed=1)
