@@ -16,8 +16,8 @@ from bayesrbf.estimators.stack_fitting import (
     StackSettings,
     equal_pool,
     fit_pool,
-    stack_folds,
 )
+from bayesrbf.estimators.stack_folds import stack_folds
 from bayesrbf.estimators.stack_members import DEFAULT, LITE, MEMBERS
 from bayesrbf.estimators.stack_posterior import StackPosterior
 from bayesrbf.estimators.stack_training import fit_density

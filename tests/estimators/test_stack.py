@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.stack_fitting import deal, stack_folds
+from bayesrbf.estimators.stack_folds import deal, stack_folds
 from bayesrbf.estimators.stack_members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.estimators.stack_training import Training, Views, component_class
 from bayesrbf.parameters import Observations
