@@ -270,6 +270,10 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
         """Labels of training rows."""
         return Classes(rows.labels)
 
+    def _responses(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Class codes of training rows, NaN where hidden."""
+        return np.where(rows.labels >= 0, rows.labels, np.nan)
+
     def _temperature(self) -> float:
         """Out-of-fold temperature, 1 where no class has rows enough."""
         settings, prior = self._settings(), self._prior()

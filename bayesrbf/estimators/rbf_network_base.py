@@ -28,6 +28,7 @@ from bayesrbf.estimators.rbf_network_fitting import (
 from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network_fitting import NetworkFit
 from bayesrbf.numerics.rbf_network_output import Output
+from bayesrbf.numerics.rbf_network_rows import hide_labels
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import (
     Features,
@@ -55,6 +56,10 @@ class RBFNetworkEstimator(MixtureEstimator):
 
     def _output(self, rows: Observations) -> Output:
         """Responses of training rows, from their labels."""
+        raise NotImplementedError
+
+    def _responses(self, rows: Observations) -> np.ndarray:
+        """Responses of training rows as numbers, NaN where hidden."""
         raise NotImplementedError
 
     # ---- fitting
@@ -176,7 +181,10 @@ class RBFNetworkEstimator(MixtureEstimator):
         coords = dict(coordinates(self._columns, structure, self._kept, None))
         if self._class_names() is not None:
             coords[names.LABEL] = self._class_names()
-        return Description(coords, observed_data(self._rows), constant_data(self._rows))
+        # As in the graph: the node of the rows has no label, the responses are a node.
+        responses = (names.OBS,), self._responses(self._rows)
+        observed = observed_data(hide_labels(self._rows)) | {names.OBSERVED_LABEL: responses}
+        return Description(coords, observed, constant_data(self._rows))
 
     def _declared(
         self,

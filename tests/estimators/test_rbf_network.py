@@ -159,6 +159,18 @@ def test_a_posterior_and_back_from_a_file(flowers, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+def test_the_tree_holds_rows_and_responses_as_the_graph_does(fitted, flowers, friedman):
+    observed = fitted.posterior_["observed_data"]
+    assert np.isnan(observed["x"].to_numpy()[:, 0]).all()
+    known = np.array([label is not None for label in flowers[1]])
+    codes = observed["y"].to_numpy()
+    np.testing.assert_array_equal(np.isnan(codes), ~known)
+    np.testing.assert_array_equal(fitted.classes_[codes[known].astype(int)], flowers[1][known])
+    X, y = friedman
+    model = RBFNetworkRegressor(1, n_init=1).fit(X[:40], y[:40])
+    np.testing.assert_allclose(model.posterior_["observed_data"]["y"].to_numpy(), y[:40])
+
+
 def test_warm_start_goes_on(flowers):
     model = RBFNetworkClassifier(3, random_state=0, n_init=1, warm_start=True, tol=1e-8)
     first = model.fit(*flowers).n_iter_
