@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names, table
 from bayesrbf.estimators.checks import components_per_class
@@ -19,7 +20,7 @@ from bayesrbf.estimators.sdgm_fitting import POSTERIOR_DRAWS, FittedSDGM, full_b
 from bayesrbf.estimators.sdgm_rows import completions, labelled, told
 from bayesrbf.numerics.sdgm_learned import learned_specification, learned_weights
 from bayesrbf.numerics.sdgm_log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm_prediction import replicated_draws
+from bayesrbf.numerics.sdgm_prediction import component_probabilities, replicated_draws
 from bayesrbf.parameters import Observations
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, SDGMSpecification, SDGMTrace
 
@@ -67,6 +68,40 @@ class SDGMPosterior(CompanionClassifier):
             draws of :meth:`refine` have their own.
         """
         return self._predict(self._read(X))[1]
+
+    def component_probabilities(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Probabilities of classes and components together, at the fitted weights.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components_)
+            ``p(c, m | x)`` of the components that survived, class by class; rows
+            sum to one.
+        """
+        rows = self._read(X)
+        fitted = self._fitted
+        return component_probabilities(
+            fitted.parameters,
+            fitted.basis,
+            fitted.units,
+            lambda replicate: completions(self._companion, rows, POSTERIOR_DRAWS, replicate),
+        )
+
+    def component_classes(self) -> np.ndarray:
+        """Class of every component that survived.
+
+        Returns
+        -------
+        ndarray of shape (n_components_,)
+            Labels.
+        """
+        check_is_fitted(self)
+        return self.classes_[self._fitted.parameters.component_class]
 
     def _predict(
         self, rows: Observations

@@ -130,6 +130,37 @@ def weight_draws(
     return mean + normals(DRAWS, mean.size, replicate) @ root.T
 
 
+def component_probabilities(
+    parameters: SDGMParameters,
+    basis: Basis,
+    units: Standardisation,
+    completion: Completion,
+) -> Float[np.ndarray, "obs component"]:
+    """Probabilities of classes and their components together, at the mode.
+
+    Parameters
+    ----------
+    parameters : SDGMParameters
+        The fitted point.
+    basis : QuadraticBasis or KernelBasis
+        Features of a point.
+    units : Standardisation
+        Location and scale of the points' coordinates.
+    completion : callable
+        Completes the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_obs, n_components)
+        ``p(c, m | x)``; rows sum to one.
+    """
+    points, starts = completion(0)
+    phi = features(basis, standard_points(points, units))
+    logits = phi @ parameters.dense(phi.shape[1]) + np.log(parameters.proportions)
+    sizes = np.diff(starts, append=len(points))
+    return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
+
+
 def replicated_draws(parameters: SDGMParameters) -> Float[np.ndarray, "replicate draw weight"]:
     """Draws of the Laplace posterior of the weights, all replicates.
 
