@@ -104,7 +104,7 @@ def test_where_the_bound_rises_the_objective_rises(objective: Objective) -> None
     kind=st.sampled_from(sorted(SIGMAS)),
     width=st.floats(0.2, 3),
 )
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_swaps_are_never_below_the_generalised_em(
     seed: int, per_class: int, kind: str, width: float
 ) -> None:
@@ -325,7 +325,9 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def exact() -> tuple[list[tuple[int, ...]], np.ndarray]:
-    return enumerated(SMALL, GRID)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+        return enumerated(SMALL, GRID)
 
 
 def differences(exact: tuple[list[tuple[int, ...]], np.ndarray], draws: np.ndarray) -> np.ndarray:
