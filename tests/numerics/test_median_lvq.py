@@ -314,7 +314,7 @@ SMALL = MedianLVQLogPosterior(
     table(8, 2, seed=5, hidden=1, heaviest=0.8), Prototypes((0, 1, 1)), PRIOR
 )
 GRID = np.linspace(PRIOR.location - 4.5 * PRIOR.spread, PRIOR.location + 4.5 * PRIOR.spread, 37)
-N_DRAWS = 2000
+N_DRAWS = 1200
 
 
 @pytest.fixture
