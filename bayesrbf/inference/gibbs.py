@@ -19,7 +19,7 @@ _DISPERSION: Final = 0.5
 """Chains start this many units of the coordinates away: far wider than a posterior of many rows."""
 
 _ROUNDS: Final = 4
-"""Equal parts of the tuning; what each has drawn teaches the kernel for the next."""
+"""Equal parts of the tuning; the second halves of all so far teach the kernel for the next."""
 
 _PATIENCE: Final = 0.1
 """Seconds after which the waiting thread looks for an interrupt: not every lock hears one."""
@@ -99,11 +99,13 @@ def gibbs(
     kernel = log_posterior.markov_kernel()
     runs = [_Chain.started(log_posterior, start, rng) for rng in rngs]
     with _progress(chains * (tune + draws * thin), progress_bar) as advance:
+        seen = np.zeros((0, start.size))
         for part in np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int)):
             drawn, complete = _run(runs, kernel, int(part), 1, advance)
             if not complete:
                 raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
-            kernel = kernel.adapted(drawn.reshape(-1, drawn.shape[-1]))
+            seen = np.concatenate([seen, drawn[:, drawn.shape[1] // 2 :].reshape(-1, start.size)])
+            kernel = kernel.adapted(seen)
         drawn, complete = _run(runs, kernel, draws, thin, advance)
     theta = on_grid(drawn, log_posterior.variables)
     about: dict[str, float | int | str] = {"tune": tune, "thin": thin}

@@ -11,6 +11,7 @@ kernel of the posterior.
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +23,7 @@ from bayesrbf.numerics.conjugate import posterior
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.numerics.mixture_variables import parameters_of, variables_of
 from bayesrbf.numerics.mode_jumps import MOST_REFERENCES, ModeJumps, can_jump
+from bayesrbf.numerics.mode_references import searched
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -106,9 +108,15 @@ class MixtureSweep:
             return self
         places = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
         points = [self._unpack(thetas[place]) for place in places.astype(np.intp)]
-        learnt = copy(self)
+        points += self._searched
+        learnt = copy(self)  # with what was found
         learnt._jumps = ModeJumps(self._weighted, self._specification, self._standard, points)
         return learnt
+
+    @cached_property
+    def _searched(self) -> list[MixtureParameters]:
+        """Modes that no chain needs to have seen."""
+        return searched(self._weighted, self._specification, self._standard)
 
     def _augment(
         self, parameters: MixtureParameters, rng: np.random.Generator

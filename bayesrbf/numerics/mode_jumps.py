@@ -13,31 +13,23 @@ What is proposed does not depend on where the chain is, so one accepted jump for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from bayesrbf.numerics.augmentation import of_class
-from bayesrbf.numerics.conjugate import Conjugate, gamma_shapes
-from bayesrbf.numerics.expectation import Expectation, prepare
-from bayesrbf.numerics.fitting import problem_of
+from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.mixture_prior import log_prior
-from bayesrbf.numerics.mixture_variables import base_scales, variables_of
+from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.numerics.mode_proposals import MOST_COMPONENTS, ModeProposal
-from bayesrbf.numerics.statistics import sum_by_group
+from bayesrbf.numerics.mode_references import Reference, fewest_components, known_share
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
 
-MOST_REFERENCES: Final = 48
-"""Reference points beside the one of fewest components."""
-
-_SMOOTHING: Final = 5
-"""EM steps from a draw to its reference point: a draw's own scatter is not its mode's."""
-
-_TRUST: Final = 0.9
-"""Share of the known rows that a reference counts: wider than the posterior, never narrower."""
+MOST_REFERENCES: Final = 128
+"""Draws that are turned into reference points."""
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
@@ -74,7 +66,7 @@ class ModeJumps:
     hyperparameters : MixtureHyperparameters
         Resolved prior in standard units.
     points : sequence of MixtureParameters
-        Draws in standard units, at most ``MOST_REFERENCES``.
+        Draws, and points found otherwise, in standard units.
     """
 
     def __init__(
@@ -87,16 +79,10 @@ class ModeJumps:
         self._specification = specification
         self._hyperparameters = hyperparameters
         self._expectation = prepare(observations, specification)
-        share = _TRUST * _known(observations)
-        found = [
-            _reference(self._expectation, specification, hyperparameters, one, share)
-            for one in points
-        ]
-        single = replace(specification, component_class=tuple(range(specification.n_classes)))
-        rows = prepare(observations, single)
-        fewest = _reference(
-            rows, single, hyperparameters, _at_prior(hyperparameters, single), share
-        )
+        model = (self._expectation, specification, hyperparameters)
+        share = known_share(observations)
+        found = [Reference.near(point, share, *model) for point in points]
+        fewest = fewest_components(observations, specification, hyperparameters, share)
         self._proposals = [
             (part, self._proposal(part, label, found, fewest))
             for label, part in enumerate(specification.class_slices)
@@ -133,124 +119,18 @@ class ModeJumps:
         return self._expectation.statistics(parameters).log_likelihood + prior
 
     def _proposal(
-        self, part: slice, label: int, found: list[_Reference], fewest: _Reference
+        self, part: slice, label: int, found: list[Reference], fewest: Reference
     ) -> ModeProposal:
         """The proposal of one class."""
         size, hyper = part.stop - part.start, self._hyperparameters
         own = replace(self._specification, component_class=(0,) * size)
         groups = np.unique(self._specification.covariance_group[part])
-        densities = [_density(_of_class(one, part, groups), own, hyper) for one in found]
-        lone = _of_class(fewest, slice(label, label + 1), np.array([label]))
-        densities.append(_density(_with_empty(lone, own, hyper), own, hyper))
+        densities = [one.of_class(part, groups).density(own, hyper) for one in found]
+        lone = fewest.of_class(slice(label, label + 1), np.array([label]))
+        densities.append(lone.with_empty(own, hyper).density(own, hyper))
         # Half of the weight for what the draws may not have seen: a class of one component.
         weights = np.array([*np.full(len(found), 0.5 / max(1, len(found))), 0.5])
         return ModeProposal(densities, weights / weights.sum())
-
-
-@dataclass(frozen=True)
-class _Reference:
-    """A point near a mode, and how many rows are known to be behind its components.
-
-    Attributes
-    ----------
-    parameters : MixtureParameters
-        The point.
-    counts : ndarray of shape (n_components,)
-        Rows of every component.
-    categories : tuple of ndarray of shape (n_components, n_levels)
-        Rows of every level of every categorical column.
-    """
-
-    parameters: MixtureParameters
-    counts: np.ndarray
-    categories: tuple[np.ndarray, ...]
-
-
-def _reference(
-    expectation: Expectation,
-    specification: MixtureSpecification,
-    hyperparameters: MixtureHyperparameters,
-    point: MixtureParameters,
-    share: float,
-) -> _Reference:
-    """Where a few EM steps from a point lead, and a share of the rows there."""
-    problem = problem_of(expectation, specification, hyperparameters)
-    for _ in range(_SMOOTHING):
-        point = problem.step(point).following
-    statistics = expectation.statistics(point)
-    categories = tuple(share * counts for counts in statistics.category_counts)
-    return _Reference(point, share * statistics.counts, categories)
-
-
-def _of_class(reference: _Reference, part: slice, groups: np.ndarray) -> _Reference:
-    """The part of one class."""
-    return _Reference(
-        of_class(reference.parameters, part, groups),
-        reference.counts[part],
-        tuple(counts[part] for counts in reference.categories),
-    )
-
-
-def _with_empty(
-    lone: _Reference, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
-) -> _Reference:
-    """A class of one component with empty ones beside it, at the mode of their prior."""
-    empty = _at_prior(hyperparameters, specification)
-    own = specification.group_sizes.size > 1
-    factors = lone.parameters.precisions_cholesky
-    parameters = replace(
-        empty,
-        means=_beside(lone.parameters.means, empty.means),
-        precisions_cholesky=_beside(factors, empty.precisions_cholesky) if own else factors,
-    )
-    counts = _beside(lone.counts, np.zeros(specification.n_components))
-    categories = tuple(
-        _beside(one, np.zeros((counts.size, one.shape[1]))) for one in lone.categories
-    )
-    return _Reference(parameters, counts, categories)
-
-
-def _beside(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """One entry, then the others but their first."""
-    return np.concatenate([first, rest[1:]])
-
-
-def _density(
-    reference: _Reference,
-    specification: MixtureSpecification,
-    hyperparameters: MixtureHyperparameters,
-) -> Conjugate:
-    """The conjugate density of that many rows whose mode is the reference point."""
-    point, counts = reference.parameters, reference.counts
-    scales = base_scales(hyperparameters, specification)
-    cells = np.repeat(counts[:, None], scales.shape[1], axis=1)
-    total = sum_by_group(cells, specification)
-    strength = (total + hyperparameters.degrees_of_freedom).T + specification.group_sizes
-    if specification.shape == "full":
-        inner = point.covariances() / (scales[:, :, None] * scales[:, None, :])
-        inner *= strength.T[:, :, None]
-    else:
-        inner = strength.T / (point.precisions_cholesky * scales) ** 2
-    if specification.shape == "spherical":
-        inner = inner.sum(axis=1, keepdims=True)
-    priors = hyperparameters.category_concentrations
-    return Conjugate(
-        specification=specification,
-        scales=scales,
-        classes=np.ones(1),
-        weights=counts + hyperparameters.weight_concentration,
-        levels=tuple(n + a for n, a in zip(reference.categories, priors, strict=True)),
-        centres=point.means,
-        strength=cells + hyperparameters.mean_precision,
-        shapes=gamma_shapes(total, hyperparameters, specification),
-        inner=inner,
-    )
-
-
-def _known(observations: Observations) -> float:
-    """Share of the cells that are known."""
-    holes = np.isnan(observations.real).sum() + (observations.codes < 0).sum()
-    return 1.0 - float(holes) / max(1, observations.real.size + observations.codes.size)
 
 
 def _with_class(
@@ -276,22 +156,3 @@ def _put(values: np.ndarray, places: slice | np.ndarray, replacement: np.ndarray
     copied = values.copy()
     copied[places] = replacement
     return copied
-
-
-def _at_prior(
-    hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
-) -> MixtureParameters:
-    """The mode of the prior: where EM over one component a class may start."""
-    n_classes, k = specification.n_classes, specification.n_components
-    scales = np.tile(1 / hyperparameters.scale, (specification.group_sizes.size, 1))
-    full = specification.shape == "full"
-    return MixtureParameters(
-        class_probabilities=np.full(n_classes, 1 / n_classes),
-        weights=np.ones(k),
-        means=np.tile(hyperparameters.location, (k, 1)),
-        precisions_cholesky=scales[:, :, None] * np.eye(scales.shape[1]) if full else scales,
-        category_probabilities=tuple(
-            np.tile(levels / levels.sum(), (k, 1))
-            for levels in hyperparameters.category_concentrations
-        ),
-    )

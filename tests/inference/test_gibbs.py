@@ -79,7 +79,7 @@ def test_statistics_are_those_of_the_draws():
 def test_the_kernel_learns_from_all_chains_in_rounds():
     target = Swept()
     gibbs(target, np.zeros(5), draws=1, tune=10, chains=3, random_state=0)
-    assert target.kernel.learnt == [(3 * part, 5) for part in (2, 3, 2, 3)]
+    assert target.kernel.learnt == [(3 * seen, 5) for seen in (1, 3, 4, 6)]
 
 
 def mixture(weights: np.ndarray | None = None, shape: str = "full") -> MixtureLogPosterior:
