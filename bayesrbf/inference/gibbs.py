@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.protocol import MarkovKernel, SweptPosterior
+from bayesrbf.inference.protocol import LogPosterior, MarkovKernel, SweptPosterior
 
 _DISPERSION: Final = 0.5
 """Chains start this many units of the coordinates away: far wider than a posterior of many rows."""
@@ -26,7 +26,7 @@ _PATIENCE: Final = 0.1
 
 
 def gibbs(
-    log_posterior: SweptPosterior,
+    log_posterior: LogPosterior,
     start: Float[np.ndarray, " coordinate"],
     *,
     draws: int = 1000,
@@ -52,7 +52,7 @@ def gibbs(
     Parameters
     ----------
     log_posterior : SweptPosterior
-        The density, and its kernel.
+        The density, which brings its kernel.
     start : ndarray of shape (dimension,)
         Around which the chains start, such as the MAP estimate.
     draws : int
@@ -76,8 +76,8 @@ def gibbs(
     Raises
     ------
     ValueError
-        If ``draws``, ``thin`` or ``chains`` is below 1, ``tune`` below 4, or
-        the rows have weights that the family's kernel cannot take.
+        If ``draws``, ``thin`` or ``chains`` is below 1, ``tune`` below 4, the
+        family has no kernel, or the rows have weights that it cannot take.
     KeyboardInterrupt
         If interrupted before the first draw.
 
@@ -87,6 +87,12 @@ def gibbs(
     densities, JASA 85, 398-409; Diebolt and Robert (1994), Estimation of finite
     mixture distributions through Bayesian sampling, JRSS B 56, 363-375.
     """
+    if not isinstance(log_posterior, SweptPosterior):
+        raise ValueError(
+            "Gibbs sampling needs a model whose latent variables have known conditionals, such as "
+            f"a mixture or exemplars; received a {type(log_posterior).__name__}: use "
+            "refine('nuts')."
+        )
     for name, value, least in (
         ("draws", draws, 1),
         ("tune", tune, _ROUNDS),

@@ -54,7 +54,7 @@ def to_dataset(
     if point_estimate:
         warnings.warn(
             "The model was fitted to a point: sd, intervals and the split of the entropy are "
-            "NaN. Call refine('laplace') or refine('nuts') first to have them.",
+            "NaN. Call refine() first to have them.",
             stacklevel=3,
         )
     unknown = np.nan if point_estimate else 1.0

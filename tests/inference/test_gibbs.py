@@ -245,3 +245,11 @@ def test_agreement_notices_a_planted_defect(beside_nuts):
     one, two = beside_nuts
     wider = one.mean(axis=(0, 1)) + 1.3 * (one - one.mean(axis=(0, 1)))
     assert np.abs(agreement(wider, two)).max() > BOUND
+
+
+def test_a_family_without_known_conditionals_is_told_so():
+    target = Gaussian()
+    with pytest.raises(
+        ValueError, match=r"known conditionals.*received a Gaussian.*refine\('nuts'\)"
+    ):
+        gibbs(target, np.zeros(target.dimension), draws=1)
