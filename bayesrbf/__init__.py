@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
-    from bayesrbf.estimators.kernel_network import KernelNetworkClassifier
-    from bayesrbf.estimators.median_lvq import MedianLVQClassifier
-    from bayesrbf.estimators.mixture_density import MixtureDensity
-    from bayesrbf.estimators.rbf_network import RBFNetworkClassifier
-    from bayesrbf.estimators.rbf_network_regressor import RBFNetworkRegressor
-    from bayesrbf.estimators.sdgm import SDGMClassifier
-    from bayesrbf.estimators.stack import StackedClassifier
+    from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
+    from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
+    from bayesrbf.estimators.mixture.density import MixtureDensity
+    from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+    from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
+    from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
+    from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
+    from bayesrbf.estimators.stack.classifier import StackedClassifier
     from bayesrbf.exemplars import MedianLVQPrior
     from bayesrbf.hybrid_dial import hybrid_path
     from bayesrbf.persistence import load
@@ -47,16 +47,16 @@ _HOMES = {
     "GammaPrecisions": "bayesrbf.sdgm_parameters",
     "HalfRankTransformer": "bayesrbf.transformers",
     "HorseshoePrecisions": "bayesrbf.sdgm_parameters",
-    "HybridMixtureClassifier": "bayesrbf.estimators.hybrid_mixture",
-    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
-    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq",
+    "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
+    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
+    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
     "MedianLVQPrior": "bayesrbf.exemplars",
-    "MixtureDensity": "bayesrbf.estimators.mixture_density",
+    "MixtureDensity": "bayesrbf.estimators.mixture.density",
     "MixturePrior": "bayesrbf.priors",
-    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",
-    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network_regressor",
-    "SDGMClassifier": "bayesrbf.estimators.sdgm",
-    "StackedClassifier": "bayesrbf.estimators.stack",
+    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
+    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
+    "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
+    "StackedClassifier": "bayesrbf.estimators.stack.classifier",
     "hybrid_path": "bayesrbf.hybrid_dial",
     "load": "bayesrbf.persistence",
 }

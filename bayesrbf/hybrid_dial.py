@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
-from bayesrbf.estimators.hybrid_objective import Setting, Task
-from bayesrbf.estimators.objective_mixture import DIALS
+from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task
+from bayesrbf.estimators.mixture.objective_mixture import DIALS
 from bayesrbf.estimators.out_of_fold import Fold
 from bayesrbf.estimators.validating import log_score
 

@@ -33,14 +33,14 @@ MOST_DEPTH: Final = 32
 MOST_ARRAYS: Final = 10_000
 
 ESTIMATORS: Final = {
-    "HybridMixtureClassifier": "bayesrbf.estimators.hybrid_mixture",
-    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network",
-    "SDGMClassifier": "bayesrbf.estimators.sdgm",
-    "StackedClassifier": "bayesrbf.estimators.stack",
-    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq",
-    "MixtureDensity": "bayesrbf.estimators.mixture_density",
-    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network",
-    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network_regressor",
+    "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
+    "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
+    "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
+    "StackedClassifier": "bayesrbf.estimators.stack.classifier",
+    "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
+    "MixtureDensity": "bayesrbf.estimators.mixture.density",
+    "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
+    "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
 }
 """Where each estimator that may be stored lives; a file can name no other."""
 

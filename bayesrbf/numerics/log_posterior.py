@@ -18,7 +18,7 @@ from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.expectation import Expectation, prepare
-from bayesrbf.numerics.gibbs import MixtureSweep
+from bayesrbf.numerics.gibbs.sweep import MixtureSweep
 from bayesrbf.numerics.mixture_prior import gradient, log_prior
 from bayesrbf.numerics.mixture_structure import deterministic_variables, free_variables
 from bayesrbf.numerics.mixture_variables import (

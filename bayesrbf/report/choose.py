@@ -18,7 +18,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesrbf.estimators.calibrating import stratified_folds
-from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.posterior.temperature import fit_temperature, tempered
 from bayesrbf.table import encode_labels

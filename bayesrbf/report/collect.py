@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesrbf import names
-from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.inference.diagnose import PosteriorWarning, effective_draws, rhat
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
 from bayesrbf.posterior.predictive import entropy
 from bayesrbf.report.job import Job, standard_rows

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.parameters import Observations
 from bayesrbf.table import encode, encode_labels
 

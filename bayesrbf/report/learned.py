@@ -12,7 +12,7 @@ from scipy.special import rel_entr
 from scipy.stats import norm
 
 from bayesrbf import names
-from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.cells import LeftOut
 from bayesrbf.posterior.temperature import tempered

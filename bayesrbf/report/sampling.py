@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.report.job import Job
 from bayesrbf.report.words import plural
 

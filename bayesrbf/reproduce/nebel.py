@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from bayesrbf.datasets import data_folder, load_table
-from bayesrbf.estimators.median_lvq import MedianLVQClassifier
+from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
 

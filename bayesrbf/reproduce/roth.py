@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from bayesrbf.estimators.hybrid_mixture import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.roth_tables import Mechanism, Split, splits
 

@@ -21,8 +21,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import SDGMClassifier
 from bayesrbf.datasets import load_table
-from bayesrbf.numerics import sdgm_ard, sdgm_fitting
-from bayesrbf.numerics.sdgm_reduction import Factored
+from bayesrbf.numerics.sdgm import ard as sdgm_ard
+from bayesrbf.numerics.sdgm import fitting as sdgm_fitting
+from bayesrbf.numerics.sdgm.reduction import Factored
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "10"))
 MOST_ROWS = int(os.environ.get("BAYESRBF_ROWS", "100000"))

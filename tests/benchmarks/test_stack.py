@@ -33,8 +33,8 @@ from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.estimators.out_of_fold import HeldOut
-from bayesrbf.estimators.stack_fitting import bounded_log_probabilities, fit_pool
-from bayesrbf.estimators.stack_folds import deal
+from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
+from bayesrbf.estimators.stack.folds import deal
 from bayesrbf.numerics.pooling import pooled
 from bayesrbf.posterior.temperature import tempered
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.estimators.fitting import Solver
-from bayesrbf.estimators.hybrid_objective import Setting, Task, choose, open_settings
+from bayesrbf.estimators.mixture.fitting import Solver
+from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task, choose, open_settings
 from bayesrbf.estimators.validating import apart, log_score
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations

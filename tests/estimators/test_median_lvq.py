@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 
 from bayesrbf import MedianLVQClassifier, MedianLVQPrior, load
-from bayesrbf.numerics.gower import learn_gower
+from bayesrbf.numerics.median_lvq.gower import learn_gower
 from bayesrbf.parameters import Observations
 
 CLASSES = np.array(["no", "so", "yes"], dtype=object)

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris, make_friedman1
 
 import bayesrbf
 from bayesrbf import RBFNetworkClassifier, RBFNetworkRegressor
-from bayesrbf.numerics.normal_mixture import log_density, quantiles
+from bayesrbf.numerics.rbf_network.normal_mixture import log_density, quantiles
 
 SCHEMES = ("em_lr", "em_lr_link", "em_lr_link_k", "caetano")
 

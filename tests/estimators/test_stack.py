@@ -15,9 +15,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.stack_folds import deal, stack_folds
-from bayesrbf.estimators.stack_members import DEFAULT, MEMBERS, fit_members
-from bayesrbf.estimators.stack_training import Training, Views, component_class
+from bayesrbf.estimators.stack.folds import deal, stack_folds
+from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
+from bayesrbf.estimators.stack.training import Training, Views, component_class
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from tests.estimators.test_bad_input import DEGENERATE

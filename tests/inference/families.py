@@ -17,10 +17,10 @@ from scipy.special import log_softmax
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
 from bayesrbf.models.rbf_network import declare_rbf_network
-from bayesrbf.numerics.discriminative import HybridLogPosterior
+from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
-from bayesrbf.numerics.kernel_network import (
+from bayesrbf.numerics.kernel_network.log_posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
     fit_output,
@@ -31,12 +31,12 @@ from bayesrbf.numerics.pooling import (
     PSEUDO_ROWS,
 )
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
-from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network_fitting import fit_joint
-from bayesrbf.numerics.rbf_network_output import Classes
-from bayesrbf.numerics.sdgm_basis import quadratic_basis
-from bayesrbf.numerics.sdgm_learned import learned_specification
-from bayesrbf.numerics.sdgm_log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.rbf_network.fitting import fit_joint
+from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network.output import Classes
+from bayesrbf.numerics.sdgm.basis import quadratic_basis
+from bayesrbf.numerics.sdgm.learned import learned_specification
+from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior

@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from bayesrbf.numerics.assigned import assigned
-from bayesrbf.numerics.conjugate import posterior
-from bayesrbf.numerics.gibbs import MixtureSweep
+from bayesrbf.numerics.gibbs.assigned import assigned
+from bayesrbf.numerics.gibbs.conjugate import posterior
+from bayesrbf.numerics.gibbs.sweep import MixtureSweep
 from bayesrbf.specification import MixtureSpecification
 from tests.inference.sbc import Replication, Setting, calibrate, changed, failures, reversible
 

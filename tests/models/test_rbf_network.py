@@ -17,8 +17,8 @@ from scipy.integrate import quad
 from bayesrbf import names
 from bayesrbf.models import declare_rbf_network
 from bayesrbf.models.elastic_net import elastic_net
-from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network_output import Numbers
+from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network.output import Numbers
 from bayesrbf.parameters import Standardisation
 from tests.cases import table
 from tests.models.configurations import assert_close
@@ -43,9 +43,7 @@ def declare(target: RBFNetworkLogPosterior, **options: object) -> pm.Model:
         responses, options = scale.backward(output.targets), {"response_units": scale} | options
     else:
         responses = output.labels
-    return declare_rbf_network(
-        rows, responses, target.network, target.prior, **options
-    )
+    return declare_rbf_network(rows, responses, target.network, target.prior, **options)
 
 
 @cache

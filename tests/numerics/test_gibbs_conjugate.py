@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import dirichlet, gamma, multivariate_t, norm
 
 from bayesrbf import names
-from bayesrbf.numerics.assigned import Assigned, assigned
-from bayesrbf.numerics.conjugate import Conjugate, log_evidence, posterior
 from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.gibbs.assigned import Assigned, assigned
+from bayesrbf.numerics.gibbs.conjugate import Conjugate, log_evidence, posterior
 from bayesrbf.numerics.mixture_prior import log_prior
 from bayesrbf.numerics.mixture_structure import lower_entries
 from bayesrbf.numerics.mixture_variables import base_scales, variables_of

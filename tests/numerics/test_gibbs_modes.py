@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.assigned import assigned
-from bayesrbf.numerics.mode_proposals import ModeProposal
+from bayesrbf.numerics.gibbs.assigned import assigned
+from bayesrbf.numerics.gibbs.mode_proposals import ModeProposal
 from bayesrbf.parameters import MixtureParameters
 from tests.cases import hyperparameters, structure
 from tests.numerics.test_gibbs_conjugate import Given, log_density

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.augmentation import CellDraws, ComponentDraws
 from bayesrbf.numerics.conditional import conditionals
-from bayesrbf.numerics.gibbs import MixtureSweep
+from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
+from bayesrbf.numerics.gibbs.mode_jumps import can_jump
+from bayesrbf.numerics.gibbs.sweep import MixtureSweep
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mode_jumps import can_jump
 from bayesrbf.parameters import Observations
 from tests.cases import COVARIANCES, hyperparameters, random_point, structure, table
 

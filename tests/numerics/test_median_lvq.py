@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior, Prototypes, SigmaPrior
-from bayesrbf.numerics.median_lvq import Objective, class_log_joint, class_margins
-from bayesrbf.numerics.median_lvq_likelihood import ConditionalLikelihood
-from bayesrbf.numerics.median_lvq_margin import MarginSum
-from bayesrbf.numerics.median_lvq_posterior import MedianLVQLogPosterior
-from bayesrbf.numerics.median_lvq_sampling import ExemplarSweep, slice_step
-from bayesrbf.numerics.median_lvq_search import (
+from bayesrbf.numerics.median_lvq.exemplars import Objective, class_log_joint, class_margins
+from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
+from bayesrbf.numerics.median_lvq.margin import MarginSum
+from bayesrbf.numerics.median_lvq.posterior import MedianLVQLogPosterior
+from bayesrbf.numerics.median_lvq.sampling import ExemplarSweep, slice_step
+from bayesrbf.numerics.median_lvq.search import (
     climb,
     fit_exemplars,
     objective_of,

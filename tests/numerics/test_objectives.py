@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.objectives import (
+from bayesrbf.numerics.discriminative.objectives import (
     bounded_hinge,
     class_log_joint,
     margin_violation,

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import dirichlet
 
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.rbf_network_prior import Link, log_elastic_net_constant, shares
+from bayesrbf.numerics.rbf_network.prior import Link, log_elastic_net_constant, shares
 from tests.cases import structure, table
 from tests.numerics.rbf_networks import network, random_theta
 
@@ -132,7 +132,7 @@ def test_the_predictor_is_the_likelihood_of_labelled_rows(features):
 def test_a_mixture_per_output_is_refused():
     target = network()
     apart = structure("full", False, (0, 1, 2), 2, (3,))
-    from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
+    from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
     from bayesrbf.rbf_parameters import RBFNetworkSpecification
 
     with pytest.raises(ValueError, match="one mixture"):

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from bayesrbf.numerics.elastic_net import OutputLayer, fit_output_layer
 from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.numerics.halves import Smooth, maximise_in_halves
-from bayesrbf.numerics.rbf_network import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network_alternating import Problem, Scheme, fit_published
-from bayesrbf.numerics.rbf_network_fitting import fit_joint
-from bayesrbf.numerics.rbf_network_output import Classes, Numbers
-from bayesrbf.numerics.rbf_network_prior import shares
-from bayesrbf.numerics.rbf_network_rows import Network
-from bayesrbf.numerics.rbf_network_schemes import Alternation, imputed
-from bayesrbf.numerics.rbf_network_structure import idle_components, with_components_at, without
+from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
+from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer, fit_output_layer
+from bayesrbf.numerics.rbf_network.fitting import fit_joint
+from bayesrbf.numerics.rbf_network.halves import Smooth, maximise_in_halves
+from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network.output import Classes, Numbers
+from bayesrbf.numerics.rbf_network.prior import shares
+from bayesrbf.numerics.rbf_network.rows import Network
+from bayesrbf.numerics.rbf_network.schemes import Alternation, imputed
+from bayesrbf.numerics.rbf_network.structure import idle_components, with_components_at, without
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.relative_coordinates import RelativeCoordinates
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 

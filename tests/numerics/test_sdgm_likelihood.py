@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics import sdgm_likelihood
-from bayesrbf.numerics.sdgm_likelihood import (
+from bayesrbf.numerics.sdgm import likelihood as sdgm_likelihood
+from bayesrbf.numerics.sdgm.likelihood import (
     Labels,
     complete_curvature,
     completion_error,

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm_ard import Problem, maximise_evidence
-from bayesrbf.numerics.sdgm_basis import features, quadratic_basis
-from bayesrbf.numerics.sdgm_likelihood import complete_curvature, expect, gradient, to_logits
-from bayesrbf.numerics.sdgm_mode import find_mode, inverse_curvature
-from bayesrbf.numerics.sdgm_pruning import State
-from bayesrbf.numerics.sdgm_reduction import factor_features
+from bayesrbf.numerics.sdgm.ard import Problem, maximise_evidence
+from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
+from bayesrbf.numerics.sdgm.likelihood import complete_curvature, expect, gradient, to_logits
+from bayesrbf.numerics.sdgm.mode import find_mode, inverse_curvature
+from bayesrbf.numerics.sdgm.pruning import State
+from bayesrbf.numerics.sdgm.reduction import factor_features
 from bayesrbf.results import Status
 from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesrbf.numerics.sdgm_basis import features, quadratic_basis
-from bayesrbf.numerics.sdgm_prediction import class_log_probabilities, predict
+from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
+from bayesrbf.numerics.sdgm.prediction import class_log_probabilities, predict
 from bayesrbf.parameters import Standardisation
 from bayesrbf.sdgm_parameters import SDGMParameters
 

@@ -1,0 +1,1 @@
+"""Kernel networks as an estimator."""

@@ -1,0 +1,358 @@
+"""Kernel network: training rows as hidden units, missing cells integrated out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import names, table
+from bayesrbf.estimators.checks import Stored, prevalence
+from bayesrbf.estimators.companion import CompanionClassifier
+from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
+from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
+from bayesrbf.estimators.kernel_network.fitting import (
+    FittedKernelNetwork,
+    KernelSettings,
+    cells_of,
+    fit_companion,
+    fit_kernel_rows,
+)
+from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
+from bayesrbf.estimators.posterior_estimator import Description
+from bayesrbf.numerics.kernel_network.gram import KernelName
+from bayesrbf.numerics.kernel_network.log_posterior import (
+    INTERCEPT_SD,
+    KernelNetworkLogPosterior,
+    class_log_probabilities,
+)
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixturePrior
+from bayesrbf.results import Status, Trace
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import Predictor
+
+
+class KernelNetworkClassifier(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CompanionClassifier
+):
+    r"""Classifier whose hidden units are the training rows.
+
+    .. math:: p(c | x_o) = \mathrm{softmax}(W f(x_o) + b)_c, \quad
+        f(x_o)' f(x_o') \approx E[k(x, x') | x_o, x_o'], \quad
+        W \sim N(0, 1 / \lambda)
+
+    A missing cell is integrated out of the kernel in closed form under a companion
+    mixture's conditional distribution given the observed cells of its row, at fit
+    and at predict. The features f are the leading eigenfunctions of the kernel. Rows
+    without a label teach the companion and the eigenfunctions.
+
+    Parameters
+    ----------
+    kernel : {"laplace", "gaussian"}
+        ``exp(-sum_j a_j |d_j|)`` or ``exp(-sum_j a_j d_j^2 / 2)`` of the reals; levels
+        that differ have the factor ``exp(-a_j)``.
+    relevance : float
+        Columns that tell nothing about the class keep ``1 - relevance`` of their
+        rate; 0 treats all columns alike.
+    l2 : float
+        Precision lambda of the normal prior of the output weights; intercepts are
+        as good as free.
+    n_basis : int
+        Most eigenfunctions.
+    n_exemplars : int
+        Most training rows that carry them, chosen at random where there are more.
+    class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
+        Class probabilities where the model will be used, in the order of
+        ``classes_``; None: those of the training table.
+    unlabelled : object, optional
+        What marks a hidden label beside NaN and None, such as -1.
+    unlabelled_weight : float
+        Factor of the weight of rows without a label; 0 drops them.
+    calibrate : bool
+        Fit a temperature to out-of-fold log probabilities.
+    cv : int, splitter or iterable of index pairs
+        Folds of the calibration. An integer deals distinct rows; classes rarer
+        than the folds stay in every training fold and out of the temperature.
+    prior : MixturePrior, optional
+        Hyper-parameters of the companion mixture; ``MixturePrior()`` by default.
+    max_iter : int
+        Most iterations of the search for the output weights.
+    tol : float
+        It ends where no slope is above ``tol``, in nats per posterior standard
+        deviation (of a fit that tells nothing).
+    random_state : int, RandomState or None
+        Source of exemplars, folds and draws; an int makes results repeatable.
+    missingness : {"ignorable", "informative"}
+        ``"informative"``: whether a cell is missing joins the kernel as a column.
+    categorical_features : array-like or "from_dtype", optional
+        Positions, names or mask of the categorical columns. Frames: by dtype
+        if None; arrays: none if None.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+    inference : {"map", "laplace", "nuts"}
+        Posterior of the output weights made by ``fit``; :meth:`refine` makes another
+        later. Companion, kernel and eigenfunctions are held.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    posterior_ : xarray.DataTree
+        Posterior of the declared graph; one draw after ``inference="map"``.
+    relevance_ : ndarray of shape (n_columns,)
+        Rate of every column over the largest of its kind, reals then categorical.
+    temperature_ : float
+        Factor of the class log probabilities; 1 without calibration.
+    status_ : str
+        How the fit ended, in a sentence.
+    converged_ : bool
+        Whether it converged.
+    n_iter_ : int
+        Iterations of the search for the output weights.
+    lower_bound_ : float
+        Log posterior density of the output weights.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, where the table had names.
+
+    References
+    ----------
+    .. [1] Smola, Vishwanathan, Hofmann (2005), Kernel methods for missing
+       variables, AISTATS, section 2.
+    .. [2] Williams, Barber (1998), Bayesian classification with Gaussian
+       processes, IEEE PAMI 20, section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = [[0.0, 1.0], [0.2, np.nan], [3.0, 4.0], [np.nan, 4.2], [0.1, 0.8], [3.1, 3.9]]
+    >>> y = ["a", "a", "b", "b", None, None]
+    >>> model = KernelNetworkClassifier().fit(X, y)
+    >>> model.predict([[0.1, np.nan], [np.nan, 4.1]])
+    array(['a', 'b'], dtype=object)
+    """
+
+    _network: FittedKernelNetwork
+
+    _STATE: ClassVar[dict[str, type | UnionType]] = CompanionClassifier._STATE | {
+        "_n_features_out": int,
+        "_network": FittedKernelNetwork,
+        "relevance_": np.ndarray,
+    }
+
+    def __init__(
+        self,
+        kernel: Stored[KernelName] = "laplace",
+        *,
+        relevance: Stored[float] = 0.8,
+        l2: Stored[float] = 0.1,
+        n_basis: Stored[int] = 250,
+        n_exemplars: Stored[int] = 2000,
+        class_prior: Any = None,
+        unlabelled: Any = None,
+        unlabelled_weight: Stored[float] = 1.0,
+        calibrate: Stored[bool] = False,
+        cv: Any = 5,
+        prior: Stored[MixturePrior | None] = None,
+        max_iter: Stored[int] = 1000,
+        tol: Stored[float] = 1e-3,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
+        categorical_features: Any = None,
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "nuts"]] = "map",
+    ) -> None:
+        self.kernel = kernel
+        self.relevance = relevance
+        self.l2 = l2
+        self.n_basis = n_basis
+        self.n_exemplars = n_exemplars
+        self.class_prior = class_prior
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.calibrate = calibrate
+        self.cv = cv
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.missingness = missingness
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.inference = inference
+
+    # ---- fitting
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Fit the companion, place the exemplars and find the output weights.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells.
+        y : array-like of shape (n_obs,)
+            Class labels; NaN and None are hidden.
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: weight 2 is the row twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If an argument, the table, the labels or the weights cannot be used;
+            the message says what and how to mend it.
+        """
+        owner = type(self).__name__
+        check_kernel_arguments(self.get_params(deep=False), owner)
+        weights = self._check(X, y, sample_weight)
+        labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
+        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
+        self._read_rows(X, labels, weights)
+        distinct, _ = table.distinct(self._rows)
+        self._network, status, trace = self._fit_distinct(distinct, self._settings())
+        self._companion = self._network.companion
+        self._n_features_out = self._network.basis.n_basis
+        kernel = self._network.basis.kernel
+        parts = (kernel.real_rates, kernel.category_rates)
+        self.relevance_ = np.concatenate([part / part.max(initial=1e-300) for part in parts])
+        self._report(status, trace)
+        self.temperature_ = self._temperature() if self.calibrate else 1.0
+        return self._infer()
+
+    def _settings(self) -> KernelSettings:
+        """How to build the network."""
+        return KernelSettings(
+            self.kernel,
+            float(self.relevance),
+            float(self.l2),
+            self.n_basis,
+            self.n_exemplars,
+            float(self.tol),
+            self.max_iter,
+            self._seed,
+        )
+
+    def _fit_distinct(
+        self, rows: Observations, settings: KernelSettings
+    ) -> tuple[FittedKernelNetwork, Status, Trace]:
+        """Companion and network of distinct weighted rows."""
+        n_levels, n_classes = self._columns.n_levels, self.classes_.size
+        prior = MixturePrior() if self.prior is None else self.prior
+        companion = fit_companion(rows, n_levels, n_classes, prior, settings.seed)
+        return fit_kernel_rows(rows, cells_of(rows, companion), companion, settings)
+
+    def _temperature(self) -> float:
+        """Out-of-fold temperature, 1 where no class has rows enough."""
+        settings = self._settings()
+
+        def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            seeded = replace(settings, seed=settings.seed + 1 + fold)
+            network = self._fit_distinct(train, seeded)[0]
+            return network.class_log_joint(cells_of(test, network.companion))
+
+        return out_of_fold_temperature(
+            log_joint,
+            self.cv,
+            self._rows,
+            self._kept,
+            self.classes_,
+            self._seed,
+            type(self).__name__,
+        )
+
+    # ---- the hooks of a posterior
+
+    def _log_posterior(self) -> KernelNetworkLogPosterior:
+        """The log posterior of the output weights given the training rows."""
+        return self._network.log_posterior(self._rows)
+
+    def _map(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted output weights."""
+        return self._network.theta
+
+    def _predictor(self, log_posterior: Any) -> Callable[[Observations], Predictor]:
+        """Prepares rows: class probabilities under any weights, times the companion's density."""
+
+        def prepare(rows: Observations) -> Predictor:
+            features = self._network.features(rows)
+            density = self._log_density(rows)[:, None]
+            return lambda theta: (
+                class_log_probabilities(features, theta, self.classes_.size) + density
+            )
+
+        return prepare
+
+    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Log class probabilities at the fitted point."""
+        return self._network.class_log_joint(cells_of(rows, self._companion))
+
+    def _description(self) -> Description:
+        """Names and training rows, for the DataTree."""
+        structure = self._companion.specification
+        coords = {
+            **coordinates(self._columns, structure, self._kept, self.classes_),
+            names.BASIS: np.arange(self._n_features_out),
+            names.OUTPUT: self._outputs(),
+        }
+        return Description(coords, observed_data(self._rows), constant_data(self._rows))
+
+    def _outputs(self) -> np.ndarray:
+        """Classes that have output weights: all, or the second of two."""
+        return self.classes_[1:] if self.classes_.size == 2 else self.classes_
+
+    # ---- rows
+
+    def transform(self, X: object) -> Float[np.ndarray, "obs basis"]:
+        """Hidden layer: the leading eigenfunctions of the kernel.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_basis)
+            Features; inner products of rows are their kernel values, but for the
+            eigenvalues left out.
+        """
+        return self._network.features(self._read(X))
+
+    def declare(self) -> pm.Model:
+        """Declare the graph of the output layer on the hidden layer of the training rows.
+
+        Temperature and ``class_prior`` are not part of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+        """
+        from bayesrbf.models import declare_kernel_network
+
+        check_is_fitted(self)
+        rows = self._rows
+        return declare_kernel_network(
+            self._network.features(rows),
+            rows.labels,
+            rows.weights,
+            class_names=self.classes_.tolist(),
+            weight_precision=float(self.l2),
+            intercept_sd=INTERCEPT_SD,
+            obs_names=self._kept.tolist(),
+        )

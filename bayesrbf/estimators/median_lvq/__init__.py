@@ -1,0 +1,1 @@
+"""Exemplar classifiers as an estimator."""

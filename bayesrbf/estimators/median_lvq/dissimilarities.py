@@ -1,0 +1,362 @@
+"""Where dissimilarities come from: a matrix, Gower's on a table with holes, or a metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Float, Int, Real, Shaped
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, assert_all_finite, check_array
+from sklearn.utils.validation import _num_samples, validate_data
+
+from bayesrbf import table
+from bayesrbf.numerics.median_lvq.gower import Gower, learn_gower
+from bayesrbf.parameters import Observations
+from bayesrbf.solvers.pairwise import NAMES, Metric, pairwise
+
+GOWER: Final = "gower"
+PRECOMPUTED: Final = "precomputed"
+
+LARGEST_DOUBLE: Final = 2**27
+"""Entries (1 GiB) beyond which a matrix computed here is held in float32."""
+
+
+@dataclass(frozen=True)
+class MatrixSource:
+    """New rows come with their dissimilarities to the training rows.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (n_obs,)
+        Column of every training row in the matrix.
+    """
+
+    kept: Int[np.ndarray, " obs"]
+
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
+        """Dissimilarities of new rows to chosen training rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_obs, n_train)
+            Dissimilarities; only the chosen columns are looked at.
+        chosen : ndarray of shape (n_chosen,)
+            Training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_chosen)
+            ``d(x_n, x_m)``.
+        """
+        columns: Real[np.ndarray, "obs chosen"] = X[:, self.kept[chosen]]
+        return columns
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """New rows are rows of a table with holes, compared by Gower's dissimilarity.
+
+    Attributes
+    ----------
+    columns : Columns
+        What the columns of the table are.
+    gower : Gower
+        Ranges and mean differences of the columns.
+    rows : Observations
+        Training rows.
+    handle_unknown : str
+        What an unseen level is.
+    """
+
+    columns: table.Columns
+    gower: Gower
+    rows: Observations
+    handle_unknown: str
+
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
+        """Dissimilarities of new rows to chosen training rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows of a table with the columns of ``fit``.
+        chosen : ndarray of shape (n_chosen,)
+            Training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_chosen)
+            ``d(x_n, x_m)``.
+        """
+        encoded = table.encode(X, self.columns, handle_unknown=self.handle_unknown)
+        n_obs = encoded.real.shape[0]
+        rows = Observations(encoded.real, encoded.codes, np.full(n_obs, -1), np.ones(n_obs))
+        return self.gower.between(rows, self.rows.take(chosen))
+
+
+@dataclass(frozen=True)
+class VectorSource:
+    """New rows are compared by a metric of scikit-learn or by a callable.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_obs, n_columns)
+        Training rows.
+    metric : str or callable
+        What compares two rows.
+    """
+
+    rows: Shaped[np.ndarray, "obs column"]
+    metric: Metric
+
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
+        """Dissimilarities of new rows to chosen training rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_obs, n_columns)
+            Rows.
+        chosen : ndarray of shape (n_chosen,)
+            Training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_chosen)
+            ``d(x_n, x_m)``.
+        """
+        return pairwise(X, self.rows[chosen], self.metric)
+
+
+Source = MatrixSource | TableSource | VectorSource
+"""Compares new rows to training rows."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training rows compared to each other.
+
+    Attributes
+    ----------
+    source : Source
+        Compares new rows to them.
+    values : ndarray of shape (n_obs, n_obs)
+        ``d(x_n, x_m)``.
+    labels : ndarray of shape (n_obs,)
+        Class codes, -1 where hidden.
+    weights : ndarray of shape (n_obs,)
+        Row weights, copies of a row added up.
+    kept : ndarray of shape (n_obs,)
+        Position of each row (of its first copy) among the rows given to ``fit``.
+    """
+
+    source: Source
+    values: Real[np.ndarray, "obs obs"]
+    labels: Int[np.ndarray, " obs"]
+    weights: Float[np.ndarray, " obs"]
+    kept: Int[np.ndarray, " obs"]
+
+
+def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """Rows as the estimator's metric takes them: a table as it is, all else as an array.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose ``metric`` it is; width and names of the columns are learnt or compared.
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows.
+    reset : bool
+        Whether these are the training rows.
+
+    Returns
+    -------
+    frame or ndarray of shape (n_obs, n_columns)
+        Rows.
+
+    Raises
+    ------
+    ValueError
+        If the metric is unknown, or X is empty, infinite, of another width or, for a
+        matrix of training rows, not square.
+    """
+    metric = estimator.metric
+    if metric == GOWER:
+        table.as_frame(X)
+        if reset or len(getattr(X, "shape", (0, 0))) == 2:
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if _num_samples(X) == 0:
+            raise ValueError("X has 0 sample(s), but at least one row is needed.")
+        return X
+    if metric == PRECOMPUTED:
+        matrix = check_array(
+            X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
+        )
+        if reset or matrix.shape[1] != estimator.n_features_in_:
+            assert_all_finite(matrix, input_name="X")
+        # New rows may have holes where no exemplar is; who looks elsewhere, checks there.
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if reset and matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(
+                "X must be a square matrix of dissimilarities of the training rows under "
+                f"metric='precomputed'; received shape {matrix.shape}. For a table of features "
+                "use metric='gower' or another metric."
+            )
+        return matrix
+    if callable(metric):
+        return validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+    if metric not in NAMES:
+        raise ValueError(
+            f"{type(estimator).__name__}(metric=...) must be 'gower', 'precomputed', a callable "
+            f"or one of {', '.join(NAMES)}; received {metric!r}."
+        )
+    finite = "allow-nan" if metric == "nan_euclidean" else True
+    return validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=finite)
+
+
+def check_values(values: Real[np.ndarray, "obs row"], owner: str) -> None:
+    """Refuse dissimilarities that are missing, infinite or negative.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_obs, n_rows)
+        Dissimilarities.
+    owner : str
+        Name of the estimator, for the message.
+
+    Raises
+    ------
+    ValueError
+        If there is one; the message says where.
+    """
+    if values.size == 0:
+        return
+    low, high = values.min(), values.max()
+    if low >= 0 and np.isfinite(high):
+        return
+    faults = {
+        "Missing values": np.isnan(values),
+        "Negative values": values < 0,
+        "Infinite values": np.isinf(values),
+    }
+    fault = next(name for name, where in faults.items() if where.any())
+    row, column = np.unravel_index(int(faults[fault].argmax()), values.shape)
+    raise ValueError(
+        f"{fault} in data passed to {owner}: dissimilarities must be finite and at least 0; "
+        f"received d = {values[row, column]} in row {row}, column {column}."
+    )
+
+
+def from_matrix(
+    X: Real[np.ndarray, "obs obs"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+) -> Training:
+    """Take the dissimilarities as they were given, without the rows that weigh nothing.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_obs, n_obs)
+        Dissimilarities.
+    labels : ndarray of shape (n_obs,)
+        Class codes, -1 where hidden.
+    weights : ndarray of shape (n_obs,)
+        Row weights.
+
+    Returns
+    -------
+    Training
+        Rows of positive weight.
+    """
+    kept = np.flatnonzero(weights > 0)
+    values = X if kept.size == weights.size else X[np.ix_(kept, kept)]
+    return Training(MatrixSource(kept), values, labels[kept], weights[kept], kept)
+
+
+def from_table(
+    X: Any,
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+    *,
+    categorical_features: Any,
+    handle_unknown: str,
+) -> Training:
+    """Compare the distinct rows of a table with holes by Gower's dissimilarity.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Table.
+    labels : ndarray of shape (n_obs,)
+        Class codes, -1 where hidden.
+    weights : ndarray of shape (n_obs,)
+        Row weights.
+    categorical_features : None, "from_dtype", or sequence
+        Which columns are categorical.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+
+    Returns
+    -------
+    Training
+        Distinct rows of positive weight.
+    """
+    positive = np.flatnonzero(weights > 0)
+    X = X if positive.size == weights.size else _safe_indexing(X, positive)
+    columns = table.learn_columns(X, categorical_features=categorical_features)
+    encoded = table.encode(X, columns)
+    given = Observations(encoded.real, encoded.codes, labels[positive], weights[positive])
+    rows, first = _distinct(given)
+    gower = learn_gower(rows)
+    values = gower.between(rows, rows, _dtype(rows.n_obs))
+    source = TableSource(columns, gower, rows, handle_unknown)
+    return Training(source, values, rows.labels, rows.weights, positive[first])
+
+
+def from_vectors(
+    X: Shaped[np.ndarray, "obs column"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+    metric: Metric,
+) -> Training:
+    """Compare the distinct rows of an array by a metric.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_obs, n_columns)
+        Rows: numbers, or objects that a callable understands.
+    labels : ndarray of shape (n_obs,)
+        Class codes, -1 where hidden.
+    weights : ndarray of shape (n_obs,)
+        Row weights.
+    metric : str or callable
+        What compares two rows.
+
+    Returns
+    -------
+    Training
+        Rows of positive weight; numbers without their copies.
+    """
+    first = np.flatnonzero(weights > 0)
+    labels, weights = labels[first], weights[first]
+    if X.dtype.kind == "f":
+        cells = X[first].astype(np.float64)
+        nothing = np.empty((first.size, 0), dtype=np.intp)
+        rows, places = _distinct(Observations(cells, nothing, labels, weights))
+        first, labels, weights = first[places], rows.labels, rows.weights
+    values = pairwise(X[first], X[first], metric, _dtype(first.size))
+    return Training(VectorSource(X[first], metric), values, labels, weights, first)
+
+
+def _distinct(rows: Observations) -> tuple[Observations, Int[np.ndarray, " distinct"]]:
+    """Distinct rows, and where each stood first."""
+    distinct, inverse = table.distinct(rows)
+    first = np.full(distinct.n_obs, rows.n_obs)
+    np.minimum.at(first, inverse, np.arange(rows.n_obs))
+    return distinct, first
+
+
+def _dtype(n_obs: int) -> type[np.floating]:
+    """The type in which a square matrix of so many rows is held."""
+    return np.float64 if n_obs**2 <= LARGEST_DOUBLE else np.float32

@@ -1,0 +1,1 @@
+"""Mixtures as estimators: density, classifier, and what both share."""

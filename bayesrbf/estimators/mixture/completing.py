@@ -1,0 +1,106 @@
+"""Cells that a mixture fills in, or takes away, in standard units."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.numerics.sampling import conditional_draws
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.table import Columns
+
+Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
+
+
+def most_likely(mixture: FittedMixture, rows: Observations) -> Cells:
+    """Rows with every missing cell at its conditional mean or most probable level.
+
+    Parameters
+    ----------
+    mixture : FittedMixture
+        The fitted mixture.
+    rows : Observations
+        Rows in the user's units.
+
+    Returns
+    -------
+    real : ndarray of shape (n_obs, n_features)
+        Real cells in the user's units; observed ones as they came.
+    codes : ndarray of shape (n_obs, n_categorical)
+        Level codes; observed ones as they came.
+    """
+    standard, structure = mixture.standardise(rows), mixture.specification
+    mean, _ = conditional_moments(standard, mixture.parameters, structure)
+    levels = conditional_probabilities(standard, mixture.parameters, structure)
+    best = [probabilities.argmax(axis=1) for probabilities in levels]
+    return _fill(mixture, rows, mean, np.column_stack([rows.codes[:, :0], *best]))
+
+
+def drawn(
+    mixture: FittedMixture, rows: Observations, point: MixtureParameters, rng: np.random.Generator
+) -> Cells:
+    """Rows with their missing cells drawn jointly, given their observed ones.
+
+    Parameters
+    ----------
+    mixture : FittedMixture
+        The fitted mixture: structure and units.
+    rows : Observations
+        Rows in the user's units.
+    point : MixtureParameters
+        Parameters to draw under, in standard units.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    real : ndarray of shape (n_obs, n_features)
+        Real cells in the user's units; observed ones as they came.
+    codes : ndarray of shape (n_obs, n_categorical)
+        Level codes; observed ones as they came.
+    """
+    standard = mixture.standardise(rows)
+    return _fill(mixture, rows, *conditional_draws(standard, point, mixture.specification, rng))
+
+
+def _fill(mixture: FittedMixture, rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
+    """Observed cells as they came, the others from standard units to the user's."""
+    return (
+        np.where(np.isnan(rows.real), mixture.units.backward(real), rows.real),
+        np.where(rows.codes < 0, codes, rows.codes),
+    )
+
+
+def hide_masked(
+    real: Float[np.ndarray, "obs feature"],
+    codes: Int[np.ndarray, "obs categorical"],
+    columns: Columns,
+) -> Cells:
+    """Take away the cells of drawn rows whose mask was drawn as missing.
+
+    Parameters
+    ----------
+    real : ndarray of shape (n_obs, n_features)
+        Real cells.
+    codes : ndarray of shape (n_obs, n_categorical)
+        Level codes; masks after the categorical columns.
+    columns : Columns
+        What the columns are.
+
+    Returns
+    -------
+    real : ndarray of shape (n_obs, n_features)
+        With NaN where missing.
+    codes : ndarray of shape (n_obs, n_categorical)
+        With -1 where missing.
+    """
+    real, codes = real.copy(), codes.copy()
+    masks = codes[:, len(columns.levels) :] == 1
+    for position, mask in zip(columns.masked, masks.T, strict=True):
+        if columns.kinds[position] == "real":
+            real[mask, columns.real_positions.index(position)] = np.nan
+        else:
+            codes[mask, columns.categorical_positions.index(position)] = -1
+    return real, codes

@@ -1,0 +1,271 @@
+"""The mixture density: how probable a row with holes is, and what its holes hide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.base import DensityMixin
+from sklearn.utils import Tags
+
+from bayesrbf.estimators.checks import Stored, components_per_class
+from bayesrbf.estimators.mixture.estimator import MixtureEstimator
+from bayesrbf.numerics.mixture_structure import free_variables
+from bayesrbf.priors import MixturePrior
+from bayesrbf.specification import CovarianceType
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+class MixtureDensity(DensityMixin, MixtureEstimator):
+    r"""Density of a table of real and categorical columns with missing cells.
+
+    .. math:: p(x_o) = \sum_k w_k \, N(x_o; \mu_k, \Sigma_k) \prod_{j \in o} \theta_{kj}[x_j]
+
+    Missing cells are summed out exactly, at fit and at predict. The priors are
+    declared (:class:`bayesrbf.MixturePrior`) and are the only regularisation.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components K.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Shape of the covariances; ``"tied"`` shares one full matrix.
+    prior : MixturePrior, optional
+        Hyper-parameters; ``MixturePrior()`` by default.
+    n_init : int
+        Number of restarts of EM.
+    max_iter : int
+        Most iterations of a restart.
+    tol : float
+        EM stops when a step raises the log posterior by at most ``tol`` nats
+        per unit of row weight.
+    acceleration : {"squarem", None}
+        Extrapolated or plain EM.
+    warm_start : bool
+        Start at the previous fit in place of restarts.
+    random_state : int, RandomState or None
+        Source of restarts and draws; an int makes every result repeatable.
+    missingness : {"ignorable", "informative"}
+        ``"informative"``: whether a cell is missing tells about its component.
+    categorical_features : array-like or "from_dtype", optional
+        Positions, names or mask of the categorical columns. Frames: by dtype
+        if None; arrays: none if None.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+    inference : {"map", "laplace", "advi", "gibbs", "nuts"}
+        Posterior made by ``fit``; :meth:`refine` makes another later.
+
+    Attributes
+    ----------
+    posterior_ : xarray.DataTree
+        Posterior of the declared graph; one draw after ``inference="map"``.
+    status_ : str
+        How the fit ended, in a sentence.
+    converged_ : bool
+        Whether it converged.
+    n_iter_ : int
+        Iterations of the best restart.
+    lower_bound_ : float
+        Log posterior density of the fitted point, columns standardised.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, where the table had names.
+
+    References
+    ----------
+    .. [1] Ghahramani, Jordan (1994), Supervised learning from incomplete data
+       via an EM approach, NIPS, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 1)) * [1.0, 2.0]
+    >>> X[::4, 1] = np.nan
+    >>> density = MixtureDensity(random_state=0).fit(X)
+    >>> density.impute([[0.5, np.nan]]).round(1)
+    array([[0.5, 1. ]])
+    """
+
+    def __init__(
+        self,
+        n_components: Stored[int] = 1,
+        *,
+        covariance_type: Stored[CovarianceType] = "full",
+        prior: Stored[MixturePrior | None] = None,
+        n_init: Stored[int] = 4,
+        max_iter: Stored[int] = 1000,
+        tol: Stored[float] = 1e-6,
+        acceleration: Stored[Literal["squarem"] | None] = "squarem",
+        warm_start: Stored[bool] = False,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
+        categorical_features: Any = None,
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts"]] = "map",
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.prior = prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.acceleration = acceleration
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.missingness = missingness
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.inference = inference
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
+        """Find the mode of the posterior, and draw from it if ``inference`` asks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells.
+        y : object
+            Ignored.
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: weight 2 is the row twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If an argument, the table or the weights cannot be used; the message
+            says what and how to mend it.
+        """
+        weights = self._check(X, None, sample_weight)
+        classes = np.zeros(1, dtype=int)
+        component_class = components_per_class(self.n_components, classes, type(self).__name__)
+        labels = np.zeros(weights.size, dtype=int)
+        return self._learn(X, labels, weights, component_class)._infer()
+
+    def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Responsibilities, as :meth:`transform` gives them.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            p(component | row); rows sum to one.
+        """
+        return self.transform(X)
+
+    def predict(self, X: object) -> Int[np.ndarray, " obs"]:
+        """Most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Component numbers.
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def score(self, X: object, y: object = None) -> float:
+        """Mean log density of the rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        float
+            Mean of :meth:`score_samples`, in nats.
+        """
+        return float(self.score_samples(X).mean())
+
+    def bic(self, X: object) -> float:
+        """Bayesian information criterion: ``-2 log p(X) + P log N``, low is good.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows.
+
+        Returns
+        -------
+        float
+            In nats, with P free parameters.
+        """
+        scores = self.score_samples(X)
+        return float(-2 * scores.sum() + self._n_parameters() * np.log(scores.size))
+
+    def aic(self, X: object) -> float:
+        """Akaike information criterion: ``-2 log p(X) + 2 P``, low is good.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows.
+
+        Returns
+        -------
+        float
+            In nats, with P free parameters.
+        """
+        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
+
+    def _n_parameters(self) -> int:
+        """Number of free parameters: coordinates of the declared graph."""
+        return sum(variable.size for variable in free_variables(self._mixture.specification))
+
+    def sample(self, n_samples: int = 1) -> Any:
+        """Draw new rows at the fitted point.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+
+        Returns
+        -------
+        same container as the ``X`` of ``fit``
+            Complete rows; under ``missingness="informative"`` with cells missing
+            as the model has them missing.
+        """
+        return self._draw(n_samples, self._mixture.parameters)[0]
+
+    def declare(self, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
+        """Declare the graph of this density on its training rows.
+
+        Parameters
+        ----------
+        latent : {"marginal", "explicit"}
+            Components summed out, or nodes of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+        """
+        from bayesrbf.models import declare_mixture
+
+        return declare_mixture(*self._declaration(), **self._axes(), latent=latent)

@@ -1,0 +1,310 @@
+"""Class-conditional mixtures: a classifier that is also a density."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
+from bayesrbf.estimators.classifier import Labels
+from bayesrbf.estimators.mixture.objective_mixture import ObjectiveMixture
+from bayesrbf.objective import ObjectiveName
+from bayesrbf.priors import MixturePrior
+from bayesrbf.specification import CovarianceType
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+class HybridMixtureClassifier(ObjectiveMixture):
+    r"""Classifier with a mixture density in every class.
+
+    .. math:: p(c | x_o) \propto \pi_c \sum_{k \in c} w_k \, N(x_o; \mu_k, \Sigma_k)
+        \prod_{j \in o} \theta_{kj}[x_j]
+
+    Missing cells are summed out exactly, at fit and at predict; a row without a
+    label contributes :math:`\log \sum_c p(x_o, c)`. The priors are declared
+    (:class:`bayesrbf.MixturePrior`) and are the only regularisation.
+
+    Parameters
+    ----------
+    n_components : int or mapping of class to int
+        Number of components of every class.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Shape of the covariances; ``"tied"`` shares one full matrix in a class.
+    tied : bool
+        Share one covariance, of the given shape, among all classes.
+    objective : {"likelihood", "conditional", "margin", "blend", "hinge"}
+        What is maximised beside the prior, see :class:`bayesrbf.objective.Objective`:
+        ``log p(x, y)``, ``log p(y | x)``, a soft margin, ``log p(y | x) + kappa log p(x)``,
+        or ``log p(x, y)`` less ``hinge_weight`` times a soft hinge of the margin. All but
+        the first start at the fit by EM and make ``posterior_`` a Gibbs posterior.
+    kappa : float or "cv"
+        Weight of the density in a blend, in [0, 1]; ``"cv"`` picks it by out-of-fold
+        log score.
+    hinge_weight : float or "cv"
+        Weight of the hinge beside the likelihood; ``"cv"`` as for ``kappa``.
+    margin : float
+        Log ratio by which the own class is to win, in nats.
+    smoothing : float
+        Half-width of the hinge's rounded corner, in nats.
+    sharpness : float
+        Sharpness of the soft maximum over the other classes.
+    ramp_cap : float, optional
+        Most that one row may lose in the hinge, in nats: for labels that may be wrong.
+    objective_iter : int, optional
+        Most iterations of L-BFGS (passes over the rows with ``batch_size``) from the fit
+        by EM on; 60 for a blend, of which stopping early is part, else 200.
+    batch_size : int, optional
+        Follow the objective by mini-batches of that many rows; None: all rows.
+    early_stopping : bool
+        Hold ``validation_fraction`` of the rows of every class out of the fit, and stop
+        when their calibrated log score gains no more.
+    validation_fraction : float
+        Share of the rows held out for ``early_stopping``.
+    class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
+        Class probabilities where the model will be used, in the order of
+        ``classes_``; None: those of the training table.
+    unlabelled : object, optional
+        What marks a hidden label beside NaN and None, such as -1.
+    unlabelled_weight : float or "cv"
+        Factor of the weight of rows without a label; 0 drops them. ``"cv"`` picks 0,
+        1 / n_columns or 1 by out-of-fold log score, with fits that start at the fit to
+        the labelled rows. Rows without a label say nothing to objectives without a
+        density (conditional, margin).
+    calibrate : bool
+        Fit a temperature to out-of-fold log probabilities.
+    cv : int, splitter or iterable of index pairs
+        Folds of the calibration and of whatever is ``"cv"``. An integer deals distinct
+        rows; classes rarer than the folds stay in every training fold and out of the
+        temperature.
+    prior : MixturePrior, optional
+        Hyper-parameters; ``MixturePrior()`` by default.
+    n_init : int
+        Number of restarts of EM.
+    max_iter : int
+        Most iterations of a restart.
+    tol : float
+        EM stops when a step raises the log posterior by at most ``tol`` nats
+        per unit of row weight.
+    acceleration : {"squarem", None}
+        Extrapolated or plain EM.
+    warm_start : bool
+        Start at the previous fit in place of restarts.
+    random_state : int, RandomState or None
+        Source of restarts, folds and draws; an int makes results repeatable.
+    missingness : {"ignorable", "informative"}
+        ``"informative"``: whether a cell is missing tells about its component.
+    categorical_features : array-like or "from_dtype", optional
+        Positions, names or mask of the categorical columns. Frames: by dtype
+        if None; arrays: none if None.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+    inference : {"map", "laplace", "advi", "gibbs", "nuts"}
+        Posterior made by ``fit``; :meth:`refine` makes another later.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    posterior_ : xarray.DataTree
+        Posterior of the declared graph; one draw after ``inference="map"``.
+    temperature_ : float
+        Factor of the class log probabilities; 1 without calibration.
+    kappa_, hinge_weight_, unlabelled_weight_ : float
+        The values that were used.
+    status_ : str
+        How the fit ended, in a sentence.
+    converged_ : bool
+        Whether it converged.
+    n_iter_ : int
+        Iterations of the best restart.
+    lower_bound_ : float
+        Log posterior density of the fitted point, columns standardised.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, where the table had names.
+
+    References
+    ----------
+    .. [1] Hastie, Tibshirani (1996), Discriminant analysis by Gaussian mixtures,
+       JRSS B 58, section 2.
+    .. [2] Roth, Peharz, Tschiatschek, Pernkopf (2018), Hybrid generative-discriminative
+       training of Gaussian mixture models, Pattern Recognition Letters 112, 131-137.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = [[0.0, 1.0], [0.2, np.nan], [3.0, 4.0], [np.nan, 4.2], [0.1, 0.8], [3.1, 3.9]]
+    >>> y = ["a", "a", "b", "b", None, None]
+    >>> model = HybridMixtureClassifier(covariance_type="diag").fit(X, y)
+    >>> model.predict([[0.1, np.nan], [np.nan, 4.1]])
+    array(['a', 'b'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        n_components: Stored[int | Mapping[Any, int]] = 1,
+        *,
+        covariance_type: Stored[CovarianceType] = "full",
+        tied: Stored[bool] = False,
+        objective: Stored[ObjectiveName] = "likelihood",
+        kappa: Stored[float | Literal["cv"]] = 0.3,
+        hinge_weight: Stored[float | Literal["cv"]] = 4.0,
+        margin: Stored[float] = 8.0,
+        smoothing: Stored[float] = 0.1,
+        sharpness: Stored[float] = 10.0,
+        ramp_cap: Stored[float | None] = None,
+        objective_iter: Stored[int | None] = None,
+        batch_size: Stored[int | None] = None,
+        early_stopping: Stored[bool] = False,
+        validation_fraction: Stored[float] = 0.1,
+        class_prior: Any = None,
+        unlabelled: Any = None,
+        unlabelled_weight: Stored[float | Literal["cv"]] = 1.0,
+        calibrate: Stored[bool] = False,
+        cv: Any = 5,
+        prior: Stored[MixturePrior | None] = None,
+        n_init: Stored[int] = 4,
+        max_iter: Stored[int] = 1000,
+        tol: Stored[float] = 1e-6,
+        acceleration: Stored[Literal["squarem"] | None] = "squarem",
+        warm_start: Stored[bool] = False,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
+        categorical_features: Any = None,
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts"]] = "map",
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tied = tied
+        self.objective = objective
+        self.kappa = kappa
+        self.hinge_weight = hinge_weight
+        self.margin = margin
+        self.smoothing = smoothing
+        self.sharpness = sharpness
+        self.ramp_cap = ramp_cap
+        self.objective_iter = objective_iter
+        self.batch_size = batch_size
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.class_prior = class_prior
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.calibrate = calibrate
+        self.cv = cv
+        self.prior = prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.acceleration = acceleration
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.missingness = missingness
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.inference = inference
+
+    # ---- fitting
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Find the mode of the posterior, calibrate, and draw if ``inference`` asks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells.
+        y : array-like of shape (n_obs,)
+            Class labels; NaN and None are hidden.
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: weight 2 is the row twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If an argument, the table, the labels or the weights cannot be used;
+            the message says what and how to mend it.
+        """
+        owner = type(self).__name__
+        weights = self._check(X, y, sample_weight)
+        full = 1.0 if self.unlabelled_weight == "cv" else float(self.unlabelled_weight)
+        labels, weights = self._read_labels(X, y, weights, full)
+        component_class = components_per_class(self.n_components, self.classes_, owner)
+        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
+        self._learn(X, labels, weights, component_class)
+        return self._infer()
+
+    def sample(self, n_samples: int = 1, label: object = None) -> tuple[Any, Labels]:
+        """Draw new rows and their classes at the fitted point.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+        label : object, optional
+            Class of all rows; None draws it, at the prevalences of use.
+
+        Returns
+        -------
+        X : same container as the ``X`` of ``fit``
+            Rows; under ``missingness="informative"`` with cells missing as the
+            model has them missing.
+        y : ndarray of shape (n_samples,)
+            Their classes.
+
+        Raises
+        ------
+        ValueError
+            If ``label`` is no class.
+        """
+        check_is_fitted(self)
+        parameters = self._mixture.parameters
+        if label is not None:
+            chosen = self.classes_ == label
+            if not np.any(chosen):
+                raise ValueError(
+                    f"sample(label=...) must be one of {self.classes_.tolist()}; "
+                    f"received {label!r}."
+                )
+            parameters = replace(parameters, class_probabilities=chosen.astype(float))
+        elif self._prevalence is not None:
+            parameters = replace(parameters, class_probabilities=self._prevalence)
+        rows, codes = self._draw(n_samples, parameters)
+        return rows, self.classes_[codes]
+
+    def declare(self, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
+        """Declare the graph of this classifier on its training rows.
+
+        Temperature and ``class_prior`` are not part of the graph.
+
+        Parameters
+        ----------
+        latent : {"marginal", "explicit"}
+            Hidden labels and components summed out, or nodes of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+        """
+        from bayesrbf.models import declare_hybrid_mixture
+
+        return declare_hybrid_mixture(
+            *self._declaration(),
+            **self._axes(),
+            class_names=self.classes_.tolist(),
+            latent=latent,
+            objective=self._objective,
+        )

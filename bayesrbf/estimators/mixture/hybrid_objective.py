@@ -1,0 +1,264 @@
+"""Which objective a hybrid mixture follows, where that is left to the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.estimators.mixture.fitting import LIKELIHOOD, FittedMixture, Solver, fit_rows
+from bayesrbf.estimators.out_of_fold import Fold, HeldOut, hold_out
+from bayesrbf.estimators.validating import log_score
+from bayesrbf.objective import Objective
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.posterior.temperature import fit_temperature
+from bayesrbf.priors import MixturePrior
+from bayesrbf.specification import MixtureSpecification
+
+KAPPAS: Final = (1.0, 0.5, 0.3, 0.1, 0.03)
+"""Weights of the density in a blend, from the likelihood on. Below, held-out log loss
+diverges where cells are hidden."""
+HINGE_WEIGHTS: Final = (0.25, 1.0, 4.0, 16.0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What cross-validation may choose.
+
+    Attributes
+    ----------
+    objective : Objective
+        What is maximised.
+    unlabelled_weight : float
+        Factor of the weight of rows without a label.
+    """
+
+    objective: Objective
+    unlabelled_weight: float
+
+    def weigh(self, rows: Observations) -> Observations:
+        """Rows as this setting weighs them; those that weigh nothing are left out.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows, the unlabelled ones at full weight.
+
+        Returns
+        -------
+        Observations
+            The rows that count.
+        """
+        hidden = rows.labels < 0
+        if self.unlabelled_weight == 1 or not hidden.any():
+            return rows
+        if self.unlabelled_weight == 0:
+            return rows.take(~hidden)
+        weights = np.where(hidden, self.unlabelled_weight * rows.weights, rows.weights)
+        return replace(rows, weights=weights)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the fits of all settings and folds have in common.
+
+    Attributes
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+    prior : MixturePrior
+        Declared prior.
+    solver : Solver
+        How to fit; its objective is exchanged for that of a setting.
+    from_labelled : bool
+        Start at the fit to the labelled rows alone.
+    chained : bool
+        Start every setting but the first at the fit of the one before.
+    """
+
+    specification: MixtureSpecification
+    prior: MixturePrior
+    solver: Solver
+    from_labelled: bool = False
+    chained: bool = False
+
+    def begin(self, rows: Observations, seed: int) -> MixtureParameters | None:
+        """The supervised fit in the user's units, where fits start at it.
+
+        Parameters
+        ----------
+        rows : Observations
+            Distinct rows, the unlabelled ones at full weight.
+        seed : int
+            Seed of the restarts.
+
+        Returns
+        -------
+        MixtureParameters or None
+            A start, or None where every fit makes its own.
+        """
+        if not self.from_labelled or not (rows.labels < 0).any():
+            return None
+        solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
+        labelled = rows.take(rows.labels >= 0)
+        mixture, _ = fit_rows(labelled, self.specification, self.prior, solver)
+        return mixture.parameters.in_units(mixture.units)
+
+    def fits(
+        self, rows: Observations, settings: Sequence[Setting], seed: int
+    ) -> Iterator[FittedMixture]:
+        """Fit every setting to the same rows.
+
+        Parameters
+        ----------
+        rows : Observations
+            Distinct rows, the unlabelled ones at full weight.
+        settings : sequence of Setting
+            What to fit.
+        seed : int
+            Seed of restarts and mini-batches.
+
+        Yields
+        ------
+        FittedMixture
+            One fit a setting.
+        """
+        start = self.begin(rows, seed)
+        for setting in settings:
+            solver = replace(self.solver, objective=setting.objective, seed=seed)
+            counted = setting.weigh(rows)
+            mixture, _ = fit_rows(counted, self.specification, self.prior, solver, start)
+            if self.chained:
+                start = mixture.parameters.in_units(mixture.units)
+            yield mixture
+
+    def held_out(
+        self, splits: Iterable[Fold], settings: Sequence[Setting], classes: np.ndarray
+    ) -> HeldOut | None:
+        """Class log joints of rows that were not fitted to, under every setting.
+
+        Parameters
+        ----------
+        splits : iterable of (Observations, Observations)
+            Training and held-out rows, in the user's units.
+        settings : sequence of Setting
+            What to fit in every fold.
+        classes : ndarray of shape (n_classes,)
+            Class labels, for messages.
+
+        Returns
+        -------
+        HeldOut or None
+            ``values`` of shape (n_held_out, n_settings, n_classes); None where no
+            row was held out.
+        """
+
+        def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            fits = self.fits(train, settings, self.solver.seed + 1 + fold)
+            return np.stack([mixture.class_log_joint(test) for mixture in fits], axis=1)
+
+        return hold_out(splits, predict, classes)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and what held-out rows said about it.
+
+    Attributes
+    ----------
+    setting : Setting
+        The setting of the best out-of-fold log score.
+    scores : ndarray of shape (n_settings,)
+        Out-of-fold log scores in nats per row; NaN where no row was held out.
+    temperature : float or None
+        Out-of-fold temperature of the chosen setting; None where no row was held out.
+    """
+
+    setting: Setting
+    scores: Float[np.ndarray, " setting"]
+    temperature: float | None
+
+
+def choose(
+    task: Task,
+    splits: Iterable[Fold],
+    settings: Sequence[Setting],
+    classes: np.ndarray,
+    *,
+    calibrate: bool,
+) -> Choice:
+    """Take the setting whose out-of-fold log score is best; the first of equals.
+
+    Parameters
+    ----------
+    task : Task
+        What the fits have in common.
+    splits : iterable of (Observations, Observations)
+        Training and held-out rows, in the user's units.
+    settings : sequence of Setting
+        What to choose from.
+    classes : ndarray of shape (n_classes,)
+        Class labels, for messages.
+    calibrate : bool
+        Judge probabilities at their best temperature, as they will be given out.
+
+    Returns
+    -------
+    Choice
+        The setting, and the temperature that belongs to it.
+    """
+    held = task.held_out(splits, settings, classes)
+    if held is None:
+        return Choice(settings[0], np.full(len(settings), np.nan), None)
+    joints = np.moveaxis(held.values, 1, 0)
+    scores = np.array(
+        [log_score(joint, held.labels, held.weights, calibrate=calibrate) for joint in joints]
+    )
+    best = int(np.argmax(scores))
+    return Choice(settings[best], scores, fit_temperature(joints[best], held.labels, held.weights))
+
+
+def open_settings(
+    objective: Objective,
+    *,
+    open_dial: bool,
+    unlabelled_weight: float | None,
+    n_columns: int,
+) -> tuple[Setting, ...]:
+    """Every setting that is to be judged.
+
+    Parameters
+    ----------
+    objective : Objective
+        The objective; its dial holds what was given, or anything if it is open.
+    open_dial : bool
+        Whether the dial of the objective (``kappa`` of a blend, ``hinge_weight`` of
+        a hinge) is left to the data.
+    unlabelled_weight : float or None
+        Factor of the weight of unlabelled rows; None: 0, 1 / n_columns or 1.
+    n_columns : int
+        Number of columns of the table.
+
+    Returns
+    -------
+    tuple of Setting
+        One setting where nothing is open.
+
+    Examples
+    --------
+    >>> blend = Objective("blend")
+    >>> [s.objective.kappa for s in open_settings(
+    ...     blend, open_dial=True, unlabelled_weight=1.0, n_columns=4)]
+    [1.0, 0.5, 0.3, 0.1, 0.03]
+    """
+    objectives = [objective]
+    if open_dial and objective.name == "blend":
+        objectives = [replace(objective, kappa=kappa) for kappa in KAPPAS]
+    elif open_dial and objective.name == "hinge":
+        objectives = [replace(objective, hinge_weight=weight) for weight in HINGE_WEIGHTS]
+    weights = [0.0, 1.0 / n_columns, 1.0] if unlabelled_weight is None else [unlabelled_weight]
+    distinct = sorted(set(weights))
+    return tuple(Setting(one, weight) for one in objectives for weight in distinct)

@@ -1,0 +1,1 @@
+"""RBF networks as estimators, of classes and of numbers."""

@@ -1,0 +1,391 @@
+"""RBF networks that classify: a mixture as hidden layer, a softmax as output layer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import table
+from bayesrbf.estimators.calibrating import split_rows
+from bayesrbf.estimators.checks import Stored, prevalence
+from bayesrbf.estimators.classifier import Labels, PosteriorClassifier
+from bayesrbf.estimators.out_of_fold import hold_out
+from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
+from bayesrbf.estimators.rbf_network.fitting import SchemeName, fit_network
+from bayesrbf.numerics.rbf_network.output import Classes
+from bayesrbf.numerics.sampling import draw_categories
+from bayesrbf.parameters import Observations
+from bayesrbf.posterior.temperature import fit_temperature
+from bayesrbf.priors import MixturePrior
+from bayesrbf.rbf_parameters import Features
+from bayesrbf.specification import CovarianceType
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import Predictor
+
+
+class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
+    r"""Classifier with a mixture as hidden layer.
+
+    .. math::
+       p(c \mid x_o) = \mathrm{softmax}(w_c' f(x_o) + b_c), \qquad
+       p(x_o) = \sum_k \pi_k\, p(x_o \mid k)
+
+    ``scheme="joint"`` is the mode of one declared joint,
+    :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus priors. The other schemes are the
+    published alternations [1]_ [2]_, which ascend no single objective: ``status_`` says
+    how often the joint fell. Missing cells are summed out; rows without a label teach the
+    hidden layer.
+
+    Parameters
+    ----------
+    n_components : int
+        Components of the mixture (of each, where ``shared=False``).
+    scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
+        ``"em_lr"``: EM, then logistic regression, in turn. ``"em_lr_link"``: with a
+        link. ``"em_lr_link_k"``: with components that join. ``"caetano"``: with a soft
+        link and components that leave.
+    features : {"responsibility", "density", "log_density"}, optional
+        What a component tells the output layer: p(k | x), p(x | k), or its logarithm
+        per column. Densities are for tables of few columns. Logarithms make boundaries
+        of second degree, however many components there are, and do best on wide tables.
+        None: densities for EM-LR [1]_, responsibilities for the other schemes.
+    shared : bool
+        One mixture for all classes, or one a class; the joint scheme has one.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Shape of the covariances.
+    link : float, optional
+        gamma of the Dirichlet link ``pi | w ~ Dirichlet(a + gamma |w| / sum |w|)``;
+        ``inf`` is the hard link. None: the scheme's own (0, inf or 100).
+    l1 : float
+        Rate of the Laplace factor of the prior of output weights: exact zeros.
+    l2 : float
+        Precision of its normal factor.
+    kappa : float, optional
+        Power of p(x) in the joint. None: one over the number of columns, and at least
+        0.3 where cells are missing.
+    grow : tuple of int, optional
+        ``(step, maximum)`` of ``"em_lr_link_k"``; (1, 10) by default. Akaike's
+        criterion chooses among the sizes.
+    hidden_cells : {"marginalise", "impute"}
+        Sum missing cells out, or fill them in by their conditional mean as [2]_ does
+        (for comparison).
+    class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
+        Class probabilities where the model will be used, in the order of
+        ``classes_``; None: those of the training table.
+    unlabelled : object, optional
+        What marks a hidden label beside NaN and None, such as -1.
+    unlabelled_weight : float
+        Factor of the weight of rows without a label; 0 drops them.
+    calibrate : bool
+        Fit a temperature to out-of-fold log probabilities.
+    cv : int, splitter or iterable of index pairs
+        Folds of the calibration. An integer deals distinct rows; classes rarer
+        than the folds stay in every training fold and out of the temperature.
+    prior : MixturePrior, optional
+        Hyper-parameters of the hidden layer; ``MixturePrior()`` by default.
+    n_init : int
+        Number of starts of EM (of the alternation).
+    max_iter : int
+        Most iterations.
+    tol : float
+        The fit stops when an iteration gains at most ``tol`` nats per unit of row
+        weight.
+    warm_start : bool
+        Start at the previous fit.
+    random_state : int, RandomState or None
+        Source of starts, folds and draws; an int makes results repeatable.
+    missingness : {"ignorable", "informative"}
+        ``"informative"``: whether a cell is missing tells about its component.
+    categorical_features : array-like or "from_dtype", optional
+        Positions, names or mask of the categorical columns. Frames: by dtype
+        if None; arrays: none if None.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+    inference : {"map", "laplace", "advi", "nuts"}
+        Posterior made by ``fit``; :meth:`refine` makes another later.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    coef_ : ndarray of shape (n_classes, n_components)
+        Output weights w.
+    intercept_ : ndarray of shape (n_classes,)
+        Biases b.
+    conditional_path_ : ndarray of shape (n_iter,)
+        ``log p(y | x)`` of the training rows at every iteration; the joint objective
+        is in ``posterior_["optimiser_path"]``.
+    n_falls_ : int
+        Iterations that lowered the joint objective: 0 for the joint scheme.
+    posterior_ : xarray.DataTree
+        Posterior of the declared graph; one draw after ``inference="map"``.
+    temperature_ : float
+        Factor of the class log probabilities; 1 without calibration.
+    status_ : str
+        How the fit ended, in a sentence.
+    converged_ : bool
+        Whether it converged.
+    n_iter_ : int
+        Iterations of the best start.
+    lower_bound_ : float
+        Joint objective at the fitted point, columns standardised.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, where the table had names.
+
+    References
+    ----------
+    .. [1] Ferreira, Figueiredo (2006), Hybrid generative/discriminative training of
+       radial basis function networks, ESANN.
+    .. [2] Caetano (2018): responsibilities as features (eq. 20), the Dirichlet link
+       (eq. 21), imputation (eqs. 12-13).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = [[0.0, 1.0], [0.2, np.nan], [3.0, 4.0], [np.nan, 4.2], [0.1, 0.8], [3.1, 3.9]]
+    >>> y = ["a", "a", "b", "b", None, None]
+    >>> model = RBFNetworkClassifier(2, random_state=0).fit(X, y)
+    >>> model.predict([[0.1, np.nan], [np.nan, 4.1]])
+    array(['a', 'b'], dtype=object)
+    """
+
+    _STATE: ClassVar[dict[str, type | UnionType]] = (
+        RBFNetworkEstimator._STATE | PosteriorClassifier._STATE
+    )
+
+    def __init__(
+        self,
+        n_components: Stored[int] = 10,
+        *,
+        scheme: Stored[SchemeName] = "joint",
+        features: Stored[Features | None] = None,
+        shared: Stored[bool] = True,
+        covariance_type: Stored[CovarianceType] = "diag",
+        link: Stored[float | None] = None,
+        l1: Stored[float] = 0.0,
+        l2: Stored[float] = 0.1,
+        kappa: Stored[float | None] = None,
+        grow: Stored[tuple[int, int] | None] = None,
+        hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
+        class_prior: Any = None,
+        unlabelled: Any = None,
+        unlabelled_weight: Stored[float] = 1.0,
+        calibrate: Stored[bool] = False,
+        cv: Any = 5,
+        prior: Stored[MixturePrior | None] = None,
+        n_init: Stored[int] = 4,
+        max_iter: Stored[int] = 1000,
+        tol: Stored[float] = 1e-6,
+        warm_start: Stored[bool] = False,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
+        categorical_features: Any = None,
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "advi", "nuts"]] = "map",
+    ) -> None:
+        self.n_components = n_components
+        self.scheme = scheme
+        self.features = features
+        self.shared = shared
+        self.covariance_type = covariance_type
+        self.link = link
+        self.l1 = l1
+        self.l2 = l2
+        self.kappa = kappa
+        self.grow = grow
+        self.hidden_cells = hidden_cells
+        self.class_prior = class_prior
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.calibrate = calibrate
+        self.cv = cv
+        self.prior = prior
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.missingness = missingness
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.inference = inference
+
+    # ---- fitting
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells.
+        y : array-like of shape (n_obs,)
+            Class labels; NaN and None are hidden.
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: weight 2 is the row twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If an argument, the table, the labels or the weights cannot be used;
+            the message says what and how to mend it.
+        """
+        owner = type(self).__name__
+        weights = self._check(X, y, sample_weight)
+        labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
+        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
+        previous = self.__dict__.get("_network") if self.warm_start else None
+        self._read_rows(X, labels, weights)
+        distinct, _ = table.distinct(self._rows)
+        settings = self._settings()
+        specification = settings.specification(
+            self._rows.real.shape[1], self._columns.n_levels, self.classes_.size, "classes"
+        )
+        start = self._start(previous, specification)
+        output = self._output(distinct)
+        self._keep_fit(
+            *fit_network(distinct, output, specification, self._prior(), settings, start)
+        )
+        self.temperature_ = self._temperature() if self.calibrate else 1.0
+        return self._infer()
+
+    def _output(self, rows: Observations) -> Classes:
+        """Labels of training rows."""
+        return Classes(rows.labels)
+
+    def _responses(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Class codes of training rows, NaN where hidden."""
+        return np.where(rows.labels >= 0, rows.labels, np.nan)
+
+    def _temperature(self) -> float:
+        """Out-of-fold temperature, 1 where no class has rows enough."""
+        settings, prior = self._settings(), self._prior()
+        specification = settings.specification(
+            self._rows.real.shape[1], self._columns.n_levels, self.classes_.size, "classes"
+        )
+
+        def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            seeded = replace(settings, seed=settings.seed + 1 + fold)
+            network, _ = fit_network(train, self._output(train), specification, prior, seeded)
+            return network.linear(test)
+
+        splits = split_rows(self.cv, self._rows, self._kept, self._seed)
+        held = hold_out(splits, log_joint, self.classes_)
+        if held is None:
+            warnings.warn(
+                f"{type(self).__name__}(calibrate=True): cv={self.cv} holds out no labelled row "
+                "(classes rarer than the folds are never held out), so the temperature is 1; "
+                "use fewer folds.",
+                stacklevel=3,
+            )
+            return 1.0
+        return fit_temperature(held.values, held.labels, held.weights)
+
+    @property
+    def coef_(self) -> Float[np.ndarray, "label component"]:
+        """Output weights."""
+        return self._network.parameters.coefficients
+
+    @property
+    def intercept_(self) -> Float[np.ndarray, " label"]:
+        """Biases."""
+        return self._network.parameters.intercepts
+
+    # ---- the hooks of a classifier
+
+    def _read(self, X: object) -> Observations:
+        """New rows in the user's units, labels hidden."""
+        return RBFNetworkEstimator._read(self, X)
+
+    def _predictor(self, log_posterior: Any) -> Callable[[Observations], Predictor]:
+        """Prepares rows for the class log joint at many points."""
+        return lambda rows: log_posterior.predictor(self._network.prepare(rows))
+
+    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Linear outputs at the fitted point: class log probabilities up to a constant."""
+        return self._network.linear(rows)
+
+    def _class_shares(
+        self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]
+    ) -> Float[np.ndarray, "chains draws label"]:
+        """Those of the training table, whatever the draw."""
+        return self._fitted_shares()[None, None]
+
+    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
+        """Weighted shares of the labelled training rows."""
+        known = self._rows.labels >= 0
+        labels, weights = self._rows.labels[known], self._rows.weights[known]
+        counts = np.bincount(labels, weights=weights, minlength=self.classes_.size)
+        return counts / counts.sum()
+
+    def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
+        """Draw new rows from the hidden layer, and their classes from the output layer.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+
+        Returns
+        -------
+        X : same container as the ``X`` of ``fit``
+            Rows at the fitted point.
+        y : ndarray of shape (n_samples,)
+            Their classes.
+        """
+        check_is_fitted(self)
+        rows, _ = self._draw(n_samples, self._network.parameters.mixture)
+        probabilities = self.predict_proba(rows)
+        rng = np.random.default_rng(self._seed)
+        return rows, self.classes_[draw_categories(probabilities, rng)]
+
+    def declare(self, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
+        """Declare the graph of the joint scheme on the training rows.
+
+        Temperature and ``class_prior`` are not part of the graph.
+
+        Parameters
+        ----------
+        coefficients : {"signed", "halves"}
+            Output weights under the Laplace x normal density, as posteriors have
+            them; or in two bounded halves, as the mode is found.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If the network has no declared joint.
+        """
+        from bayesrbf.models import declare_rbf_network
+
+        rows, specification, hyperparameters = self._declared()
+        return declare_rbf_network(
+            rows,
+            rows.labels,
+            specification,
+            hyperparameters,
+            coefficients=coefficients,
+            class_names=self.classes_.tolist(),
+            **self._axes(),
+        )

@@ -1,0 +1,1 @@
+"""Sparse discriminative mixtures as an estimator."""

@@ -1,0 +1,277 @@
+"""Sparse discriminative Gaussian mixtures: class probabilities from few quadratic terms."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf import table
+from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
+from bayesrbf.estimators.sdgm.fitting import SDGMSolver, fit_rows_sdgm
+from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
+from bayesrbf.estimators.sdgm.posterior import SDGMPosterior
+from bayesrbf.numerics.sdgm.basis import KERNELS, has_all_products
+from bayesrbf.numerics.sdgm.fitting import Settings
+from bayesrbf.results import Trace
+from bayesrbf.sdgm_parameters import PrecisionPrior
+
+
+class SDGMClassifier(SDGMPosterior):
+    r"""Classifier of few non-zero weights on the products of columns, or on a kernel.
+
+    .. math:: p(c | x) = \frac{\sum_{m \in c} \pi_{cm} \exp(w_{cm}^\top \phi(x))}
+        {\sum_k \pi_k \exp(w_k^\top \phi(x))}, \quad w_h \sim N(0, \alpha_h^{-1})
+
+    phi holds 1, every column and every product of two, columns standardised;
+    a categorical column enters as the indicators of its levels. Precisions alpha
+    maximise the evidence, and weights whose precision diverges are dropped, as are
+    components without probability. Rows with holes are averaged over what a
+    companion mixture, blind to the labels, says about their missing cells.
+
+    Parameters
+    ----------
+    n_components : int or mapping of class to int
+        Number of components of every class at the start.
+    form : {"primal", "kernel"}
+        Products of columns, or a kernel with every training row.
+    kernel : {"polynomial", "gaussian"} or callable
+        Of the kernel form: (x'y / D + 1)^2 or exp(-|x - y|^2 / 2D) on
+        standardised columns, or a function of two arrays of points, divided by
+        sqrt(D), to kernel values. A function cannot be saved.
+    prediction : {"average", "plug-in"}
+        Probabilities averaged over the Laplace posterior of the weights, or at
+        its mode.
+    precision_prior : GammaPrecisions or HorseshoePrecisions, optional
+        Under ``inference`` other than ``"map"`` learn the precisions of all
+        weights too. None: hold those that maximise the evidence.
+    class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
+        Class probabilities where the model will be used; None: as in training.
+    unlabelled : object, optional
+        What marks a hidden label beside NaN and None, such as -1.
+    companion_components : int
+        Components of the companion mixture.
+    alpha_init : float
+        First precision of every weight, a tenth of it in every other restart;
+        10 and more prune too soon.
+    alpha_max : float
+        Weights of larger precision are dropped.
+    n_init : int
+        Number of restarts.
+    max_iter : int
+        Most updates of the precisions in a restart.
+    tol : float
+        Largest change of a log precision at convergence.
+    random_state : int, RandomState or None
+        Source of restarts and draws; an int makes results repeatable.
+    categorical_features : array-like or "from_dtype", optional
+        Positions, names or mask of the categorical columns. Frames: by dtype
+        if None; arrays: none if None.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+    inference : {"map", "laplace", "advi", "nuts"}
+        Posterior made by ``fit``; :meth:`refine` makes another later.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    n_weights_ : int
+        Weights that are not zero, intercepts included.
+    n_components_ : int
+        Components that survived, of all classes.
+    path_ : SDGMTrace
+        Evidence, weights and components at every update of the best restart.
+    completion_error_ : float
+        Standard error of the log likelihood, in nats, by the finite number of
+        completions of rows with holes; 0 without holes.
+    posterior_ : xarray.DataTree
+        Posterior of the declared graph; one draw after ``inference="map"``.
+    status_ : str
+        How the fit ended, in a sentence.
+    converged_ : bool
+        Whether it converged.
+    n_iter_ : int
+        Updates of the best restart.
+    lower_bound_ : float
+        Its log evidence, by the Laplace approximation.
+    temperature_ : float
+        Always 1.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, where the table had names.
+
+    References
+    ----------
+    .. [1] Hayashi, Uchida (2021), A discriminative Gaussian mixture model with
+       sparsity, ICLR, sections 2 and 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = np.where((X**2).sum(axis=1) < 1.4, "in", "out")
+    >>> model = SDGMClassifier(n_components=1, n_init=1, random_state=0).fit(X, y)
+    >>> model.predict([[0.1, 0.2], [np.nan, 3.0]])
+    array(['in', 'out'], dtype='<U3')
+    >>> model.n_weights_
+    4
+    """
+
+    def __init__(
+        self,
+        n_components: Stored[int | Mapping[Any, int]] = 3,
+        *,
+        form: Stored[Literal["primal", "kernel"]] = "primal",
+        kernel: Any = "polynomial",
+        prediction: Stored[Literal["average", "plug-in"]] = "average",
+        precision_prior: Stored[PrecisionPrior | None] = None,
+        class_prior: Any = None,
+        unlabelled: Any = None,
+        companion_components: Stored[int] = 3,
+        alpha_init: Stored[float] = 1.0,
+        alpha_max: Stored[float] = 1e5,
+        n_init: Stored[int] = 8,
+        max_iter: Stored[int] = 500,
+        tol: Stored[float] = 1e-3,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        categorical_features: Any = None,
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace", "advi", "nuts"]] = "map",
+    ) -> None:
+        self.n_components = n_components
+        self.form = form
+        self.kernel = kernel
+        self.prediction = prediction
+        self.precision_prior = precision_prior
+        self.class_prior = class_prior
+        self.unlabelled = unlabelled
+        self.companion_components = companion_components
+        self.alpha_init = alpha_init
+        self.alpha_max = alpha_max
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.inference = inference
+
+    # ---- fitting
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Maximise the evidence, and draw if ``inference`` asks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells.
+        y : array-like of shape (n_obs,) or of bool of shape (n_obs, n_classes)
+            Class labels; NaN and None are hidden. Or the classes that each row
+            may have, one column a class (named by the columns of a frame, else
+            0, 1, ...).
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: weight 2 is the row twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If an argument, the table, the labels or the weights cannot be used;
+            the message says what and how to mend it.
+        """
+        owner = type(self).__name__
+        weights = self._check(X, y, sample_weight)
+        self._check_own(owner)
+        labels, weights = self._read_sets(X, y, weights)
+        component_class = components_per_class(self.n_components, self.classes_, owner)
+        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
+        self._read_rows(X, labels, weights)
+        rows, _ = table.distinct(self._rows)
+        levels = self._columns.n_levels
+        if self.form == "primal" and not has_all_products(rows.real.shape[1], levels):
+            warnings.warn(
+                f"{owner}: the {sum(levels)} levels of the categorical columns have too many "
+                "products; the levels enter without them. form='kernel' has all products.",
+                stacklevel=2,
+            )
+        self._companion, self._fitted, fit = fit_rows_sdgm(
+            rows, self._sets, levels, component_class, self._solver()
+        )
+        self.temperature_ = 1.0
+        self.path_ = fit.trace
+        self.completion_error_ = fit.completion_error
+        self.n_weights_ = self._fitted.parameters.n_weights
+        self.n_components_ = self._fitted.parameters.n_components
+        self._report(fit.status, Trace(fit.trace.evidence))
+        return self._infer()
+
+    def _check_own(self, owner: str) -> None:
+        """Check the arguments that no other estimator has."""
+        for name, choices in (
+            ("form", ("primal", "kernel")),
+            ("prediction", ("average", "plug-in")),
+        ):
+            if getattr(self, name) not in choices:
+                allowed = " or ".join(repr(choice) for choice in choices)
+                received = getattr(self, name)
+                raise ValueError(f"{owner}({name}=...) must be {allowed}; received {received!r}.")
+        if not (callable(self.kernel) or self.kernel in KERNELS):
+            raise ValueError(
+                f"{owner}(kernel=...) must be one of {KERNELS} or a function of two arrays of "
+                f"points; received {self.kernel!r}."
+            )
+        if not (self.precision_prior is None or isinstance(self.precision_prior, PrecisionPrior)):
+            raise TypeError(
+                f"{owner}(precision_prior=...) must be GammaPrecisions, HorseshoePrecisions or "
+                f"None; received {self.precision_prior!r}."
+            )
+        for name in ("alpha_init", "alpha_max", "companion_components"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
+                raise ValueError(
+                    f"{owner}({name}=...) must be a finite positive number; received {value!r}."
+                )
+
+    def _read_sets(
+        self, X: object, y: object, weights: Float[np.ndarray, " obs"]
+    ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Codes of the label sets, and the weights; the classes."""
+        if is_label_sets(y):
+            self.classes_, self._sets, labels = read_label_sets(y, weights)
+        else:
+            labels, weights = self._read_labels(X, y, weights)
+            self._sets = np.eye(self.classes_.size, dtype=bool)
+        hidden = int(((labels < 0) & (weights > 0)).sum())
+        if hidden:
+            warnings.warn(
+                f"{type(self).__name__}: {hidden} rows without a label teach nothing about the "
+                "classes; they are used for the companion density of missing cells alone.",
+                stacklevel=3,
+            )
+        return labels, weights
+
+    def _solver(self) -> SDGMSolver:
+        """How to fit."""
+        return SDGMSolver(
+            kernel=self._kernel,
+            companion_components=int(self.companion_components),
+            settings=Settings(
+                alpha_init=float(self.alpha_init),
+                alpha_max=float(self.alpha_max),
+                tol=float(self.tol),
+                max_iter=self.max_iter,
+                n_init=self.n_init,
+            ),
+            seed=self._seed,
+        )

@@ -1,0 +1,1 @@
+"""The calibrated default: members, pool and their posterior."""

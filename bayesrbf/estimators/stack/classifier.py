@@ -1,0 +1,306 @@
+"""The calibrated default: kernel networks and mixtures, pooled on rows held out."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import names, table
+from bayesrbf.estimators.checks import Stored, prevalence
+from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
+from bayesrbf.estimators.stack.extra import extra_members
+from bayesrbf.estimators.stack.fitting import (
+    StackSettings,
+    equal_pool,
+    fit_pool,
+)
+from bayesrbf.estimators.stack.folds import stack_folds
+from bayesrbf.estimators.stack.members import DEFAULT, LITE, MEMBERS
+from bayesrbf.estimators.stack.posterior import StackPosterior
+from bayesrbf.estimators.stack.training import fit_density
+from bayesrbf.numerics.pooling import (
+    pooled,
+)
+from bayesrbf.posterior.scores import log_loss
+from bayesrbf.priors import MixturePrior
+from bayesrbf.results import Status, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class StackedClassifier(StackPosterior):
+    r"""Calibrated pool of kernel networks, mixtures and whatever else is given.
+
+    .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t, \quad
+        p_j(c | x_o) \propto \tilde p_j(c | x_o)^{t_j}
+
+    Every member is fitted without each fold in turn; what it says about the rows held
+    out gives its temperature :math:`t_j`, then the weights w of the pool by EM, then the
+    pool's temperature t. Members are then fitted to all rows. Missing cells, categories
+    and rows without a label are dealt with by every own member.
+
+    Density, novelty and imputations are those of a companion: three Gaussians a class with
+    full covariances, columns as they are.
+
+    ====== ================================================================ =============
+    member what it is                                                       reals mapped
+    ====== ================================================================ =============
+    K1     kernel network, Laplace, relevance 0.8, l2 = 1/10                half ranks
+    K2     kernel network, Laplace, relevance 0, l2 = 1/30                  half ranks
+    K3     kernel network, Gaussian, relevance 0.8, l2 = 1/10               half ranks
+    G1     one Gaussian a class, one covariance for all                     Yeo-Johnson
+    G2     three Gaussians a class, full covariances                        Yeo-Johnson
+    B1     as G1, by the blend log p(y|x) + 0.3 log p(x)                    Yeo-Johnson
+    B2     three Gaussians a class, one covariance for all, by the blend    Yeo-Johnson
+    ====== ================================================================ =============
+
+    Parameters
+    ----------
+    members : {"default", "lite"} or sequence of str
+        All seven, or K1, G2 and B1 at half the cost, or names from the table above.
+    extra : sequence of classifiers or (name, classifier) pairs, optional
+        Further members. They are given the table as it is, without the rows whose
+        label is hidden.
+    cv : int, splitter or iterable of index pairs, optional
+        Folds; None: five, or ten below 200 labelled rows.
+    class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
+        Class probabilities where the model will be used, in the order of
+        ``classes_``; None: those of the training table.
+    unlabelled : object, optional
+        What marks a hidden label beside NaN and None, such as -1.
+    unlabelled_weight : float
+        Factor of the weight of rows without a label; 0 drops them.
+    prior : MixturePrior, optional
+        Hyper-parameters of the mixtures; ``MixturePrior()`` by default.
+    n_jobs : int, optional
+        Processes that share the folds; one by default.
+    random_state : int, RandomState or None
+        Source of folds, starts and draws; an int makes results repeatable.
+    categorical_features : array-like or "from_dtype", optional
+        Positions, names or mask of the categorical columns. Frames: by dtype
+        if None; arrays: none if None.
+    handle_unknown : {"missing", "error"}
+        What an unseen level is at predict.
+    inference : {"map", "laplace"}
+        Posterior made by ``fit``; :meth:`refine` makes another later.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    members_ : tuple of str
+        Names of the members.
+    weights_ : ndarray of shape (n_members,)
+        Their weights, which sum to one; :meth:`member_table` has their spread.
+    member_temperatures_ : ndarray of shape (n_members,)
+        Their temperatures.
+    temperature_ : float
+        Temperature of the pool.
+    pointwise_ : tuple of str
+        Members that stay at their fitted point when draws are made.
+    posterior_ : xarray.DataTree
+        Posterior of weights and temperatures; one draw after ``inference="map"``.
+    status_ : str
+        How the fit ended, in a sentence.
+    converged_ : bool
+        Whether it converged.
+    n_iter_ : int
+        1: members and pool are fitted one after another, once.
+    lower_bound_ : float
+        Log posterior density of weights and temperatures.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns, where the table had names.
+
+    References
+    ----------
+    .. [1] Yao, Vehtari, Simpson, Gelman (2018), Using stacking to average Bayesian
+       predictive distributions, Bayesian Analysis 13, section 3.
+    .. [2] Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural
+       networks, ICML, section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["a", "b"], 30)
+    >>> X = rng.normal(size=(60, 2)) + 3 * (y == "b")[:, None]
+    >>> X[::4, 1] = np.nan
+    >>> stack = StackedClassifier("lite", random_state=0).fit(X, y)
+    >>> stack.predict([[0.1, np.nan], [np.nan, 3.1]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        members: Any = "default",
+        *,
+        extra: Any = None,
+        cv: Any = None,
+        class_prior: Any = None,
+        unlabelled: Any = None,
+        unlabelled_weight: Stored[float] = 1.0,
+        prior: Stored[MixturePrior | None] = None,
+        n_jobs: Stored[int | None] = None,
+        random_state: Stored[int | np.random.RandomState | None] = None,
+        categorical_features: Any = None,
+        handle_unknown: Stored[Literal["missing", "error"]] = "missing",
+        inference: Stored[Literal["map", "laplace"]] = "map",
+    ) -> None:
+        self.members = members
+        self.extra = extra
+        self.cv = cv
+        self.class_prior = class_prior
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.prior = prior
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
+        self.inference = inference
+
+    # ---- fitting
+
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+        """Hold out, temper, pool, and fit all members to all rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; NaN, None and NA are missing cells.
+        y : array-like of shape (n_obs,)
+            Class labels; NaN and None are hidden.
+        sample_weight : array-like of shape (n_obs,), optional
+            Row weights, at least 0: weight 2 is the row twice.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If an argument, the table, the labels or the weights cannot be used;
+            the message says what and how to mend it.
+        """
+        owner = type(self).__name__
+        weights = self._check(X, y, sample_weight)
+        labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
+        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
+        self._read_rows(X, labels, weights)
+        settings = self._settings()
+        folds = stack_folds(self.cv, self._rows, self._kept, self._seed)
+        held = hold_out(folds, settings.hold_out, self.classes_, self.n_jobs)
+        self.members_ = settings.names
+        self._pool(held)
+        distinct, _ = table.distinct(self._rows)
+        self._fitted = settings.fit(distinct, 0)
+        self._companion = fit_density(
+            distinct, settings.levels, settings.n_classes, settings.prior, self._seed
+        )
+        return self._infer()
+
+    def _settings(self) -> StackSettings:
+        """Which members are fitted, and to what."""
+        extra = extra_members(self.extra, self._columns, self._template)
+        return StackSettings(
+            _own_members(self.members),
+            extra,
+            self._columns.n_levels,
+            self.classes_.size,
+            MixturePrior() if self.prior is None else self.prior,
+            self._seed,
+        )
+
+    def _pool(self, held: HeldOut | None) -> None:
+        """Weights and temperatures; equal ones where no row could be held out."""
+        n_members, n_classes = len(self.members_), self.classes_.size
+        if held is None:
+            warnings.warn(
+                f"{type(self).__name__}: no labelled row could be held out (classes of one row "
+                "never are), so all members weigh the same and no temperature is fitted; label "
+                "more rows.",
+                stacklevel=3,
+            )
+            empty = np.zeros(0)
+            held = HeldOut(np.zeros((0, n_members, n_classes)), empty.astype(np.intp), empty)
+            pool = equal_pool(n_members)
+        else:
+            pool = fit_pool(held)
+        self._held = held
+        self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
+        self.temperature_ = pool.temperature
+        log_posterior = self._log_posterior()
+        value, _ = log_posterior.value_and_gradient(self._map(log_posterior), jacobian=False)
+        self._report(Status.CONVERGED, Trace(np.array([value])))
+
+    def member_table(self) -> pd.DataFrame:
+        """Members, their weights and how far those are known, temperatures and scores.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a member and one for the stack: ``weight``, its posterior ``sd`` and
+            90 % interval (``lower``, ``upper``), ``temperature``, held-out ``log_loss``
+            in nats (that of the stack is optimistic by its own few parameters).
+        """
+        import pandas as pd
+
+        from bayesrbf.inference.laplace import laplace
+
+        check_is_fitted(self)
+        log_posterior = self._log_posterior()
+        draws = laplace(log_posterior, self._map(log_posterior), draws=500, random_state=self._seed)
+        weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
+        weights = weights.reshape(-1, len(self.members_))
+        result = pd.DataFrame(
+            {
+                "weight": [*self.weights_, 1.0],
+                "sd": [*weights.std(axis=0), np.nan],
+                "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
+                "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
+                "temperature": [*self.member_temperatures_, self.temperature_],
+                "log_loss": self._held_out_losses(),
+            },
+            index=[*self.members_, "stack"],
+        )
+        result.index.name = names.MEMBER
+        return result
+
+    def _held_out_losses(self) -> list[float]:
+        """Held-out log loss of every member, tempered, and of the pool."""
+        values, labels, weights = self._held.values, self._held.labels, self._held.weights
+        if labels.size == 0:
+            return [np.nan] * (len(self.members_) + 1)
+        ones = np.ones(1)
+        pools = [
+            pooled(values[:, [j]], ones, self.member_temperatures_[[j]])
+            for j in range(len(self.members_))
+        ]
+        whole = self.temperature_ * pooled(values, self.weights_, self.member_temperatures_)
+        whole = whole - np.logaddexp.reduce(whole, axis=1, keepdims=True)
+        return [
+            float(np.average(log_loss(np.exp(pool), labels), weights=weights))
+            for pool in [*pools, whole]
+        ]
+
+
+def _own_members(members: object) -> tuple[str, ...]:
+    """Names of own members."""
+    if isinstance(members, str) and members in ("default", "lite"):
+        return DEFAULT if members == "default" else LITE
+    chosen = tuple(members) if isinstance(members, list | tuple) else (members,)
+    unknown = [name for name in chosen if name not in MEMBERS]
+    if unknown or not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(
+            "StackedClassifier(members=...) must be 'default', 'lite' or different names among "
+            f"{', '.join(MEMBERS)}; received {members!r}."
+        )
+    return chosen

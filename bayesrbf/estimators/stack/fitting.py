@@ -1,0 +1,210 @@
+"""How a stack is fitted: members held out fold by fold, tempered, pooled, refitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax
+
+from bayesrbf.estimators.out_of_fold import HeldOut
+from bayesrbf.estimators.stack.extra import ExtraMember
+from bayesrbf.estimators.stack.members import FittedMember, fit_members
+from bayesrbf.estimators.stack.training import Training, Views
+from bayesrbf.numerics.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
+from bayesrbf.parameters import Observations
+from bayesrbf.posterior.temperature import fit_temperature
+from bayesrbf.priors import MixturePrior
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """What is fitted in every fold and at the end.
+
+    Attributes
+    ----------
+    members : tuple of str
+        Names of own members.
+    extra : tuple of ExtraMember
+        Members of other libraries, not fitted.
+    levels : tuple of int
+        Number of levels of every categorical column.
+    n_classes : int
+        Number of classes.
+    prior : MixturePrior
+        Declared prior of mixtures.
+    seed : int
+        Seed of starts and exemplars.
+    """
+
+    members: tuple[str, ...]
+    extra: tuple[ExtraMember, ...]
+    levels: tuple[int, ...]
+    n_classes: int
+    prior: MixturePrior
+    seed: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all members."""
+        return self.members + tuple(member.name for member in self.extra)
+
+    def fit(self, rows: Observations, seed: int) -> FittedMembers:
+        """Fit all members to the same rows.
+
+        Parameters
+        ----------
+        rows : Observations
+            Distinct weighted rows in the user's units.
+        seed : int
+            Added to the seed.
+
+        Returns
+        -------
+        FittedMembers
+            What predicts.
+        """
+        training = Training(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
+        extra = tuple(member.fit(rows) for member in self.extra)
+        return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
+
+    def hold_out(
+        self, fold: int, train: Observations, test: Observations
+    ) -> Float[np.ndarray, "obs member label"]:
+        """Log probabilities that members fitted to some rows give to others.
+
+        Parameters
+        ----------
+        fold : int
+            Number of the fold.
+        train : Observations
+            Rows to fit.
+        test : Observations
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_test, n_members, n_classes)
+            In nats.
+        """
+        return self.fit(train, fold + 1).log_probabilities(test)
+
+
+@dataclass(frozen=True)
+class FittedMembers:
+    """All members, fitted.
+
+    Attributes
+    ----------
+    own : tuple of FittedMember
+        Members of this library.
+    extra : tuple of ExtraMember
+        Members of others.
+    n_classes : int
+        Number of classes.
+    """
+
+    own: tuple[FittedMember, ...]
+    extra: tuple[ExtraMember, ...]
+    n_classes: int
+
+    def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
+        """Class log probabilities of every member at its fitted point.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_members, n_classes)
+            In nats; -60 at least.
+        """
+        views = Views(rows)
+        joints = [member.class_log_joint(views) for member in self.own]
+        joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
+        return bounded_log_probabilities(np.stack(joints, axis=1))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Weights and temperatures of a stack.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_members,)
+        Simplex weights.
+    member_temperatures : ndarray of shape (n_members,)
+        Temperatures before the pool.
+    temperature : float
+        Temperature after it.
+    """
+
+    weights: Float[np.ndarray, " member"]
+    member_temperatures: Float[np.ndarray, " member"]
+    temperature: float
+
+
+def bounded_log_probabilities(
+    log_joint: Float[np.ndarray, "*rows label"],
+) -> Float[np.ndarray, "*rows label"]:
+    """Normalise over classes and hold above -60 nats.
+
+    Parameters
+    ----------
+    log_joint : ndarray of shape (..., n_classes)
+        Class log joints.
+
+    Returns
+    -------
+    ndarray of shape (..., n_classes)
+        Log probabilities in nats.
+    """
+    return np.maximum(log_softmax(log_joint, axis=-1), LEAST_LOG)
+
+
+def fit_pool(held: HeldOut) -> Pool:
+    """Temperature of every member, then the weights, then the temperature of the pool.
+
+    Each step is at its own mode given those before it. All at once, held-out rows
+    would be fitted once more by every member's temperature: on small tables the pool
+    is then too sure of itself.
+
+    Parameters
+    ----------
+    held : HeldOut
+        Held-out log probabilities of shape (n_held_out, n_members, n_classes).
+
+    Returns
+    -------
+    Pool
+        The pool.
+    """
+    values, labels, weights = held.values, held.labels, held.weights
+    members = range(values.shape[1])
+    temperatures = np.array([fit_temperature(values[:, j], labels, weights) for j in members])
+    rows = np.arange(labels.size)
+    true_class = np.stack(
+        [member_probabilities(values[:, j], temperatures[j])[rows, labels] for j in members], axis=1
+    )
+    pool = pool_weights(true_class, weights)
+    last = fit_temperature(pooled(values, pool, temperatures), labels, weights)
+    return Pool(pool, temperatures, last)
+
+
+def equal_pool(n_members: int) -> Pool:
+    """The pool of members of which nothing is known.
+
+    Parameters
+    ----------
+    n_members : int
+        Number of members.
+
+    Returns
+    -------
+    Pool
+        Equal weights, temperatures one.
+    """
+    return Pool(np.full(n_members, 1 / n_members), np.ones(n_members), 1.0)

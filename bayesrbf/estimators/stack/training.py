@@ -1,0 +1,268 @@
+"""What the members of a stack that are fitted to the same rows share.
+
+Real columns are standardised and mapped towards a normal shape in front of every
+member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from bayesrbf import table
+from bayesrbf.estimators.kernel_network.fitting import cells_of, fit_companion
+from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
+from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
+from bayesrbf.numerics.kernel_network.cells import CellMoments
+from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.priors import MixturePrior
+from bayesrbf.specification import MixtureSpecification
+
+Shape = Literal["half_rank", "power"]
+
+ROWS_PER_COMPONENT = 8
+"""Rows of a class that a component needs: a class with fewer gets fewer components."""
+EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
+"""One start of three components is a matter of luck: of three, the best is worth .01 to .03
+nats to such a mixture, where ten times the tolerance is worth nothing."""
+DENSITY_COMPONENTS = 3
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """Real columns towards a normal shape.
+
+    Attributes
+    ----------
+    units : Standardisation
+        Location and scale of the columns.
+    shape : HalfRankMap or PowerMap
+        The map of the standardised columns.
+    """
+
+    units: Standardisation
+    shape: HalfRankMap | PowerMap
+
+    @classmethod
+    def fit(cls, rows: Observations, shape: Shape) -> ColumnMap:
+        """Learn the map from training rows.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows in the user's units.
+        shape : {"half_rank", "power"}
+            Kind of map.
+
+        Returns
+        -------
+        ColumnMap
+            The map.
+        """
+        units = table.standardisation(rows.real, rows.weights)
+        fit = fit_half_rank if shape == "half_rank" else fit_power
+        return cls(units, fit(units.forward(rows.real), rows.weights))
+
+    def forward(self, rows: Observations) -> Observations:
+        """Map rows.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows in the user's units.
+
+        Returns
+        -------
+        Observations
+            The same rows, real cells mapped.
+        """
+        return replace(rows, real=self.shape.forward(self.units.forward(rows.real)))
+
+
+class Views:
+    """Rows as members see them: what several members see alike is made once.
+
+    Parameters
+    ----------
+    rows : Observations
+        Rows in the user's units.
+    """
+
+    def __init__(self, rows: Observations) -> None:
+        self._rows = rows
+        self._mapped: dict[int, Observations] = {}
+        self._cells: dict[int, CellMoments] = {}
+
+    def mapped(self, columns: ColumnMap) -> Observations:
+        """The rows behind a map.
+
+        Parameters
+        ----------
+        columns : ColumnMap
+            The map.
+
+        Returns
+        -------
+        Observations
+            Mapped rows.
+        """
+        if id(columns) not in self._mapped:
+            self._mapped[id(columns)] = columns.forward(self._rows)
+        return self._mapped[id(columns)]
+
+    def cells(self, columns: ColumnMap, companion: FittedMixture) -> CellMoments:
+        """The rows as kernels with a map and a companion see them.
+
+        Parameters
+        ----------
+        columns : ColumnMap
+            The map.
+        companion : FittedMixture
+            Gives missing cells their distributions.
+
+        Returns
+        -------
+        CellMoments
+            Cells with their moments.
+        """
+        if id(companion) not in self._cells:
+            self._cells[id(companion)] = cells_of(self.mapped(columns), companion)
+        return self._cells[id(companion)]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training rows, and what the members fitted to them share.
+
+    Attributes
+    ----------
+    rows : Observations
+        Distinct weighted rows, in the user's units.
+    levels : tuple of int
+        Number of levels of every categorical column.
+    n_classes : int
+        Number of classes.
+    prior : MixturePrior
+        Declared prior of mixtures and companion.
+    seed : int
+        Seed of starts and exemplars.
+    """
+
+    rows: Observations
+    levels: tuple[int, ...]
+    n_classes: int
+    prior: MixturePrior
+    seed: int
+
+    @cached_property
+    def half_rank(self) -> ColumnMap:
+        """Half ranks of the rows."""
+        return ColumnMap.fit(self.rows, "half_rank")
+
+    @cached_property
+    def power(self) -> ColumnMap:
+        """Yeo-Johnson's powers of the rows."""
+        return ColumnMap.fit(self.rows, "power")
+
+    @cached_property
+    def companion(self) -> FittedMixture:
+        """The mixture that fills in the missing cells of the kernels."""
+        rows = self.mapped("half_rank")
+        return fit_companion(rows, self.levels, self.n_classes, self.prior, self.seed)
+
+    @cached_property
+    def cells(self) -> CellMoments:
+        """The rows as the kernels see them."""
+        return cells_of(self.mapped("half_rank"), self.companion)
+
+    def map(self, shape: Shape) -> ColumnMap:
+        """The map of a kind.
+
+        Parameters
+        ----------
+        shape : {"half_rank", "power"}
+            Kind of map.
+
+        Returns
+        -------
+        ColumnMap
+            Fitted when first asked for.
+        """
+        return self.half_rank if shape == "half_rank" else self.power
+
+    def mapped(self, shape: Shape) -> Observations:
+        """The rows under the map of a kind.
+
+        Parameters
+        ----------
+        shape : {"half_rank", "power"}
+            Kind of map.
+
+        Returns
+        -------
+        Observations
+            Mapped rows.
+        """
+        return self.map(shape).forward(self.rows)
+
+
+def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
+    """Class of every component; small classes have fewer.
+
+    Parameters
+    ----------
+    rows : Observations
+        Training rows.
+    n_classes : int
+        Number of classes.
+    most : int
+        Most components of a class.
+
+    Returns
+    -------
+    tuple of int
+        Class by class.
+
+    Examples
+    --------
+    >>> labels = np.repeat([0, 1], [20, 5])
+    >>> rows = Observations(np.zeros((25, 1)), np.zeros((25, 0), int), labels, np.ones(25))
+    >>> component_class(rows, 2, 3)
+    (0, 0, 1)
+    """
+    labelled = rows.labels >= 0
+    counts = np.bincount(rows.labels[labelled], rows.weights[labelled], minlength=n_classes)
+    sizes = np.clip(counts // ROWS_PER_COMPONENT, 1, most).astype(int)
+    return tuple(np.repeat(np.arange(n_classes), sizes).tolist())
+
+
+def fit_density(
+    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
+) -> FittedMixture:
+    """Fit the density of the columns as they are: as G2, but without a map.
+
+    Parameters
+    ----------
+    rows : Observations
+        Distinct weighted rows in the user's units.
+    levels : tuple of int
+        Number of levels of every categorical column.
+    n_classes : int
+        Number of classes.
+    prior : MixturePrior
+        Declared prior.
+    seed : int
+        Seed of its start.
+
+    Returns
+    -------
+    FittedMixture
+        The density.
+    """
+    classes = component_class(rows, n_classes, DENSITY_COMPONENTS)
+    specification = MixtureSpecification(rows.real.shape[1], levels, classes)
+    solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, "squarem", seed)
+    return fit_rows(rows, specification, prior, solver)[0]

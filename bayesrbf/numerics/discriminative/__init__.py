@@ -1,0 +1,1 @@
+"""Mixtures fitted for discrimination: objectives, slopes and their search."""

@@ -1,0 +1,1 @@
+"""Gibbs sweeps of a mixture: augmentation, conjugate blocks, jumps between modes."""

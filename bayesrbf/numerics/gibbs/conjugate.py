@@ -1,0 +1,244 @@
+r"""The declared prior is conjugate: exact draws and exact evidence once rows have components.
+
+Given which component every row belongs to, with n its rows, :math:`\bar x` their mean and S
+the scatter about it, the mean integrates out: the scatter becomes
+:math:`S + \frac{n\kappa_0}{n + \kappa_0}(\bar x - m_0)(\bar x - m_0)'`, summed over the
+components under one covariance. With :math:`T = I + L_0' S L_0 = U U'`, U upper triangular,
+
+.. math::
+   A = U'^{-1} B, \quad B_{ii}^2 \sim \mathrm{Gamma}((n + \nu_0)/2 + 1,\ 1/2), \quad
+   B_{ij} \sim N(0, 1), \quad
+   \mu \mid P \sim N\Big(\frac{n \bar x + \kappa_0 m_0}{n + \kappa_0},\
+   ((n + \kappa_0) P)^{-1}\Big).
+
+Diagonal and spherical covariances have the diagonal alone, and need no cell that is missing;
+simplices are Dirichlet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import gammaln
+
+from bayesrbf.numerics.gibbs.assigned import Assigned
+from bayesrbf.numerics.maximisation import precision_factor
+from bayesrbf.numerics.mixture_variables import base_scales
+from bayesrbf.numerics.statistics import sum_by_class, sum_by_group
+from bayesrbf.parameters import MixtureParameters
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+_LOG_2PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class Conjugate:
+    """A density of the family of the declared prior: the prior, or the posterior of assigned rows.
+
+    Attributes
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+    scales : ndarray of shape (n_groups, n_features)
+        Inverse diagonals of L0.
+    classes : ndarray of shape (n_classes,)
+        Dirichlet parameters of the class probabilities.
+    weights : ndarray of shape (n_components,)
+        Dirichlet parameters of the weights, those of each class one after the other.
+    levels : tuple of ndarray of shape (n_components, n_levels)
+        Dirichlet parameters of every categorical column.
+    centres : ndarray of shape (n_components, n_features)
+        Centres of the means.
+    strength : ndarray of shape (n_components, n_features)
+        Rows behind the centres, those of the prior among them.
+    shapes : ndarray of shape (n_groups, n_features) or (n_groups, 1)
+        Shapes of the gamma variables; one a group for spherical covariances.
+    inner : ndarray of shape (n_groups, n_features, n_features), or that of ``shapes``
+        T; its diagonal for diagonal covariances, and the sum of that for spherical ones.
+    """
+
+    specification: MixtureSpecification
+    scales: Float[np.ndarray, "group feature"]
+    classes: Float[np.ndarray, " label"]
+    weights: Float[np.ndarray, " component"]
+    levels: tuple[Float[np.ndarray, "component _"], ...]
+    centres: Float[np.ndarray, "component feature"]
+    strength: Float[np.ndarray, "component feature"]
+    shapes: Float[np.ndarray, "group gamma"]
+    inner: Float[np.ndarray, "group *gamma"]
+
+    def draw(self, rng: np.random.Generator) -> MixtureParameters:
+        """Draw all parameters at once.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        MixtureParameters
+            An exact, independent draw, in the units of the rows.
+        """
+        slices = self.specification.class_slices
+        factors = self._draw_factors(rng)
+        return MixtureParameters(
+            class_probabilities=_dirichlet(self.classes, rng),
+            weights=np.concatenate([_dirichlet(self.weights[part], rng) for part in slices]),
+            means=self._draw_means(factors, rng),
+            precisions_cholesky=factors,
+            category_probabilities=tuple(_dirichlet(level, rng) for level in self.levels),
+        )
+
+    @property
+    def log_normaliser(self) -> float:
+        """Log integral of the density without its constants, in nats."""
+        total = _log_beta(self.classes)
+        total += sum(_log_beta(self.weights[part]) for part in self.specification.class_slices)
+        total += sum(_log_beta(level) for level in self.levels)
+        total += float(gammaln(self.shapes).sum() - 0.5 * np.log(self.strength).sum())
+        if self.inner.ndim == 2:
+            return total - float((self.shapes * np.log(0.5 * self.inner)).sum())
+        # U'^-1 stretches column j of B on and below the diagonal: one more log U_ii a column.
+        log_upper = -np.log(np.einsum("gii->gi", precision_factor(self.inner)))
+        powers = 2 * self.shapes + np.arange(self.inner.shape[1])
+        return total + float((self.shapes * np.log(2) - powers * log_upper).sum())
+
+    def _draw_factors(self, rng: np.random.Generator) -> np.ndarray:
+        """Precision factors of every covariance group, the means integrated out."""
+        gammas = rng.gamma(self.shapes, 2.0)
+        if self.inner.ndim == 2:
+            return np.sqrt(gammas / self.inner) / self.scales
+        d = self.inner.shape[1]
+        unit = np.tril(rng.standard_normal(self.inner.shape), -1)
+        unit[:, range(d), range(d)] = np.sqrt(gammas)
+        return (precision_factor(self.inner) @ unit) / self.scales[:, :, None]
+
+    def _draw_means(self, factors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Means of every component given the precision factors."""
+        noise = rng.standard_normal(self.centres.shape) / np.sqrt(self.strength)
+        group = self.specification.covariance_group
+        if factors.ndim == 2:
+            return self.centres + noise / factors[group]
+        transposed = factors.swapaxes(1, 2)[group]
+        return self.centres + np.linalg.solve(transposed, noise[:, :, None])[:, :, 0]
+
+
+def posterior(
+    rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
+) -> Conjugate:
+    """The posterior of the parameters given rows with components; the prior, given none.
+
+    Parameters
+    ----------
+    rows : Assigned
+        Statistics of the rows.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the units of the rows.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    Conjugate
+        The exact posterior.
+    """
+    kappa = hyperparameters.mean_precision
+    scales = base_scales(hyperparameters, specification)
+    strength = rows.cells + kappa
+    pull = rows.centres - hyperparameters.location
+    share = rows.cells * kappa / strength
+    cells = sum_by_group(rows.cells, specification)
+    if rows.scatter.ndim == 2:
+        scatter = sum_by_group(rows.scatter + share * pull**2, specification)
+        inner = 1 + scatter / scales**2
+    else:
+        outer = (share * pull)[:, :, None] * pull[:, None, :]
+        scatter = sum_by_group(rows.scatter + outer, specification)
+        inner = np.eye(scales.shape[1]) + scatter / (scales[:, :, None] * scales[:, None, :])
+    if specification.shape == "spherical":
+        inner = inner.sum(axis=1, keepdims=True)
+    concentrations = hyperparameters.category_concentrations
+    return Conjugate(
+        specification=specification,
+        scales=scales,
+        classes=sum_by_class(rows.counts, specification) + hyperparameters.class_concentration,
+        weights=rows.counts + hyperparameters.weight_concentration,
+        levels=tuple(n + a for n, a in zip(rows.categories, concentrations, strict=True)),
+        centres=(rows.cells * rows.centres + kappa * hyperparameters.location) / strength,
+        strength=strength,
+        shapes=gamma_shapes(cells, hyperparameters, specification),
+        inner=inner,
+    )
+
+
+def gamma_shapes(
+    cells: Float[np.ndarray, "group feature"],
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> Float[np.ndarray, "group gamma"]:
+    """Shapes of the gamma variables behind the precision factors.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_groups, n_features)
+        Real cells of every covariance group.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    ndarray of shape (n_groups, n_features) or (n_groups, 1)
+        ``(n + nu0) / 2 + 1``, summed over the features for spherical covariances.
+    """
+    halves = 0.5 * (cells + hyperparameters.degrees_of_freedom)
+    return 1 + (halves.sum(axis=1, keepdims=True) if specification.shape == "spherical" else halves)
+
+
+def log_evidence(
+    rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
+) -> float:
+    """Log probability of rows and of their components, all parameters integrated out.
+
+    Parameters
+    ----------
+    rows : Assigned
+        Statistics of the rows.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the units of the rows.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    float
+        Exact, in nats, in the units of the rows.
+    """
+    none = Assigned(
+        counts=np.zeros_like(rows.counts),
+        cells=np.zeros_like(rows.cells),
+        centres=np.zeros_like(rows.centres),
+        scatter=np.zeros_like(rows.scatter),
+        categories=tuple(np.zeros_like(value) for value in rows.categories),
+    )
+    after = posterior(rows, hyperparameters, specification)
+    before = posterior(none, hyperparameters, specification)
+    cells = sum_by_group(rows.cells, specification)
+    units = float((cells * (0.5 * _LOG_2PI + np.log(after.scales))).sum())
+    return after.log_normaliser - before.log_normaliser - units
+
+
+def _dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw simplices on the last axis; positive even where a gamma draw underflows."""
+    draws = np.maximum(rng.gamma(concentration), np.finfo(float).tiny)
+    return draws / draws.sum(axis=-1, keepdims=True)
+
+
+def _log_beta(concentration: np.ndarray) -> float:
+    """Sum of the log multivariate beta functions of the last axis."""
+    return float(gammaln(concentration).sum() - gammaln(concentration.sum(axis=-1)).sum())

@@ -1,0 +1,158 @@
+r"""Jumps between modes: all components of a class proposed at once, the rows' latents summed out.
+
+Chains can stay for thousands of sweeps in one of several ways to spread a class over its
+components: ten odd rows have a component of their own, or none. A jump proposes the whole
+class from :class:`~bayesrbf.numerics.gibbs.mode_proposals.ModeProposal`, whose reference points
+were seen while the chains were tuned, and accepts by Metropolis and Hastings:
+
+.. math:: \min\{1,\ p(\theta' \mid x, y)\, q(\theta) / (p(\theta \mid x, y)\, q(\theta'))\}.
+
+What is proposed does not depend on where the chain is, so one accepted jump forgets the mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.gibbs.augmentation import of_class
+from bayesrbf.numerics.gibbs.mode_proposals import MOST_COMPONENTS, ModeProposal
+from bayesrbf.numerics.gibbs.mode_references import Reference, fewest_components, known_share
+from bayesrbf.numerics.mixture_prior import log_prior
+from bayesrbf.numerics.mixture_variables import variables_of
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+MOST_REFERENCES: Final = 128
+"""Draws that are turned into reference points."""
+
+
+def can_jump(specification: MixtureSpecification) -> bool:
+    """Whether some class has several components, few enough, and covariances of its own.
+
+    Parameters
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    bool
+        True if jumps exist.
+    """
+    return any(_jumps(specification, part) for part in specification.class_slices)
+
+
+def _jumps(specification: MixtureSpecification, part: slice) -> bool:
+    """Whether the components of one class can be proposed at once."""
+    shared = specification.tied and specification.n_classes > 1
+    return not shared and 1 < part.stop - part.start <= MOST_COMPONENTS
+
+
+class ModeJumps:
+    """Jumps of the classes of one table.
+
+    Parameters
+    ----------
+    observations : Observations
+        Weighted rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior in standard units.
+    points : sequence of MixtureParameters
+        Draws, and points found otherwise, in standard units.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        hyperparameters: MixtureHyperparameters,
+        points: Sequence[MixtureParameters],
+    ) -> None:
+        self._specification = specification
+        self._hyperparameters = hyperparameters
+        self._expectation = prepare(observations, specification)
+        model = (self._expectation, specification, hyperparameters)
+        share = known_share(observations)
+        found = [Reference.near(point, share, *model) for point in points]
+        fewest = fewest_components(observations, specification, hyperparameters, share)
+        self._proposals = [
+            (part, self._proposal(part, label, found, fewest))
+            for label, part in enumerate(specification.class_slices)
+            if _jumps(specification, part)
+        ]
+
+    def jump(self, parameters: MixtureParameters, rng: np.random.Generator) -> MixtureParameters:
+        """Offer one class, chosen at random, a jump.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point in standard units.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        MixtureParameters
+            Where the jump leads if it is accepted, else the same point.
+        """
+        part, proposal = self._proposals[int(rng.integers(len(self._proposals)))]
+        groups = np.unique(self._specification.covariance_group[part])
+        old, new = of_class(parameters, part, groups), proposal.draw(rng)
+        candidate = _with_class(parameters, new, part, groups)
+        before, after = proposal.log_densities(old, new)
+        rise = self._log_posterior(candidate) - self._log_posterior(parameters)
+        return candidate if np.log(rng.random()) < rise + before - after else parameters
+
+    def _log_posterior(self, parameters: MixtureParameters) -> float:
+        """Log posterior density, without Jacobian, up to a constant."""
+        values = variables_of(parameters, self._hyperparameters, self._specification)
+        prior = log_prior(values, parameters, self._hyperparameters, self._specification)
+        return self._expectation.statistics(parameters).log_likelihood + prior
+
+    def _proposal(
+        self, part: slice, label: int, found: list[Reference], fewest: Reference
+    ) -> ModeProposal:
+        """The proposal of one class."""
+        size, hyper = part.stop - part.start, self._hyperparameters
+        own = replace(self._specification, component_class=(0,) * size)
+        groups = np.unique(self._specification.covariance_group[part])
+        densities = [one.of_class(part, groups).density(own, hyper) for one in found]
+        lone = fewest.of_class(slice(label, label + 1), np.array([label]))
+        densities.append(lone.with_empty(own, hyper).density(own, hyper))
+        # Half of the weight for what the draws may not have seen: a class of one component.
+        weights = np.array([*np.full(len(found), 0.5 / max(1, len(found))), 0.5])
+        return ModeProposal(densities, weights / weights.sum())
+
+
+def _with_class(
+    parameters: MixtureParameters, new: MixtureParameters, part: slice, groups: np.ndarray
+) -> MixtureParameters:
+    """The mixture with the components of one class replaced."""
+    return replace(
+        parameters,
+        weights=_put(parameters.weights, part, new.weights),
+        means=_put(parameters.means, part, new.means),
+        precisions_cholesky=_put(parameters.precisions_cholesky, groups, new.precisions_cholesky),
+        category_probabilities=tuple(
+            _put(values, part, replacement)
+            for values, replacement in zip(
+                parameters.category_probabilities, new.category_probabilities, strict=True
+            )
+        ),
+    )
+
+
+def _put(values: np.ndarray, places: slice | np.ndarray, replacement: np.ndarray) -> np.ndarray:
+    """A copy with some entries replaced."""
+    copied = values.copy()
+    copied[places] = replacement
+    return copied

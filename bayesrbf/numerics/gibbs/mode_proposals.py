@@ -1,0 +1,178 @@
+r"""A density over the components of one class that knows several modes of the posterior.
+
+At each of M reference points the posterior is close to the conjugate one
+(:mod:`bayesrbf.numerics.gibbs.conjugate`) at a share of the expected statistics there: the share
+that is known, because rows with missing cells or uncertain components say less. The
+proposal is their mixture, and symmetric in the names of the components:
+
+.. math::
+   q(\theta) = \frac{1}{K!} \sum_{m} w_m \sum_{\pi} q_m(\theta_{\pi(1)}, \dots, \theta_{\pi(K)}).
+
+It can be drawn from and evaluated exactly, which is all that Metropolis and Hastings ask.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import gammaln
+
+from bayesrbf.numerics.array_expectation import log_sum_exp
+from bayesrbf.numerics.gaussian import LOG_2PI
+from bayesrbf.numerics.gibbs.conjugate import Conjugate
+from bayesrbf.numerics.maximisation import precision_factor
+from bayesrbf.numerics.sampling import draw_categories
+from bayesrbf.parameters import MixtureParameters
+
+MOST_COMPONENTS = 4
+"""Components of a class whose orders are still summed over, 24 of them."""
+
+
+class ModeProposal:
+    """Mixture of conjugate densities over the components of one class.
+
+    Parameters
+    ----------
+    references : sequence of Conjugate
+        One density a reference point, of a mixture of one class.
+    shares : ndarray of shape (n_references,)
+        Their weights w, summing to one.
+    """
+
+    def __init__(
+        self, references: Sequence[Conjugate], shares: Float[np.ndarray, " reference"]
+    ) -> None:
+        self._references = references
+        self._shares = shares
+        self._specification = references[0].specification
+        self._scales = references[0].scales[0]  # the same for all covariances of a class
+        self._orders = np.array(
+            list(itertools.permutations(range(self._specification.n_components)))
+        )
+        self._centres = np.stack([one.centres for one in references])
+        self._strength = np.stack([one.strength for one in references])
+        self._shapes = np.stack([one.shapes for one in references])
+        self._inner = np.stack([one.inner for one in references])
+        self._weights = np.stack([one.weights for one in references])
+        columns = zip(*(one.levels for one in references), strict=True)
+        self._levels = [np.stack(column) for column in columns]
+
+    def draw(self, rng: np.random.Generator) -> MixtureParameters:
+        """Draw the components of the class.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        MixtureParameters
+            A mixture of one class, its components in random order.
+        """
+        chosen = int(draw_categories(self._shares[None], rng)[0])
+        order = self._orders[rng.integers(len(self._orders))]
+        return _reordered(self._references[chosen].draw(rng), order)
+
+    def log_densities(self, *points: MixtureParameters) -> list[float]:
+        """Log density of each point in the constrained variables of the graph.
+
+        Parameters
+        ----------
+        *points : MixtureParameters
+            Mixtures of one class.
+
+        Returns
+        -------
+        list of float
+            Log densities in nats.
+        """
+        pairs = self._dirichlets(points)
+        common = gammaln(self._weights.sum(axis=1)) - gammaln(self._weights).sum(axis=1)
+        common = (common + np.log(self._shares))[:, None]
+        if self._specification.n_features:
+            pairs = pairs + self._means(points)
+            factors = self._factors(np.concatenate([one.precisions_cholesky for one in points]))
+            if factors.shape == pairs.shape:
+                pairs = pairs + factors
+            else:  # one covariance, whatever the order
+                common = common + factors[:, :, 0]
+        k = pairs.shape[2]
+        by_point = pairs.reshape(len(pairs), len(points), k, k)
+        by_order = by_point[:, :, np.arange(k), self._orders].sum(axis=-1) + common[:, :, None]
+        flat = np.moveaxis(by_order, 1, 0).reshape(len(points), -1)
+        return (log_sum_exp(flat, axis=1)[0] - np.log(len(self._orders))).tolist()
+
+    @cached_property
+    def _upper(self) -> Float[np.ndarray, "reference group feature feature"]:
+        """U with T = U U'."""
+        d = self._inner.shape[-1]
+        inverse = precision_factor(self._inner.reshape(-1, d, d))
+        return np.linalg.inv(inverse).swapaxes(1, 2).reshape(self._inner.shape)
+
+    def _dirichlets(
+        self, points: Sequence[MixtureParameters]
+    ) -> Float[np.ndarray, "reference given component"]:
+        """Each given component as each reference component: weights and levels."""
+        given = np.concatenate([one.weights for one in points])
+        total = (self._weights - 1)[:, None, :] * np.log(given)[:, None]
+        for column, levels in enumerate(self._levels):
+            logs = np.log(np.concatenate([one.category_probabilities[column] for one in points]))
+            total = total + np.einsum("mbl,al->mab", levels - 1, logs)
+            total += (gammaln(levels.sum(axis=2)) - gammaln(levels).sum(axis=2))[:, None, :]
+        return total
+
+    def _means(
+        self, points: Sequence[MixtureParameters]
+    ) -> Float[np.ndarray, "reference given component"]:
+        """The same of the means, given the precision factors."""
+        group = self._specification.covariance_group
+        factors = np.concatenate([one.precisions_cholesky[group] for one in points])
+        means = np.concatenate([one.means for one in points])
+        pull = means[:, None, :] - self._centres[:, None, :, :]
+        if factors.ndim == 2:
+            whitened, diagonals = factors[:, None, :] * pull, factors
+        else:
+            whitened = np.matmul(pull, factors)
+            diagonals = np.einsum("aii->ai", factors)
+        square = np.einsum("mabi,mbi->mab", whitened**2, self._strength)
+        constant = 0.5 * (np.log(self._strength) - LOG_2PI).sum(axis=2)
+        return constant[:, None, :] - 0.5 * square + np.log(diagonals).sum(axis=1)[:, None]
+
+    def _factors(self, factors: np.ndarray) -> Float[np.ndarray, "reference given group"]:
+        """The same of the variables behind the precision factors."""
+        if factors.ndim == 2:
+            unit = (factors * self._scales)[:, : self._shapes.shape[2]] ** 2
+            rates = 0.5 * self._inner[:, None]
+            return _log_gamma(unit[:, None, :], self._shapes[:, None], rates).sum(axis=-1)
+        d = factors.shape[1]
+        unit = factors * self._scales[:, None]
+        b = self._upper.swapaxes(-1, -2)[:, None] @ unit[None, :, None]
+        diagonal = np.einsum("mabii->mabi", b) ** 2
+        total = _log_gamma(diagonal, self._shapes[:, None], 0.5).sum(axis=-1)
+        squares = np.einsum("mabij,mabij->mab", b, b) - diagonal.sum(axis=-1)
+        total -= 0.5 * squares + 0.25 * d * (d - 1) * LOG_2PI
+        stretch = np.log(np.einsum("mbii->mbi", self._upper)) @ (2.0 + np.arange(d))
+        return total + stretch[:, None, :]
+
+
+def _reordered(parameters: MixtureParameters, order: np.ndarray) -> MixtureParameters:
+    """A mixture of one class with its components in another order."""
+    factors = parameters.precisions_cholesky
+    return replace(
+        parameters,
+        weights=parameters.weights[order],
+        means=parameters.means[order],
+        precisions_cholesky=factors[order] if len(factors) == len(order) else factors,
+        category_probabilities=tuple(p[order] for p in parameters.category_probabilities),
+    )
+
+
+def _log_gamma(values: np.ndarray, shape: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
+    """Log densities of gamma variables."""
+    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(values) - rate * values

@@ -1,0 +1,289 @@
+"""Reference points of jumps between modes, and the densities that stand around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.expectation import Expectation, prepare
+from bayesrbf.numerics.fitting import problem_of
+from bayesrbf.numerics.gibbs.augmentation import of_class
+from bayesrbf.numerics.gibbs.conjugate import Conjugate, gamma_shapes
+from bayesrbf.numerics.initialisation import starting_point
+from bayesrbf.numerics.mixture_variables import base_scales
+from bayesrbf.numerics.statistics import sum_by_group
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+_SMOOTHING: Final = 2
+"""EM steps from a draw to its reference point: a draw's own scatter is not that around it.
+More would lead all to the same few modes, and chains hold on to what lies between."""
+
+_STARTS: Final = 8
+"""Starts of EM in search of modes that no chain has seen."""
+
+_STEPS: Final = 20
+"""EM steps of each."""
+
+_TRUST: Final = 0.8
+"""Share of the known rows that a reference counts: wider than the posterior, never narrower."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A point near a mode, and how many rows are known to be behind its components.
+
+    Attributes
+    ----------
+    parameters : MixtureParameters
+        The point, in standard units.
+    counts : ndarray of shape (n_components,)
+        Rows of every component.
+    categories : tuple of ndarray of shape (n_components, n_levels)
+        Rows of every level of every categorical column.
+    """
+
+    parameters: MixtureParameters
+    counts: Float[np.ndarray, " component"]
+    categories: tuple[Float[np.ndarray, "component _"], ...]
+
+    @classmethod
+    def near(
+        cls,
+        point: MixtureParameters,
+        share: float,
+        expectation: Expectation,
+        specification: MixtureSpecification,
+        hyperparameters: MixtureHyperparameters,
+    ) -> Reference:
+        """Go a few EM steps from a point.
+
+        Parameters
+        ----------
+        point : MixtureParameters
+            Where to start, in standard units.
+        share : float
+            Share of the expected rows that are counted.
+        expectation : Expectation
+            Prepared rows.
+        specification : MixtureSpecification
+            Structure of the mixture.
+        hyperparameters : MixtureHyperparameters
+            Resolved prior in standard units.
+
+        Returns
+        -------
+        Reference
+            Where the steps lead.
+        """
+        step = problem_of(expectation, specification, hyperparameters).step
+        for _ in range(_SMOOTHING):
+            point = step(point).following
+        statistics = expectation.statistics(point)
+        categories = tuple(share * counts for counts in statistics.category_counts)
+        return cls(point, share * statistics.counts, categories)
+
+    def of_class(self, part: slice, groups: np.ndarray) -> Reference:
+        """Take the part of one class.
+
+        Parameters
+        ----------
+        part : slice
+            Components of the class.
+        groups : ndarray of shape (n_groups,)
+            Covariances of those components.
+
+        Returns
+        -------
+        Reference
+            Their part.
+        """
+        return Reference(
+            of_class(self.parameters, part, groups),
+            self.counts[part],
+            tuple(counts[part] for counts in self.categories),
+        )
+
+    def with_empty(
+        self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
+    ) -> Reference:
+        """Put empty components beside a lone one, at the mode of their prior.
+
+        Parameters
+        ----------
+        specification : MixtureSpecification
+            Structure of the class as a mixture of its own.
+        hyperparameters : MixtureHyperparameters
+            Resolved prior in standard units.
+
+        Returns
+        -------
+        Reference
+            As many components as the specification has.
+        """
+        empty = _at_prior(hyperparameters, specification)
+        own = specification.group_sizes.size > 1
+        factors = self.parameters.precisions_cholesky
+        parameters = replace(
+            empty,
+            means=_beside(self.parameters.means, empty.means),
+            precisions_cholesky=_beside(factors, empty.precisions_cholesky) if own else factors,
+        )
+        counts = _beside(self.counts, np.zeros(specification.n_components))
+        categories = tuple(
+            _beside(one, np.zeros((counts.size, one.shape[1]))) for one in self.categories
+        )
+        return Reference(parameters, counts, categories)
+
+    def density(
+        self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
+    ) -> Conjugate:
+        """Give the conjugate density of that many rows whose mode is the point.
+
+        Parameters
+        ----------
+        specification : MixtureSpecification
+            Structure of the class as a mixture of its own.
+        hyperparameters : MixtureHyperparameters
+            Resolved prior in standard units.
+
+        Returns
+        -------
+        Conjugate
+            The density.
+        """
+        point, counts = self.parameters, self.counts
+        scales = base_scales(hyperparameters, specification)
+        cells = np.repeat(counts[:, None], scales.shape[1], axis=1)
+        total = sum_by_group(cells, specification)
+        strength = (total + hyperparameters.degrees_of_freedom).T + specification.group_sizes
+        if specification.shape == "full":
+            inner = point.covariances() / (scales[:, :, None] * scales[:, None, :])
+            inner *= strength.T[:, :, None]
+        else:
+            inner = strength.T / (point.precisions_cholesky * scales) ** 2
+        if specification.shape == "spherical":
+            inner = inner.sum(axis=1, keepdims=True)
+        priors = hyperparameters.category_concentrations
+        return Conjugate(
+            specification=specification,
+            scales=scales,
+            classes=np.ones(1),
+            weights=counts + hyperparameters.weight_concentration,
+            levels=tuple(n + a for n, a in zip(self.categories, priors, strict=True)),
+            centres=point.means,
+            strength=cells + hyperparameters.mean_precision,
+            shapes=gamma_shapes(total, hyperparameters, specification),
+            inner=inner,
+        )
+
+
+def known_share(observations: Observations) -> float:
+    """Share of the rows that a reference counts: less where cells are missing.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows of the table.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
+    holes = np.isnan(observations.real).sum() + (observations.codes < 0).sum()
+    cells = observations.real.size + observations.codes.size
+    return _TRUST * (1.0 - float(holes) / max(1, cells))
+
+
+def searched(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+) -> list[MixtureParameters]:
+    """Look for modes by EM from starts of its own, the same at every call.
+
+    Parameters
+    ----------
+    observations : Observations
+        Weighted rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior in standard units.
+
+    Returns
+    -------
+    list of MixtureParameters
+        Where the runs ended.
+    """
+    rng = np.random.default_rng(0)
+    step = problem_of(prepare(observations, specification), specification, hyperparameters).step
+    found = []
+    for _ in range(_STARTS):
+        point = starting_point(observations, specification, hyperparameters, rng)
+        for _ in range(_STEPS):
+            point = step(point).following
+        found.append(point)
+    return found
+
+
+def fewest_components(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+    share: float,
+) -> Reference:
+    """Fit one component a class.
+
+    Parameters
+    ----------
+    observations : Observations
+        Weighted rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior in standard units.
+    share : float
+        Share of the expected rows that are counted.
+
+    Returns
+    -------
+    Reference
+        One component a class.
+    """
+    single = replace(specification, component_class=tuple(range(specification.n_classes)))
+    expectation = prepare(observations, single)
+    step = problem_of(expectation, single, hyperparameters).step
+    point = _at_prior(hyperparameters, single)
+    for _ in range(_STEPS):
+        point = step(point).following
+    return Reference.near(point, share, expectation, single, hyperparameters)
+
+
+def _beside(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """One entry, then the others but their first."""
+    return np.concatenate([first, rest[1:]])
+
+
+def _at_prior(
+    hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
+) -> MixtureParameters:
+    """The mode of the prior: where EM over one component a class may start."""
+    n_classes, k = specification.n_classes, specification.n_components
+    scales = np.tile(1 / hyperparameters.scale, (specification.group_sizes.size, 1))
+    full = specification.shape == "full"
+    return MixtureParameters(
+        class_probabilities=np.full(n_classes, 1 / n_classes),
+        weights=np.ones(k),
+        means=np.tile(hyperparameters.location, (k, 1)),
+        precisions_cholesky=scales[:, :, None] * np.eye(scales.shape[1]) if full else scales,
+        category_probabilities=tuple(
+            np.tile(levels / levels.sum(), (k, 1))
+            for levels in hyperparameters.category_concentrations
+        ),
+    )

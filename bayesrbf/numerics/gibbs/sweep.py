@@ -1,0 +1,157 @@
+r"""One Gibbs sweep of a mixture: theta -> components, missing cells -> theta.
+
+Components and missing cells are drawn jointly given theta (module ``augmentation``), and
+theta is drawn jointly given both (``conjugate``). Before or after that, on the toss of a
+coin, one class is offered a jump to another mode (``mode_jumps``), once draws of the
+posterior have been seen. So a sweep reads the same backwards: it is a reversible Markov
+kernel of the posterior.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.gibbs.assigned import assigned
+from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
+from bayesrbf.numerics.gibbs.conjugate import posterior
+from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_jump
+from bayesrbf.numerics.gibbs.mode_references import searched
+from bayesrbf.numerics.mixture_structure import free_variables
+from bayesrbf.numerics.mixture_variables import parameters_of, variables_of
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+MOST_ROWS = 10_000_000
+"""Rows, copies counted, that a sweep still takes in."""
+
+
+class MixtureSweep:
+    """Gibbs sweeps over the coordinates of a mixture's declared graph.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units. A row of weight w stands for w rows.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior in the user's units.
+
+    Raises
+    ------
+    ValueError
+        If a weight is no whole number, or the weights add up to more than
+        10,000,000.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        hyperparameters: MixtureHyperparameters,
+    ) -> None:
+        rows = _repeated(observations)
+        self._specification = specification
+        self._hyperparameters = hyperparameters
+        self._standard = hyperparameters.standardised()
+        self._weighted = observations
+        self._jumps: ModeJumps | None = None
+        self._codes = rows.codes
+        self._components = ComponentDraws(rows, specification)
+        self._cells = CellDraws(rows.real, specification)
+
+    def sweep(
+        self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Draw what is latent given theta, then theta given what is latent.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Coordinates; distributed as the posterior if theta was.
+        """
+        parameters = self._unpack(theta)
+        if self._jumps is None:
+            return self._pack(self._augment(parameters, rng))
+        if rng.random() < 0.5:
+            return self._pack(self._jumps.jump(self._augment(parameters, rng), rng))
+        return self._pack(self._augment(self._jumps.jump(parameters, rng), rng))
+
+    def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> MixtureSweep:
+        """Learn where jumps may lead, from draws that are then thrown away.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_draws, dimension)
+            Draws of the posterior, of all chains.
+
+        Returns
+        -------
+        MixtureSweep
+            A sweep with jumps; this one, where the structure allows none.
+        """
+        if not can_jump(self._specification):
+            return self
+        places = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
+        points = [self._unpack(thetas[place]) for place in places.astype(np.intp)]
+        points += self._searched
+        learnt = copy(self)  # with what was found
+        learnt._jumps = ModeJumps(self._weighted, self._specification, self._standard, points)
+        return learnt
+
+    @cached_property
+    def _searched(self) -> list[MixtureParameters]:
+        """Modes that no chain needs to have seen."""
+        return searched(self._weighted, self._specification, self._standard)
+
+    def _augment(
+        self, parameters: MixtureParameters, rng: np.random.Generator
+    ) -> MixtureParameters:
+        """Draw components and missing cells, and the parameters anew."""
+        components = self._components.draw(parameters, rng)
+        real = self._cells.draw(parameters, components, rng)
+        statistics = assigned(real, self._codes, components, self._specification)
+        return posterior(statistics, self._standard, self._specification).draw(rng)
+
+    def _unpack(self, theta: np.ndarray) -> MixtureParameters:
+        """The point in standard units."""
+        values = coordinates.to_constrained(free_variables(self._specification), theta)
+        point = parameters_of(values, self._hyperparameters, self._specification)
+        return point.standardised(self._hyperparameters.units)
+
+    def _pack(self, parameters: MixtureParameters) -> np.ndarray:
+        """Coordinates of a point in standard units."""
+        point = parameters.in_units(self._hyperparameters.units)
+        values = variables_of(point, self._hyperparameters, self._specification)
+        return coordinates.to_unconstrained(free_variables(self._specification), values)
+
+
+def _repeated(observations: Observations) -> Observations:
+    """Every row as often as its weight says."""
+    weights = observations.weights
+    whole = np.round(weights)
+    if np.any(weights != whole):
+        worst = float(weights[np.argmax(np.abs(weights - whole))])
+        raise ValueError(
+            "Gibbs sampling needs row weights that are whole numbers, because it draws a "
+            f"component for every row; received a weight of {worst:g}: use inference='nuts'."
+        )
+    if whole.sum() > MOST_ROWS:
+        raise ValueError(
+            f"Gibbs sampling takes row weights that add up to at most {MOST_ROWS:,}; "
+            f"received {whole.sum():.6g}: use inference='nuts'."
+        )
+    return observations.take(np.repeat(np.arange(weights.size), whole.astype(np.intp)))

@@ -1,0 +1,1 @@
+"""Networks whose hidden layer is the training rows, on arrays."""

@@ -1,0 +1,1 @@
+"""Exemplars on dissimilarities: likelihood, search and sampling, on arrays."""

@@ -1,0 +1,1 @@
+"""RBF networks whose hidden layer is a mixture, on arrays."""

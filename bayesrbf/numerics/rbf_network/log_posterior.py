@@ -1,0 +1,378 @@
+r"""Log posterior of an RBF network in the coordinates of its declared graph.
+
+.. math::
+   \log p = \sum_n v_n \bigl(\log p(y_n \mid f(x_n)) + \kappa \log p(x_n)\bigr)
+       + \log p(\text{mixture}) + \log p(w, b) + \log p(\pi \mid w) / p(\pi)
+
+One evaluation of the mixture gives value and gradient: the slopes of both likelihoods in
+:math:`\log p(x_n, k)` are added up and carried to the coordinates together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf import names
+from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
+from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture_prior import gradient, log_prior
+from bayesrbf.numerics.mixture_variables import variables_of
+from bayesrbf.numerics.rbf_network.features import FeatureMap
+from bayesrbf.numerics.rbf_network.halves import Smooth
+from bayesrbf.numerics.rbf_network.output import Output
+from bayesrbf.numerics.rbf_network.prior import Link, log_output_prior
+from bayesrbf.numerics.rbf_network.rows import Network, hide_labels
+from bayesrbf.numerics.weighted_statistics import JointDensities, JointPoint
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.rbf_parameters import (
+    RBFNetworkHyperparameters,
+    RBFNetworkParameters,
+    RBFNetworkSpecification,
+)
+from bayesrbf.specification import Variable
+
+
+def output_variables(specification: RBFNetworkSpecification) -> tuple[Variable, ...]:
+    """Free variables of the output layer, in the graph's order.
+
+    Parameters
+    ----------
+    specification : RBFNetworkSpecification
+        Structure of the network.
+
+    Returns
+    -------
+    tuple of Variable
+        ``coefficients``, ``intercepts`` and, for a numeric response,
+        ``noise_precision``.
+    """
+    k = specification.mixture.n_components
+    if specification.response == "number":
+        return (
+            Variable(names.COEFFICIENTS, (names.COMPONENT,), (k,), "identity"),
+            Variable(names.INTERCEPTS, (), (), "identity"),
+            Variable(names.NOISE_PRECISION, (), (), "log"),
+        )
+    c = specification.n_outputs
+    return (
+        Variable(names.COEFFICIENTS, (names.LABEL, names.COMPONENT), (c, k), "identity"),
+        Variable(names.INTERCEPTS, (names.LABEL,), (c,), "identity"),
+    )
+
+
+@dataclass(frozen=True)
+class _Point:
+    """One point, in standard units."""
+
+    values: dict[str, np.ndarray]
+    mixture: MixtureParameters
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+    noise_precision: float
+
+
+class RBFNetworkLogPosterior(MixtureLogPosterior):
+    """Log posterior of an RBF network with one mixture, given a table.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units; their labels play no part.
+    output : Classes or Numbers
+        Responses of the rows.
+    network : RBFNetworkSpecification
+        Structure of the network, one mixture for all outputs.
+    prior : RBFNetworkHyperparameters
+        Resolved prior in the user's units of the columns.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        output: Output,
+        network: RBFNetworkSpecification,
+        prior: RBFNetworkHyperparameters,
+    ) -> None:
+        if not network.shared:
+            raise ValueError("A declared RBF network has one mixture that all outputs share.")
+        super().__init__(hide_labels(observations), network.mixture, prior.mixture)
+        self.network = network
+        self.prior = prior
+        self._hidden_dimension = self.dimension
+        self.variables = (*self.variables, *output_variables(network))
+        self.dimension = sum(variable.size for variable in self.variables)
+        self._output = output
+        self._weights = observations.weights
+        self._densities = JointDensities(observations, network.mixture)
+        self._features = FeatureMap(observations, network)
+        # The mixture's own shift counts every row once: here it counts kappa times.
+        self._shift += (prior.kappa - 1) * float(self._weights @ self._row_shift)
+
+    @property
+    def coefficient_places(self) -> slice:
+        """Where the output weights are among the coordinates."""
+        places = {v.name: place for v, place in coordinates.slices(self.variables)}
+        return places[names.COEFFICIENTS]
+
+    def pack(  # type: ignore[override]
+        self, parameters: RBFNetworkParameters
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Coordinates of a point.
+
+        Parameters
+        ----------
+        parameters : RBFNetworkParameters
+            Point in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Unconstrained coordinates.
+        """
+        values = variables_of(parameters.mixture, self.hyperparameters, self.specification)
+        values |= {
+            names.COEFFICIENTS: parameters.coefficients,
+            names.INTERCEPTS: parameters.intercepts,
+            names.NOISE_PRECISION: np.asarray(parameters.noise_precision),
+        }
+        for variable in output_variables(self.network):
+            values[variable.name] = values[variable.name].reshape(variable.shape)
+        return coordinates.to_unconstrained(self.variables, values)
+
+    def unpack(  # type: ignore[override]
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> RBFNetworkParameters:
+        """Point at given coordinates.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        RBFNetworkParameters
+            Point in the user's units.
+        """
+        point = self._point(theta)
+        mixture = point.mixture.in_units(self.hyperparameters.units)
+        return RBFNetworkParameters(
+            mixture, point.coefficients, point.intercepts, point.noise_precision
+        )
+
+    def value_and_gradient(
+        self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
+    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+        """Log posterior density and its gradient, equal to the declared graph's.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates, output weights with their sign.
+        jacobian : bool
+            Whether to add the log determinant of the transforms.
+
+        Returns
+        -------
+        value : float
+            Log density in nats, in the user's units.
+        gradient : ndarray of shape (dimension,)
+            Gradient in the coordinates; at a zero of an output weight the mean of
+            both sides.
+        """
+        smooth = self.smooth(theta)
+        sizes = theta[self.coefficient_places]
+        value = smooth.value - self.prior.l1 * float(np.abs(sizes).sum())
+        slope = smooth.gradient + smooth.by_size * np.sign(theta)
+        slope[self.coefficient_places] -= self.prior.l1 * np.sign(sizes)
+        if jacobian:
+            extra, extra_slope = coordinates.log_jacobian(self.variables, self.constrained(theta))
+            value, slope = value + extra, slope + extra_slope
+        return value, slope
+
+    def smooth(self, theta: Float[np.ndarray, " coordinate"]) -> Smooth:
+        """The log density without Jacobian, and without the Laplace factor's kinks.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates, output weights with their sign.
+
+        Returns
+        -------
+        Smooth
+            Log density plus ``l1 sum |w|``, and its slopes.
+        """
+        point = self._point(theta)
+        joint = self._densities.at(point.mixture)
+        log_likelihood, by_linear, by_noise, features = self._discriminate(point, joint)
+        log_density, shares = log_sum_exp(joint.log_joint, axis=1)
+        kappa = self.prior.kappa
+        link = self._link(point)
+        value = float(self._weights @ (log_likelihood + kappa * log_density)) + self._shift
+        value += self._log_prior(point) + link.value
+
+        by_linear = self._weights[:, None] * by_linear
+        by_joint = self._features.backward(features, by_linear @ point.coefficients)
+        slopes = by_joint + (kappa * self._weights)[:, None] * shares
+        counts = link.counts if self._features.uses_weights else link.counts - by_joint.sum(axis=0)
+        by_output = self._output_gradient(point, features, by_linear, by_noise)
+        gradients = [self._mixture_gradient(point, joint, slopes, counts), *by_output]
+        by_size = np.zeros(self.dimension)
+        by_size[self.coefficient_places] = np.tile(link.by_size, self.network.n_outputs)
+        return Smooth(value, np.concatenate(gradients), by_size)
+
+    def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
+        """Log likelihood of every row, not weighted.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            ``log p(y_n | f(x_n)) + kappa log p(x_n)`` in nats, in the user's units.
+        """
+        point = self._point(theta)
+        joint = self._densities.at(point.mixture)
+        log_density = log_sum_exp(joint.log_joint, axis=1)[0] + self._row_shift
+        return self._discriminate(point, joint)[0] + self.prior.kappa * log_density
+
+    def conditional_log_likelihood(self, theta: Float[np.ndarray, " coordinate"]) -> float:
+        """Weighted log likelihood of the responses given the rows.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        float
+            ``sum_n v_n log p(y_n | f(x_n))`` in nats.
+        """
+        point = self._point(theta)
+        log_likelihood = self._discriminate(point, self._densities.at(point.mixture))[0]
+        return float(self._weights @ log_likelihood)
+
+    def predictor(
+        self, observations: Observations
+    ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs output"]]:
+        """Prepare new rows for the log joint of class and row at many points.
+
+        Parameters
+        ----------
+        observations : Observations
+            New rows, in standard units; labels and weights are not used.
+
+        Returns
+        -------
+        callable
+            Maps coordinates to ``log p(c | f(x_o)) + log p(x_o)`` of shape
+            (n_obs, n_classes), in nats, in the user's units.
+        """
+        network = Network(observations, self.network)
+        shift = -(~np.isnan(observations.real) @ np.log(self.hyperparameters.scale))
+
+        def class_log_joint(theta: np.ndarray) -> np.ndarray:
+            point = self._point(theta)
+            parameters = RBFNetworkParameters(point.mixture, point.coefficients, point.intercepts)
+            return network.class_log_joint(parameters) + shift[:, None]
+
+        return class_log_joint
+
+    def permute(
+        self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Reorder components, and the output weights with them.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+        order : ndarray of shape (n_components,)
+            Component k of the result is component ``order[k]``.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Coordinates of the same network, components reordered.
+        """
+        moved = super().permute(theta, order)
+        place = self.coefficient_places
+        moved[place] = theta[place].reshape(-1, order.size)[:, order].reshape(-1)
+        return moved
+
+    def _point(self, theta: np.ndarray) -> _Point:
+        """Values and parameters in standard units."""
+        values, mixture = self._standard_point(theta)
+        return _Point(
+            values,
+            mixture,
+            values[names.COEFFICIENTS].reshape(-1, self.specification.n_components),
+            np.atleast_1d(values[names.INTERCEPTS]),
+            float(values.get(names.NOISE_PRECISION, 1.0)),
+        )
+
+    def _discriminate(
+        self, point: _Point, joint: JointPoint
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Log likelihood of the responses, its slopes, and the features."""
+        log_weights = component_log_weights(point.mixture, self.specification)
+        features = self._features.forward(joint.log_joint, log_weights)
+        linear = features @ point.coefficients.T + point.intercepts
+        return *self._output.evaluate(linear, point.noise_precision), features
+
+    def _link(self, point: _Point) -> Link:
+        """What the link adds to the mixture weights' own prior."""
+        concentration = self.hyperparameters.weight_concentration
+        return Link.at(
+            point.mixture.weights,
+            point.coefficients,
+            concentration,
+            self.prior.link,
+            self.network,
+        )
+
+    def _log_prior(self, point: _Point) -> float:
+        """Log prior of mixture and output layer, less the link and the kinks."""
+        prior = self.prior
+        total = log_prior(point.values, point.mixture, self._standard, self.specification)
+        total += log_output_prior(point.coefficients, point.intercepts, prior)
+        total += prior.l1 * float(np.abs(point.coefficients).sum())
+        if self.network.response == "number":
+            total += prior.log_noise(point.noise_precision)
+        return total
+
+    def _output_gradient(
+        self, point: _Point, features: np.ndarray, by_linear: np.ndarray, by_noise: np.ndarray
+    ) -> list[np.ndarray]:
+        """Gradient in the coordinates of the output layer, less the kinks."""
+        prior = self.prior
+        by_coefficient = by_linear.T @ features - prior.l2 * point.coefficients
+        by_intercept = by_linear.sum(axis=0) - point.intercepts / prior.intercept_scale**2
+        parts = [by_coefficient.reshape(-1), by_intercept]
+        if self.network.response == "number":
+            slope = float(self._weights @ by_noise) + prior.noise_slope(point.noise_precision)
+            parts.append(np.array([point.noise_precision * slope]))
+        return parts
+
+    def _mixture_gradient(
+        self, point: _Point, joint: JointPoint, slopes: np.ndarray, counts: np.ndarray
+    ) -> np.ndarray:
+        """Gradient in the mixture's coordinates, in the user's units."""
+        statistics = joint.statistics(slopes)
+        result = gradient(
+            point.values, point.mixture, statistics, self._standard, self.specification
+        )
+        for variable, place in coordinates.slices(self.variables):
+            if variable.name == names.WEIGHTS:
+                result[place] += coordinates.simplex_gradient(counts, point.mixture.weights)
+        return result / self.scales[: self._hidden_dimension]

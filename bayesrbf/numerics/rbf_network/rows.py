@@ -1,0 +1,103 @@
+"""New rows under an RBF network: features, linear outputs, log joints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
+from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.rbf_network.features import FeatureMap
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
+
+
+class Network:
+    """New rows, prepared for the outputs of a network.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units; labels and weights are not used.
+    specification : RBFNetworkSpecification
+        Structure of the network.
+    """
+
+    def __init__(self, observations: Observations, specification: RBFNetworkSpecification) -> None:
+        self._specification = specification
+        self._expectation = prepare(hide_labels(observations), specification.mixture)
+        self._features = FeatureMap(observations, specification)
+
+    def features(self, mixture: MixtureParameters) -> Float[np.ndarray, "obs component"]:
+        """Compute the features.
+
+        Parameters
+        ----------
+        mixture : MixtureParameters
+            The hidden layer, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            Features f.
+        """
+        return self._features_of(mixture, self._expectation.component_log_joint(mixture))
+
+    def linear(self, parameters: RBFNetworkParameters) -> Float[np.ndarray, "obs output"]:
+        """Compute the linear outputs.
+
+        Parameters
+        ----------
+        parameters : RBFNetworkParameters
+            Point, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_outputs)
+            ``f w + b``.
+        """
+        features = self.features(parameters.mixture)
+        return features @ parameters.coefficients.T + parameters.intercepts
+
+    def class_log_joint(self, parameters: RBFNetworkParameters) -> Float[np.ndarray, "obs output"]:
+        """Log joint of class and row.
+
+        Parameters
+        ----------
+        parameters : RBFNetworkParameters
+            Point, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_outputs)
+            ``log p(c | f(x_o)) + log p(x_o)`` in nats, in standard units; of several
+            mixtures the mean density.
+        """
+        log_joint = self._expectation.component_log_joint(parameters.mixture)
+        features = self._features_of(parameters.mixture, log_joint)
+        linear = features @ parameters.coefficients.T + parameters.intercepts
+        log_density = log_sum_exp(log_joint, axis=1)[0]
+        return linear + (log_density - log_sum_exp(linear, axis=1)[0])[:, None]
+
+    def _features_of(self, mixture: MixtureParameters, log_joint: np.ndarray) -> np.ndarray:
+        """Features of rows whose log joints are known."""
+        log_weights = component_log_weights(mixture, self._specification.mixture)
+        return self._features.forward(log_joint, log_weights)
+
+
+def hide_labels(observations: Observations) -> Observations:
+    """The same rows without labels, which are no classes of the mixture.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows.
+
+    Returns
+    -------
+    Observations
+        Rows whose labels are all -1.
+    """
+    return replace(observations, labels=np.full_like(observations.labels, -1))

@@ -1,0 +1,1 @@
+"""Sparse discriminative Gaussian mixtures, on arrays."""

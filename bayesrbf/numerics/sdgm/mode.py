@@ -1,0 +1,210 @@
+r"""The mode of the weights given their precisions: Newton's method with a line search.
+
+Weights are whitened, :math:`w_k = T_k c_k` with :math:`T_k T_k^\top` the prior
+covariance (of those directions that the rows can tell apart), so that every prior is
+standard normal. Where a component has more weights than the features have rank, its
+c has one coordinate a rank: the Woodbury identity, by a change of basis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import cho_factor, cho_solve
+
+from bayesrbf.numerics.sdgm.likelihood import (
+    Designs,
+    Expectation,
+    Labels,
+    complete_curvature,
+    expect,
+    gradient,
+    hidden_information,
+    to_logits,
+)
+
+BLENDS = (0.0, 0.25, 0.5, 1.0)
+"""Shares of the hidden information that are tried in turn: the last is never indefinite."""
+
+HALVINGS = 30
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A point of the whitened weights and what was found there.
+
+    Attributes
+    ----------
+    coordinates : ndarray of shape (n_coordinates,)
+        Whitened weights c.
+    expectation : Expectation
+        E-step at the point.
+    log_posterior : float
+        Log likelihood less ``c . c / 2``.
+    decrement : float
+        Twice the rise that the next Newton step promises, in nats.
+    """
+
+    coordinates: Float[np.ndarray, " coordinate"]
+    expectation: Expectation
+    log_posterior: float
+    decrement: float
+
+
+def find_mode(
+    designs: Designs,
+    labels: Labels,
+    log_proportions: Float[np.ndarray, " component"],
+    start: Float[np.ndarray, " coordinate"],
+    *,
+    tol: float,
+    max_steps: int,
+    teacher: Float[np.ndarray, "point component"] | None = None,
+) -> Mode:
+    """Climb the log posterior of the whitened weights.
+
+    The step is Newton's on the observed Hessian, blended towards the
+    complete-data one where it would not lead upwards.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_coordinates of the component)
+        Whitened features, component by component.
+    labels : Labels
+        What is known of the rows.
+    log_proportions : ndarray of shape (n_components,)
+        log pi.
+    start : ndarray of shape (n_coordinates,)
+        First point.
+    tol : float
+        The search ends when a step promises a rise of at most ``tol / 2`` nats.
+    max_steps : int
+        Most steps.
+    teacher : ndarray of shape (n_points, n_components), optional
+        Responsibilities to learn from in place of the point's own: the
+        complete-data problem, which has one mode.
+
+    Returns
+    -------
+    Mode
+        The highest point that was found.
+    """
+
+    def evaluate(coordinates: np.ndarray) -> tuple[Expectation, float]:
+        logits = to_logits(designs, coordinates, log_proportions)
+        expectation = expect(labels, logits)
+        likelihood = expectation.log_likelihood
+        if teacher is not None:
+            expectation = _taught(expectation, labels, teacher)
+            likelihood = _taught_likelihood(expectation, logits)
+        return expectation, likelihood - 0.5 * float(coordinates @ coordinates)
+
+    here = start
+    expectation, value = evaluate(here)
+    decrement = np.inf
+    for _ in range(max_steps):
+        slope = gradient(designs, expectation) - here
+        step = _direction(designs, labels, expectation, slope, complete=teacher is not None)
+        decrement = float(slope @ step)
+        if decrement <= tol:
+            break
+        found = _search(evaluate, here, step, value, decrement)
+        if found is None:
+            break
+        here, expectation, value = found
+    return Mode(here, expectation, value, decrement)
+
+
+def _taught(expectation: Expectation, labels: Labels, teacher: np.ndarray) -> Expectation:
+    """The expectation with a teacher's responsibilities and equal completions."""
+    sizes = labels.sizes
+    shares = np.repeat(1.0 / sizes, sizes)
+    return Expectation(
+        expectation.pointwise,
+        expectation.probabilities,
+        teacher,
+        shares,
+        shares * np.repeat(labels.weights, sizes),
+        expectation.log_likelihood,
+    )
+
+
+def _taught_likelihood(expectation: Expectation, logits: np.ndarray) -> float:
+    """Complete-data log likelihood of the teacher's responsibilities."""
+    top = logits.max(axis=1)
+    log_all = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
+    explained = (expectation.responsibilities * logits).sum(axis=1) - log_all
+    return float(expectation.weights @ explained)
+
+
+def _direction(
+    designs: Designs,
+    labels: Labels,
+    expectation: Expectation,
+    slope: np.ndarray,
+    *,
+    complete: bool,
+) -> Float[np.ndarray, " coordinate"]:
+    """Newton's step on the least blended Hessian that is positive definite."""
+    curvature = complete_curvature(designs, labels, expectation)
+    curvature[np.diag_indices_from(curvature)] += 1.0
+    if complete:
+        return cho_solve(cho_factor(curvature, lower=True), slope)
+    hidden = hidden_information(designs, labels, expectation)
+    for blend in BLENDS:
+        try:
+            factor = cho_factor(curvature - (1 - blend) * hidden, lower=True)
+        except np.linalg.LinAlgError:
+            continue  # indefinite: more of the complete-data curvature
+        return cho_solve(factor, slope)
+    raise FloatingPointError(
+        "The complete-data curvature of the weights is not finite; rescale the columns, "
+        "or strengthen the prior with a larger alpha_init."
+    )
+
+
+def _search(
+    evaluate: Callable[[np.ndarray], tuple[Expectation, float]],
+    here: np.ndarray,
+    step: np.ndarray,
+    value: float,
+    decrement: float,
+) -> tuple[np.ndarray, Expectation, float] | None:
+    """The first of ever shorter steps that raises the value; None if rounding hides every rise."""
+    for halving in range(HALVINGS):
+        size = 0.5**halving
+        trial = here + size * step
+        expectation, reached = evaluate(trial)
+        if reached >= value + 1e-4 * size * decrement:
+            return trial, expectation, reached
+    return None
+
+
+def inverse_curvature(
+    curvature: Float[np.ndarray, "coordinate coordinate"],
+) -> tuple[Float[np.ndarray, "coordinate coordinate"], float]:
+    """Inverse and log determinant of a positive definite matrix.
+
+    Parameters
+    ----------
+    curvature : ndarray of shape (n, n)
+        Symmetric and positive definite.
+
+    Returns
+    -------
+    inverse : ndarray of shape (n, n)
+        Its inverse.
+    log_determinant : float
+        Log of its determinant.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not positive definite.
+    """
+    factor = cho_factor(curvature, lower=True)
+    inverse = cho_solve(factor, np.eye(len(curvature)))
+    return inverse, 2 * float(np.log(np.diagonal(factor[0])).sum())

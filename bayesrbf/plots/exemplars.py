@@ -1,0 +1,166 @@
+"""Pictures of what an exemplar classifier's answer rests on."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from sklearn.utils import _safe_indexing
+
+from bayesrbf.plots.colours import PALETTE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_CELLS: Final = 12
+"""Cells of a row that are written out."""
+WIDEST: Final = 26
+"""Letters of a cell and its column."""
+
+
+def plot_exemplars(
+    explanation: pd.DataFrame,
+    X: Any,
+    X_train: Any,
+    *,
+    row: int = 0,
+    image_shape: tuple[int, int] | None = None,
+    axes: np.ndarray | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> np.ndarray:
+    """The row to be explained, and beside it the exemplars that its class rests on.
+
+    Parameters
+    ----------
+    explanation : pandas.DataFrame
+        What ``explain(X)`` of a :class:`bayesrbf.MedianLVQClassifier` returned.
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows that were explained; for dissimilarities that came as a matrix, what they
+        were made from: rows of numbers, texts or pixels.
+    X_train : array-like or frame of shape (n_train, n_columns)
+        Training rows in the same form.
+    row : int
+        Which row to explain.
+    image_shape : tuple of int, optional
+        Height and width of rows that are images; else their cells are written out, those
+        that differ from the row (numbers by more than a standard deviation of the training
+        rows) in bold.
+    axes : ndarray of Axes, optional
+        One for the row and one an exemplar; new ones by default.
+    figsize : tuple of float, optional
+        Size of a new figure in inches.
+
+    Returns
+    -------
+    ndarray of Axes
+        First the row, then its exemplars, those first that count most, each under its
+        label and responsibility; a colour a class.
+
+    Raises
+    ------
+    ValueError
+        If the explanation has no such row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> explanation = pd.DataFrame({
+    ...     "row": [0, 0], "exemplar": [1, 0], "label": ["b", "a"],
+    ...     "dissimilarity": [0.1, 2.0], "responsibility": [0.9, 0.1]})
+    >>> axes = plot_exemplars(explanation, [[1.0, 2.0]], [[5.0, 2.0], [1.0, 3.0]])
+    >>> [ax.get_title() for ax in axes]
+    ['row 0', 'b: 90 %', 'a: 10 %']
+    """
+    reasons = explanation[explanation["row"] == row]
+    if reasons.empty:
+        raise ValueError(
+            f"plot_exemplars(row=...) must be a row of the explanation; received {row!r}."
+        )
+    if axes is None:
+        size = figsize or (2.2 * (len(reasons) + 1), 2.8)
+        _, axes = plt.subplots(1, len(reasons) + 1, figsize=size, layout="constrained")
+    drawn = np.asarray(axes, dtype=object).ravel()
+    names, explained = _cells(X, row)
+    classes = sorted(explanation["label"].unique().tolist(), key=str)
+    spreads = [] if image_shape else _spreads(X_train)
+
+    def draw(ax: Axes, cells: np.ndarray) -> None:
+        ax.set_xticks([])
+        ax.set_yticks([])
+        if image_shape is not None:
+            _draw_image(ax, cells, image_shape)
+        else:
+            _draw_cells(ax, names, cells, list(map(_unlike, cells, explained, spreads)))
+
+    draw(drawn[0], explained)
+    drawn[0].set_title(f"row {row}", fontsize="medium")
+    for ax, reason in zip(drawn[1:], reasons.itertuples(index=False), strict=False):
+        colour = PALETTE[classes.index(reason.label) % len(PALETTE)]
+        draw(ax, _cells(X_train, int(reason.exemplar))[1])
+        ax.set_title(
+            f"{reason.label}: {reason.responsibility:.0%}".replace("%", " %"),
+            color=colour,
+            fontsize="medium",
+        )
+        ax.set_xlabel(
+            f"training row {reason.exemplar}, d = {reason.dissimilarity:.3g}",
+            fontsize="small",
+        )
+        for spine in ax.spines.values():
+            spine.set(edgecolor=colour, linewidth=1 + 4 * reason.responsibility)
+    return drawn
+
+
+def _cells(rows: Any, row: int) -> tuple[list[str], np.ndarray]:
+    """Names of the columns, where there are any, and the cells of one row."""
+    names = [str(name) for name in getattr(rows, "columns", [])]
+    cells = np.asarray(_safe_indexing(rows, [row]), dtype=object).ravel()
+    return names or [""] * cells.size, cells
+
+
+def _spreads(rows: Any) -> list[float]:
+    """Standard deviation of every column of numbers; 0 of any other."""
+    table = np.asarray(rows, dtype=object)
+    spreads = []
+    for column in table.reshape(len(table), -1).T:
+        numbers = all(isinstance(cell, Real) for cell in column)
+        seen = column.astype(float) if numbers else np.empty(0)
+        seen = seen[~np.isnan(seen)]
+        spreads.append(float(np.std(seen)) if seen.size else 0.0)
+    return spreads
+
+
+def _unlike(cell: Any, other: Any, spread: float) -> bool:
+    """Whether a cell differs from another; a hole is like a hole."""
+    holes = (cell != cell, other != other)
+    if any(holes):
+        return not all(holes)
+    return bool(abs(cell - other) > spread) if spread > 0 else bool(cell != other)
+
+
+def _draw_image(ax: Axes, cells: np.ndarray, image_shape: tuple[int, int]) -> None:
+    """A row as an image."""
+    ax.imshow(cells.astype(float).reshape(image_shape), cmap="Greys")
+
+
+def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool]) -> None:
+    """A row as lines of text."""
+    height = 1 / (MOST_CELLS + 2)
+    lines = [
+        f"{name} {cell:.4g}" if isinstance(cell, float | np.floating) else f"{name} {cell}"
+        for name, cell in zip(names, cells, strict=True)
+    ]
+    if cells.size > MOST_CELLS:
+        lines, bold = [*lines[:MOST_CELLS], f"and {cells.size - MOST_CELLS} more"], [*bold, False]
+    for place, (line, strong) in enumerate(zip(lines, bold, strict=False)):
+        text = line.strip()
+        ax.text(
+            0.04,
+            1 - (place + 1) * height,
+            text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…",
+            fontsize="x-small",
+            fontweight="bold" if strong and place < MOST_CELLS else "normal",
+        )

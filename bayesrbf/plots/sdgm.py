@@ -1,0 +1,120 @@
+"""Pictures of sparse discriminative mixtures in two dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from bayesrbf.plots.colours import PALETTE
+
+if TYPE_CHECKING:
+    from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
+
+GRID: Final = 150
+"""Points of the picture along each axis."""
+MARGIN: Final = 0.1
+"""Of the range of the rows, on every side."""
+
+
+def plot_sdgm(
+    model: SDGMClassifier,
+    X: Any,
+    y: Any,
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Axes:
+    """Decision boundary, and where every surviving component leads its class.
+
+    Parameters
+    ----------
+    model : SDGMClassifier
+        Fitted to two real columns.
+    X : array-like or frame of shape (n_obs, 2)
+        Rows; those with holes are left out.
+    y : array-like of shape (n_obs,)
+        Their labels; rows of no class of the fit are left out.
+    ax : Axes, optional
+        Where to draw; new axes by default.
+    figsize : tuple of float, optional
+        Size of a new figure in inches.
+
+    Returns
+    -------
+    Axes
+        Rows by class; a solid line where the most probable class changes; dashed
+        lines where one component of a class gives way to another of it.
+
+    Raises
+    ------
+    ValueError
+        If the model was not fitted to two columns.
+
+    Examples
+    --------
+    >>> from bayesrbf import SDGMClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = (X**2).sum(axis=1) < 1.4
+    >>> model = SDGMClassifier(1, n_init=1, random_state=0).fit(X, y)
+    >>> plot_sdgm(model, X, y).get_title()
+    '4 weights, 2 components'
+    """
+    if model.n_features_in_ != 2:
+        raise ValueError(
+            "plot_sdgm draws a model of two columns; this one was fitted to "
+            f"{model.n_features_in_}."
+        )
+    axes = ax if ax is not None else plt.subplots(figsize=figsize, layout="constrained")[1]
+    points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+    whole = np.isfinite(points).all(axis=1)
+    for position, label in enumerate(model.classes_):
+        own = whole & (labels == label)
+        colour = PALETTE[position % len(PALETTE)]
+        left, right = points[own].T
+        axes.scatter(left, right, s=12, color=colour, alpha=0.6, linewidths=0, label=str(label))
+    across, up = (_line(column) for column in points[whole].T)
+    grid = np.stack(np.meshgrid(across, up), axis=-1)
+    _draw_boundaries(axes, model, grid)
+    axes.set_title(f"{model.n_weights_} weights, {model.n_components_} components")
+    first, second = getattr(model, "feature_names_in_", ("x0", "x1"))
+    axes.set_xlabel(str(first))
+    axes.set_ylabel(str(second))
+    axes.legend(title="class", frameon=False)
+    return axes
+
+
+def _line(column: np.ndarray) -> np.ndarray:
+    """Points along an axis, a little beyond the rows."""
+    low, high = column.min(), column.max()
+    beyond = MARGIN * (high - low or 1.0)
+    return np.linspace(low - beyond, high + beyond, GRID)
+
+
+def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray) -> None:
+    """Lines between classes, and between components within each class."""
+    rows = grid.reshape(-1, 2)
+    shape = grid.shape[:2]
+    by_class = model.predict_proba(rows)
+    best = by_class.argmax(axis=1)
+    for position in range(model.classes_.size):
+        others = np.delete(by_class, position, axis=1).max(axis=1, initial=0.0)
+        margin = (by_class[:, position] - others).reshape(shape)
+        axes.contour(grid[..., 0], grid[..., 1], margin, levels=[0.0], colors="#222222")
+    by_component, classes = model.component_probabilities(rows), model.component_classes()
+    for position, label in enumerate(model.classes_):
+        mine = by_component[:, classes == label]
+        for component in range(mine.shape[1] if mine.shape[1] > 1 else 0):
+            rest = np.delete(mine, component, axis=1).max(axis=1)
+            lead = np.where(best == position, np.log(mine[:, component] / rest), np.nan)
+            axes.contour(
+                grid[..., 0],
+                grid[..., 1],
+                lead.reshape(shape),
+                levels=[0.0],
+                colors=PALETTE[position % len(PALETTE)],
+                linestyles="dashed",
+            )
