@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numba
 import numpy as np
@@ -148,19 +149,22 @@ class CompiledExpectation:
         slopes: np.ndarray | None = None,
     ) -> list[Results]:
         """Send every piece through the kernels; the caller's thread works too."""
-        model = self._model(parameters)
-        edges = self._chunks
-        pieces = [self._empty_results(pointwise, log_joint) for _ in edges[1:]]
-
-        def work(thread: int) -> None:
-            for i in range(thread, len(pieces), self._n_threads):
-                expect(self._tiles, ranges, edges[i], edges[i + 1], pieces[i], slopes, *model)
-
-        others = [self._threads().submit(work, i) for i in range(1, self._n_threads)]
-        work(0)
+        given = (ranges, slopes, *self._model(parameters))
+        pieces = [self._empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
+        others = [
+            self._threads().submit(self._work, thread, pieces, given)
+            for thread in range(1, self._n_threads)
+        ]
+        self._work(0, pieces, given)
         for other in others:
             other.result()
         return pieces
+
+    def _work(self, thread: int, pieces: list[Results], given: tuple[Any, ...]) -> None:
+        """Send one thread's share of the pieces through the kernels."""
+        ranges, *rest = given
+        for i in range(thread, len(pieces), self._n_threads):
+            expect(self._tiles, ranges, self._chunks[i], self._chunks[i + 1], pieces[i], *rest)
 
     def _threads(self) -> ThreadPoolExecutor:
         """Give the threads beside the caller's; a forked process inherits none that live."""
