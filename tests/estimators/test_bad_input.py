@@ -239,7 +239,7 @@ def test_unseen_levels_are_missing_with_a_warning_or_refused() -> None:
         ("missingness", "random"),
         ("handle_unknown", "ignore"),
         ("inference", "mcmc"),
-        ("objective", "margin"),
+        ("objective", "accuracy"),
         ("tied", 2),
         ("calibrate", "isotonic"),
         ("unlabelled_weight", -0.5),
