@@ -40,7 +40,7 @@ class SDGMClassifier(SDGMPosterior):
     form : {"primal", "kernel"}
         Products of columns, or a kernel with every training row.
     kernel : {"polynomial", "gaussian"} or callable
-        Of the kernel form: (x'y / D + 1)^2 or exp(-|x - y|^2 / 2D) on
+        Of the kernel form: ``(x'y / D + 1)^2`` or ``exp(-|x - y|^2 / 2D)`` on
         standardised columns, or a function of two arrays of points, divided by
         sqrt(D), to kernel values. A function cannot be saved.
     prediction : {"average", "plug-in"}

@@ -79,7 +79,7 @@ class SDGMPosterior(CompanionClassifier):
 
         Returns
         -------
-        ndarray of shape (n_obs, n_components_)
+        ndarray of shape (n_obs, n_components)
             ``p(c, m | x)`` of the components that survived, class by class; rows
             sum to one.
         """
@@ -97,7 +97,7 @@ class SDGMPosterior(CompanionClassifier):
 
         Returns
         -------
-        ndarray of shape (n_components_,)
+        ndarray of shape (n_components,)
             Labels.
         """
         check_is_fitted(self)
