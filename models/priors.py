@@ -97,13 +97,13 @@ def declare_priors(
     component_class = pm.Data(
         names.COMPONENT_CLASS, np.asarray(specification.component_class), dims=names.COMPONENT
     )
-    means, covariances = _declare_normals(specification, hyperparameters)
+    means, covariances = declare_normals(specification, hyperparameters)
     return MixtureNodes(
         component_probabilities=class_probabilities[component_class] * weights,
         component_class=component_class,
         means=means,
         covariances=covariances,
-        category_probabilities=_declare_categories(specification, hyperparameters),
+        category_probabilities=declare_categories(specification, hyperparameters),
     )
 
 
@@ -139,10 +139,25 @@ def _declare_weights(
     return pm.Deterministic(names.WEIGHTS, pt.concatenate(parts), dims=names.COMPONENT)
 
 
-def _declare_normals(
+def declare_normals(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> tuple[TensorVariable, TensorVariable]:
-    """Means and covariances (group first); empty for a table without real columns."""
+    """Declare means and covariances; nothing for a table without real columns.
+
+    Parameters
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the user's units.
+
+    Returns
+    -------
+    means : TensorVariable of shape (component, feature)
+        Component means.
+    covariances : TensorVariable of shape (group, feature, feature)
+        Covariances, one a covariance group.
+    """
     k, d = specification.n_components, specification.n_features
     if d == 0:
         return pt.zeros((k, 0)), pt.zeros((1, 0, 0))
@@ -202,10 +217,23 @@ def _precision_factor(
     return diagonal, lower, factor / (np.sqrt(counts) * hyperparameters.scale[:, None])
 
 
-def _declare_categories(
+def declare_categories(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> tuple[TensorVariable, ...]:
-    """Level probabilities (component, level) of every categorical column."""
+    """Declare the level probabilities of every categorical column.
+
+    Parameters
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the user's units.
+
+    Returns
+    -------
+    tuple of TensorVariable of shape (component, level)
+        One variable a categorical column.
+    """
     shape = (specification.n_components, 1)
     return tuple(
         pm.Dirichlet(

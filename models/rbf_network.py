@@ -17,9 +17,9 @@ from bayesrbf import names
 from bayesrbf.models.axes import Axes, coords
 from bayesrbf.models.elastic_net import elastic_net, half_elastic_net
 from bayesrbf.models.labels import label_draw, label_logp
-from bayesrbf.models.priors import MixtureNodes, _declare_categories, _declare_normals
+from bayesrbf.models.priors import MixtureNodes, declare_categories, declare_normals
 from bayesrbf.models.row_mixture import RowMixture
-from bayesrbf.models.rows import _check_rows, _declare_marginal
+from bayesrbf.models.rows import check_rows, declare_marginal
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
@@ -135,7 +135,7 @@ def declare_rbf_network(
         labels=np.zeros_like(observations.labels),
         weights=hyperparameters.kappa * observations.weights,
     )
-    _check_rows(density_rows, structure, hyperparameters.mixture)
+    check_rows(density_rows, structure, hyperparameters.mixture)
     axes = Axes(feature_names, categorical_names, level_names, None, obs_names)
     axis_names = coords(density_rows, structure, axes)
     if specification.response == "classes":
@@ -144,7 +144,7 @@ def declare_rbf_network(
         layer = _OutputLayer(specification, hyperparameters, coefficients)
         nodes = _declare_hidden(specification, hyperparameters, layer.sizes)
         layer.register()
-        _declare_marginal(density_rows, structure, nodes, Objective())
+        declare_marginal(density_rows, structure, nodes, Objective())
         row_features = _features(model[names.OBSERVED], nodes, specification, hyperparameters)
         layer.observe(row_features, responses, observations.weights, response_units)
     return model
@@ -252,13 +252,13 @@ def _declare_hidden(
             a=concentration + np.float64(hyperparameters.link) * share,
             dims=names.COMPONENT,
         )
-    means, covariances = _declare_normals(structure, prior)
+    means, covariances = declare_normals(structure, prior)
     return MixtureNodes(
         component_probabilities=weights,
         component_class=component_class,
         means=means,
         covariances=covariances,
-        category_probabilities=_declare_categories(structure, prior),
+        category_probabilities=declare_categories(structure, prior),
     )
 
 

@@ -69,11 +69,11 @@ def declare_rows(
             f"latent='explicit' draws a component for every row, which only a likelihood does; "
             f"received objective={objective.name!r}: use latent='marginal'."
         )
-    _check_rows(observations, specification, hyperparameters)
+    check_rows(observations, specification, hyperparameters)
     with pm.Model(coords=coords(observations, specification, axes)) as model:
         nodes = declare_priors(specification, hyperparameters)
         if latent == "marginal":
-            _declare_marginal(observations, specification, nodes, objective)
+            declare_marginal(observations, specification, nodes, objective)
         else:
             _declare_explicit(observations, specification, nodes)
     return model
@@ -119,13 +119,25 @@ def _declare_masks(observations: Observations) -> tuple[TensorVariable, TensorVa
     )
 
 
-def _declare_marginal(
+def declare_marginal(
     observations: Observations,
     specification: MixtureSpecification,
     nodes: MixtureNodes,
     objective: Objective = LIKELIHOOD,
 ) -> None:
-    """One observed node ``x``: label and component of every row summed out."""
+    """Declare one observed node ``x``: label and component of every row summed out.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows, in the user's units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    nodes : MixtureNodes
+        The mixture's variables.
+    objective : Objective
+        What the rows are for; potentials stand beside ``x`` unless a likelihood.
+    """
     label_observed, cell_observed = _declare_masks(observations)
     row_weight = pm.Data("row_weight", observations.weights, dims=names.OBS)
     rows = RowMixture(
@@ -220,12 +232,27 @@ def _declare_category(
     )
 
 
-def _check_rows(
+def check_rows(
     observations: Observations,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> None:
-    """Refuse rows or priors that another structure was meant for."""
+    """Refuse rows or priors that another structure was meant for.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows, in the user's units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the user's units.
+
+    Raises
+    ------
+    ValueError
+        If columns, labels or prior do not fit the structure.
+    """
     d, j = specification.n_features, len(specification.levels)
     if (observations.real.shape[1], observations.codes.shape[1]) != (d, j):
         raise ValueError(
