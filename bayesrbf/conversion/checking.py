@@ -50,6 +50,8 @@ def by_column(
     coords: dict[str, np.ndarray] = {}
     for place, name in enumerate(_variable_names(observed)):
         seen, kind = known[:, place], np.int64 if discrete[place] else np.float64
+        if not seen.any():
+            continue
         dim = f"{names.OBS}_{place}"
         coords[dim] = rows[seen]
         found = {

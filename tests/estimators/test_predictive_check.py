@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, MixtureDensity
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,12 @@ def test_the_prior_is_wider_and_has_no_likelihood(fitted, check):
     assert set(prior.children) == {"prior_predictive", "observed_data"}
     wide = float(prior["prior_predictive"]["a_b"].std())
     assert wide > 1.2 * float(check["posterior_predictive"]["a_b"].std())
+
+
+def test_a_density_has_no_labels_to_check():
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    found = MixtureDensity(random_state=0, inference="laplace").fit(rows).predictive_check(10)
+    assert list(found["posterior_predictive"].data_vars) == ["x0", "x1"]
 
 
 def test_no_table_is_an_error(fitted):

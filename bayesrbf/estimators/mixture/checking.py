@@ -47,6 +47,8 @@ def drawn_tables(
     observed = tree.children[names.OBSERVED_DATA].to_dataset()[names.OBSERVED]
     places = np.arange(observed.sizes[COLUMN])
     discrete = (places == 0) | (places > last_real)
+    if names.CLASS_PROBABILITIES not in tree.children[names.POSTERIOR]:
+        observed = observed.where(xr.DataArray(places > 0, dims=COLUMN))  # one class says nothing
     # one pass over few tables: compiling would cost more than it saves
     compiled = {"mode": "FAST_COMPILE"}
     if prior:
