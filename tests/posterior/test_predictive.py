@@ -185,7 +185,7 @@ def test_dataset_names_rows_and_labels():
 def test_a_point_estimate_claims_no_certainty():
     p = ClassPosterior(predictor, posterior().theta[:1, :1], NO_SHIFT)
     summary = p.summary(rows())
-    with pytest.warns(UserWarning, match=r"refine\('laplace'\)"):
+    with pytest.warns(UserWarning, match=r"refine\(\)"):
         dataset = to_dataset(summary, list("abc"), np.arange(N_OBS), point_estimate=True)
     for name in ("sd", "lower", "upper", "aleatoric_entropy", "epistemic_entropy"):
         assert np.isnan(dataset[name]).all()
