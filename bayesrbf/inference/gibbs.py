@@ -156,10 +156,11 @@ def _run(
     chains: list[_Chain], kernel: MarkovKernel, draws: int, thin: int, advance: Callable[[], None]
 ) -> tuple[np.ndarray, bool]:
     """Draws (chain, draw, coordinate) of all chains side by side, and whether they are all."""
-    stop, complete = Event(), True
+    stop, complete, runs = Event(), True, []
     with ThreadPoolExecutor(len(chains), "bayesrbf-gibbs") as pool:
-        runs = [pool.submit(chain.run, kernel, draws, thin, stop, advance) for chain in chains]
-        try:
+        try:  # a chain that has started may run far before the next one does
+            for chain in chains:
+                runs.append(pool.submit(chain.run, kernel, draws, thin, stop, advance))
             while wait(runs, timeout=_PATIENCE).not_done:
                 pass
         except KeyboardInterrupt:
