@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from types import UnionType
 from typing import Any, ClassVar, Self
@@ -39,7 +40,7 @@ from bayesrbf.rbf_parameters import (
 from bayesrbf.results import Trace
 
 
-class RBFNetworkEstimator(MixtureEstimator):
+class RBFNetworkEstimator(MixtureEstimator, ABC):
     """Base of the RBF networks; see the subclasses."""
 
     _default_features: ClassVar[dict[str, Features]] = DEFAULT_FEATURES
@@ -54,13 +55,13 @@ class RBFNetworkEstimator(MixtureEstimator):
 
     # ---- what a subclass writes
 
+    @abstractmethod
     def _output(self, rows: Observations) -> Output:
         """Responses of training rows, from their labels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _responses(self, rows: Observations) -> np.ndarray:
         """Responses of training rows as numbers, NaN where hidden."""
-        raise NotImplementedError
 
     # ---- fitting
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
-from scipy.optimize import minimize_scalar
 
 from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabilities
 from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.pooling import LEAST
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.parameters import Observations
-from bayesrbf.posterior.temperature import tempered
 
 MOST_COORDINATES = 2000
 """Members with more stay at their point: the Hessian alone would cost minutes."""
@@ -106,42 +102,3 @@ def joint_predictor(
         return predict
 
     return prepare
-
-
-def draw_temperature(
-    log_probabilities: Float[np.ndarray, "draw obs label"], fitted: Float[np.ndarray, "obs label"]
-) -> float:
-    r"""Factor of the draws' log probabilities that makes their mean say what the fit says.
-
-    .. math:: \arg\min_s \sum_n \mathrm{KL}\Bigl(p_n \,\Big\|\,
-        \overline{\mathrm{softmax}(s \log p_{sn})}\Bigr)
-
-    The fit was calibrated on rows held out; a mean over draws is flatter than it. No label
-    is used, so rows of training serve.
-
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (n_draws, n_obs, n_classes)
-        Class log probabilities of some rows under draws.
-    fitted : ndarray of shape (n_obs, n_classes)
-        Class probabilities of the same rows at the fitted point.
-
-    Returns
-    -------
-    float
-        Between a half and two.
-
-    Examples
-    --------
-    >>> logits = np.random.default_rng(0).normal(2.0, 2.0, size=(500, 1))
-    >>> draws = np.log(np.stack([1 / (1 + np.exp(-logits)), 1 / (1 + np.exp(logits))], axis=2))
-    >>> draw_temperature(draws, np.array([[0.88, 0.12]])) > 1
-    True
-    """
-
-    def divergence(log_factor: float) -> float:
-        mean = np.exp(tempered(log_probabilities, float(np.exp(log_factor)))).mean(axis=0)
-        return -float((fitted * np.log(np.maximum(mean, LEAST))).sum())
-
-    found = minimize_scalar(divergence, bounds=(-np.log(2), np.log(2)), method="bounded")
-    return float(np.exp(found.x))

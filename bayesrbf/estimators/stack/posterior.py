@@ -17,14 +17,14 @@ from bayesrbf.estimators.classifier import DIAGNOSED
 from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.posterior_estimator import Description
-from bayesrbf.estimators.stack.drawing import draw_members, draw_temperature, joint_predictor
+from bayesrbf.estimators.stack.drawing import draw_members, joint_predictor
 from bayesrbf.estimators.stack.fitting import FittedMembers
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.parameters import Observations
-from bayesrbf.posterior.temperature import tempered
+from bayesrbf.posterior.temperature import draw_temperature, tempered
 
 if TYPE_CHECKING:
     import pymc as pm
