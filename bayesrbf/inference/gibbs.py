@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Final, Self
 
@@ -118,6 +118,18 @@ def gibbs(
     return Draws(theta, {"lp": _log_densities(log_posterior, theta)}, "gibbs", complete, about)
 
 
+@dataclass(frozen=True)
+class _Signs:
+    """What the waiting thread tells its chains.
+
+    None starts before all are known: a chain runs far while the next one is made,
+    and what an interrupt found there would be lost.
+    """
+
+    start: Event = field(default_factory=Event)
+    stop: Event = field(default_factory=Event)
+
+
 @dataclass
 class _Chain:
     """Where a chain is, and the random numbers that are its own."""
@@ -136,18 +148,19 @@ class _Chain:
         return cls(start + step, rng)
 
     def run(
-        self, kernel: MarkovKernel, draws: int, thin: int, stop: Event, advance: Callable[[], None]
+        self, kernel: MarkovKernel, draws: int, thin: int, advance: Callable[[], None], signs: _Signs
     ) -> list[np.ndarray]:
-        """Draw until all are drawn or someone says stop; an error says it to all chains."""
+        """From the start, draw until all are drawn or someone says stop; an error says it."""
         drawn: list[np.ndarray] = []
+        signs.start.wait()
         try:
-            while len(drawn) < draws and not stop.is_set():
+            while len(drawn) < draws and not signs.stop.is_set():
                 for _ in range(thin):
                     self.theta = kernel.sweep(self.theta, self.rng)
                     advance()
                 drawn.append(self.theta)
         except Exception:
-            stop.set()
+            signs.stop.set()
             raise
         return drawn
 
@@ -156,16 +169,19 @@ def _run(
     chains: list[_Chain], kernel: MarkovKernel, draws: int, thin: int, advance: Callable[[], None]
 ) -> tuple[np.ndarray, bool]:
     """Draws (chain, draw, coordinate) of all chains side by side, and whether they are all."""
-    stop, complete, runs = Event(), True, []
+    signs, complete, runs = _Signs(), True, []
     with ThreadPoolExecutor(len(chains), "bayesrbf-gibbs") as pool:
-        try:  # a chain that has started may run far before the next one does
+        try:
             for chain in chains:
-                runs.append(pool.submit(chain.run, kernel, draws, thin, stop, advance))
+                runs.append(pool.submit(chain.run, kernel, draws, thin, advance, signs))
+            signs.start.set()
             while wait(runs, timeout=_PATIENCE).not_done:
                 pass
         except KeyboardInterrupt:
             complete = False
-            stop.set()
+        finally:  # also where a thread could not be started: the others wait for their sign
+            signs.stop.set()
+            signs.start.set()
     drawn = [part for part in (run.result() for run in runs) if part]
     length = min((len(part) for part in drawn), default=0)
     if length == 0:

@@ -163,7 +163,7 @@ class Interrupting(Gaussian):
 
 
 def test_an_interrupt_returns_what_was_drawn():
-    draws = nuts(Interrupting(8000), np.zeros(5), draws=10**5, tune=50, random_state=0)
+    draws = nuts(Interrupting(20_000), np.zeros(5), draws=10**5, tune=50, random_state=0)
     assert not draws.complete
     chains, n_draws, _ = draws.theta.shape
     assert chains >= 1
