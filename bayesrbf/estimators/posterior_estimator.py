@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrbf.inference.findings_table import FindingsTable
+    from bayesrbf.inference.judgements import Finding
 
 METHODS: Final = {
     "laplace": "bayesrbf.inference.laplace",
@@ -216,11 +217,19 @@ class PosteriorEstimator(StoredEstimator):
         PosteriorWarning
             Once, if figures are bad; it says what to do next.
         """
-        from bayesrbf.inference.diagnose import findings, table, warn
+        from bayesrbf.inference.diagnose import table, warn
+
+        check_is_fitted(self)
+        found = self._findings()
+        warn(found, stacklevel=3)
+        return table(found)
+
+    def _findings(self) -> tuple[Finding, ...]:
+        """What :meth:`diagnose` shows, with its judgement of every figure."""
+        from bayesrbf.inference.diagnose import findings
         from bayesrbf.inference.judgements import judge_leave_one_out, judge_map
         from bayesrbf.inference.leave_one_out import leave_one_out
 
-        check_is_fitted(self)
         log_posterior = self._log_posterior()
         found = [judge_map(self.status_, self.converged_)]
         if self._draws is None:
@@ -228,8 +237,7 @@ class PosteriorEstimator(StoredEstimator):
         else:
             found.extend(findings(self._draws, raw=self._raw, **self._probabilities_of_training()))
             found.extend(judge_leave_one_out(leave_one_out(log_posterior, self._draws)))
-        warn(tuple(found), stacklevel=3)
-        return table(tuple(found))
+        return tuple(found)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of the training rows, for diagnosis; a density has none."""
