@@ -41,7 +41,7 @@ HOMES: Final = {
     "EigenBasis": "bayesrbf.numerics.kernel_network.basis",
     "Fit": "bayesrbf.results",
     "FittedExemplars": "bayesrbf.estimators.median_lvq.fitting",
-    "FittedKernelNetwork": "bayesrbf.estimators.kernel_network.fitting",
+    "FittedKernelNetwork": "bayesrbf.estimators.kernel_network.fitted",
     "FittedMember": "bayesrbf.estimators.stack.members",
     "FittedMembers": "bayesrbf.estimators.stack.fitting",
     "FittedMixture": "bayesrbf.estimators.mixture.fitting",

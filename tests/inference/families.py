@@ -20,11 +20,8 @@ from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
-from bayesrbf.numerics.kernel_network.log_posterior import (
-    INTERCEPT_SD,
-    KernelNetworkLogPosterior,
-    fit_output,
-)
+from bayesrbf.numerics.kernel_network.fitting import fit_output
+from bayesrbf.numerics.kernel_network.log_posterior import INTERCEPT_SD, KernelNetworkLogPosterior
 from bayesrbf.numerics.pooling import (
     LEAST,
     LOG_TEMPERATURE_SD,
@@ -105,7 +102,7 @@ def kernel_network(n_classes: int) -> Family:
         weight_precision=0.4,
         intercept_sd=INTERCEPT_SD,
     )
-    theta, _, _ = fit_output(log_posterior, tol=1e-9, max_iter=1000)
+    theta = fit_output(log_posterior, tol=1e-9, max_iter=1000).theta
     return Family(log_posterior, model, theta, weights)
 
 

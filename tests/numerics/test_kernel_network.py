@@ -12,12 +12,12 @@ from scipy.stats import norm
 
 from bayesrbf.numerics.kernel_network.basis import eigen_basis
 from bayesrbf.numerics.kernel_network.cells import FARTHEST, CellMoments, cell_moments
+from bayesrbf.numerics.kernel_network.fitting import fit_output
 from bayesrbf.numerics.kernel_network.gram import TILE, ProductKernel
 from bayesrbf.numerics.kernel_network.log_posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
     class_log_probabilities,
-    fit_output,
 )
 from bayesrbf.numerics.kernel_network.rates import product_kernel, relevance_factors
 from bayesrbf.parameters import Observations
@@ -210,12 +210,13 @@ def test_the_gradient_is_that_of_differences(n_classes: int) -> None:
 @pytest.mark.parametrize("n_classes", [1, 2, 3])
 def test_the_fit_ends_at_the_mode_and_never_falls(n_classes: int) -> None:
     layer = output_layer(n_classes)
-    theta, status, trace = fit_output(layer, tol=1e-6, max_iter=500)
-    assert status is Status.CONVERGED
-    assert np.abs(layer.value_and_gradient(theta)[1] * layer.scales).max() <= 1e-6
-    assert (np.diff(trace.log_posterior) >= 0).all()
-    assert trace.log_posterior[-1] == pytest.approx(layer.value_and_gradient(theta)[0])
-    assert fit_output(layer, tol=1e-6, max_iter=2)[1] is not Status.CONVERGED or n_classes == 1
+    fit = fit_output(layer, tol=1e-6, max_iter=500)
+    assert fit.status is Status.CONVERGED
+    assert np.abs(layer.value_and_gradient(fit.theta)[1] * layer.scales).max() <= 1e-6
+    assert (np.diff(fit.joint) >= 0).all()
+    assert fit.joint[-1] == pytest.approx(layer.value_and_gradient(fit.theta)[0])
+    assert fit.conditional[-1] == pytest.approx(layer._weights @ layer.pointwise(fit.theta))
+    assert fit_output(layer, tol=1e-6, max_iter=2).status is not Status.CONVERGED or n_classes == 1
 
 
 def test_probabilities_sum_to_one_and_the_reference_class_has_logit_zero() -> None:

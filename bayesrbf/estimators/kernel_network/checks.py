@@ -17,7 +17,7 @@ def check_kernel_arguments(arguments: Mapping[str, Any], owner: str) -> None:
     Parameters
     ----------
     arguments : mapping of str to object
-        Constructor arguments by name.
+        Constructor arguments by name; ``n_basis`` and ``n_exemplars`` where there are such.
     owner : str
         Name of the estimator, for messages.
 
@@ -43,9 +43,9 @@ def check_kernel_arguments(arguments: Mapping[str, Any], owner: str) -> None:
     l2 = arguments["l2"]
     if not (isinstance(l2, Real) and 0 < float(l2) < np.inf):
         raise ValueError(f"{owner}(l2=...) must be positive and finite; received {l2!r}.")
-    for name in ("n_basis", "n_exemplars"):
-        if not (isinstance(arguments[name], Integral) and arguments[name] >= 1):
+    for name in {"n_basis", "n_exemplars"} & set(arguments):
+        number = arguments[name]
+        if not (isinstance(number, Integral) and int(number) >= 1):
             raise ValueError(
-                f"{owner}({name}=...) must be an integer of at least 1; "
-                f"received {arguments[name]!r}."
+                f"{owner}({name}=...) must be an integer of at least 1; received {number!r}."
             )

@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf import names, table
+from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, prevalence
-from bayesrbf.estimators.companion import CompanionClassifier
-from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
 from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
-from bayesrbf.estimators.kernel_network.fitting import (
-    FittedKernelNetwork,
-    KernelSettings,
-    cells_of,
-    fit_companion,
-    fit_kernel_rows,
-)
+from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells_of
+from bayesrbf.estimators.kernel_network.fitting import KernelSettings, fit_kernel_network
+from bayesrbf.estimators.kernel_network.network import KernelNetwork
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.posterior_estimator import Description
+from bayesrbf.numerics.kernel_network.fitting import OutputFit
 from bayesrbf.numerics.kernel_network.gram import KernelName
-from bayesrbf.numerics.kernel_network.log_posterior import (
-    INTERCEPT_SD,
-    KernelNetworkLogPosterior,
-    class_log_probabilities,
-)
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
-from bayesrbf.results import Status, Trace
-
-if TYPE_CHECKING:
-    import pymc as pm
-
-    from bayesrbf.posterior.predictive import Predictor
+from bayesrbf.results import Trace
 
 
-class KernelNetworkClassifier(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CompanionClassifier
-):
+class KernelNetworkClassifier(KernelNetwork):
     r"""Classifier whose hidden units are the training rows.
 
     .. math:: p(c | x_o) = \mathrm{softmax}(W f(x_o) + b)_c, \quad
@@ -143,22 +120,14 @@ class KernelNetworkClassifier(
     array(['a', 'b'], dtype=object)
     """
 
-    _network: FittedKernelNetwork
-
-    _STATE: ClassVar[dict[str, type | UnionType]] = CompanionClassifier._STATE | {
-        "_n_features_out": int,
-        "_network": FittedKernelNetwork,
-        "relevance_": np.ndarray,
-    }
-
     def __init__(
         self,
         kernel: Stored[KernelName] = "laplace",
         *,
         relevance: Stored[float] = 0.8,
         l2: Stored[float] = 0.1,
-        n_basis: Stored[int] = 250,
-        n_exemplars: Stored[int] = 2000,
+        n_basis: Stored[int] = KernelSettings.n_basis,
+        n_exemplars: Stored[int] = KernelSettings.n_exemplars,
         class_prior: Any = None,
         unlabelled: Any = None,
         unlabelled_weight: Stored[float] = 1.0,
@@ -166,7 +135,7 @@ class KernelNetworkClassifier(
         cv: Any = 5,
         prior: Stored[MixturePrior | None] = None,
         max_iter: Stored[int] = 1000,
-        tol: Stored[float] = 1e-3,
+        tol: Stored[float] = KernelSettings.tol,
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
@@ -224,13 +193,13 @@ class KernelNetworkClassifier(
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._read_rows(X, labels, weights)
         distinct, _ = table.distinct(self._rows)
-        self._network, status, trace = self._fit_distinct(distinct, self._settings())
+        self._network, fit = self._fit_distinct(distinct, self._settings())
         self._companion = self._network.companion
         self._n_features_out = self._network.basis.n_basis
         kernel = self._network.basis.kernel
         parts = (kernel.real_rates, kernel.category_rates)
         self.relevance_ = np.concatenate([part / part.max(initial=1e-300) for part in parts])
-        self._report(status, trace)
+        self._report(fit.status, Trace(fit.joint))
         self.temperature_ = self._temperature() if self.calibrate else 1.0
         return self._infer()
 
@@ -249,12 +218,11 @@ class KernelNetworkClassifier(
 
     def _fit_distinct(
         self, rows: Observations, settings: KernelSettings
-    ) -> tuple[FittedKernelNetwork, Status, Trace]:
+    ) -> tuple[FittedKernelNetwork, OutputFit]:
         """Companion and network of distinct weighted rows."""
-        n_levels, n_classes = self._columns.n_levels, self.classes_.size
         prior = MixturePrior() if self.prior is None else self.prior
-        companion = fit_companion(rows, n_levels, n_classes, prior, settings.seed)
-        return fit_kernel_rows(rows, cells_of(rows, companion), companion, settings)
+        levels, n_classes = self._columns.n_levels, self.classes_.size
+        return fit_kernel_network(rows, levels, n_classes, prior, settings)
 
     def _temperature(self) -> float:
         """Out-of-fold temperature, 1 where no class has rows enough."""
@@ -273,86 +241,4 @@ class KernelNetworkClassifier(
             self.classes_,
             self._seed,
             type(self).__name__,
-        )
-
-    # ---- the hooks of a posterior
-
-    def _log_posterior(self) -> KernelNetworkLogPosterior:
-        """The log posterior of the output weights given the training rows."""
-        return self._network.log_posterior(self._rows)
-
-    def _map(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted output weights."""
-        return self._network.theta
-
-    def _predictor(self, log_posterior: Any) -> Callable[[Observations], Predictor]:
-        """Prepares rows: class probabilities under any weights, times the companion's density."""
-
-        def prepare(rows: Observations) -> Predictor:
-            features = self._network.features(rows)
-            density = self._log_density(rows)[:, None]
-            return lambda theta: (
-                class_log_probabilities(features, theta, self.classes_.size) + density
-            )
-
-        return prepare
-
-    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Log class probabilities at the fitted point."""
-        return self._network.class_log_joint(cells_of(rows, self._companion))
-
-    def _description(self) -> Description:
-        """Names and training rows, for the DataTree."""
-        structure = self._companion.specification
-        coords = {
-            **coordinates(self._columns, structure, self._kept, self.classes_),
-            names.BASIS: np.arange(self._n_features_out),
-            names.OUTPUT: self._outputs(),
-        }
-        return Description(coords, observed_data(self._rows), constant_data(self._rows))
-
-    def _outputs(self) -> np.ndarray:
-        """Classes that have output weights: all, or the second of two."""
-        return self.classes_[1:] if self.classes_.size == 2 else self.classes_
-
-    # ---- rows
-
-    def transform(self, X: object) -> Float[np.ndarray, "obs basis"]:
-        """Hidden layer: the leading eigenfunctions of the kernel.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are integrated out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_basis)
-            Features; inner products of rows are their kernel values, but for the
-            eigenvalues left out.
-        """
-        return self._network.features(self._read(X))
-
-    def declare(self) -> pm.Model:
-        """Declare the graph of the output layer on the hidden layer of the training rows.
-
-        Temperature and ``class_prior`` are not part of the graph.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``.
-        """
-        from bayesrbf.models import declare_kernel_network
-
-        check_is_fitted(self)
-        rows = self._rows
-        return declare_kernel_network(
-            self._network.features(rows),
-            rows.labels,
-            rows.weights,
-            class_names=self.classes_.tolist(),
-            weight_precision=float(self.l2),
-            intercept_sd=INTERCEPT_SD,
-            obs_names=self._kept.tolist(),
         )

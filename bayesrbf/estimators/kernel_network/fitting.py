@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from bayesrbf import table
+from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells_of
 from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
-from bayesrbf.numerics.kernel_network.basis import EigenBasis, eigen_basis
-from bayesrbf.numerics.kernel_network.cells import CellMoments, cell_moments
+from bayesrbf.numerics.kernel_network.basis import eigen_basis
+from bayesrbf.numerics.kernel_network.cells import CellMoments
+from bayesrbf.numerics.kernel_network.fitting import OutputFit, fit_output
 from bayesrbf.numerics.kernel_network.gram import KernelName
-from bayesrbf.numerics.kernel_network.log_posterior import (
-    KernelNetworkLogPosterior,
-    class_log_probabilities,
-    fit_output,
-)
+from bayesrbf.numerics.kernel_network.log_posterior import KernelNetworkLogPosterior
 from bayesrbf.numerics.kernel_network.rates import product_kernel, relevance_factors
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
-from bayesrbf.results import Status, Trace
 from bayesrbf.specification import MixtureSpecification
 
 SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
@@ -56,84 +53,11 @@ class KernelSettings:
     kernel: KernelName
     relevance: float
     l2: float
-    n_basis: int
-    n_exemplars: int
-    tol: float
-    max_iter: int
-    seed: int
-
-
-@dataclass(frozen=True)
-class FittedKernelNetwork:
-    """A fitted kernel network: what predicting needs and nothing else.
-
-    Attributes
-    ----------
-    companion : FittedMixture
-        Gives missing cells their distributions.
-    basis : EigenBasis
-        The hidden layer.
-    theta : ndarray of shape (dimension,)
-        Output weights and intercepts.
-    n_classes : int
-        Number of classes.
-    l2 : float
-        Precision of the prior of the output weights.
-    """
-
-    companion: FittedMixture
-    basis: EigenBasis
-    theta: Float[np.ndarray, " coordinate"]
-    n_classes: int
-    l2: float
-
-    def features(self, rows: Observations) -> Float[np.ndarray, "obs basis"]:
-        """Hidden layer of rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_basis)
-            Features.
-        """
-        return self.basis.features(cells_of(rows, self.companion))
-
-    def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
-        """The log posterior of the output weights given labelled rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        KernelNetworkLogPosterior
-            Over output weights and intercepts; the hidden layer is held.
-        """
-        return KernelNetworkLogPosterior(
-            self.features(rows), rows.labels, rows.weights, self.n_classes, self.l2
-        )
-
-    def class_log_joint(self, cells: CellMoments) -> Float[np.ndarray, "row label"]:
-        """Log class probabilities at the fitted point.
-
-        Parameters
-        ----------
-        cells : CellMoments
-            Rows as the kernel sees them: what :func:`cells_of` gives.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Log probabilities in nats.
-        """
-        features = self.basis.features(cells)
-        return class_log_probabilities(features, self.theta, self.n_classes)
+    n_basis: int = 250
+    n_exemplars: int = 2000
+    tol: float = 1e-3
+    max_iter: int = 1000
+    seed: int = 0
 
 
 def fit_companion(
@@ -191,9 +115,42 @@ def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> Mi
     return replace(prior, degrees_of_freedom=freedom)
 
 
+def fit_kernel_network(
+    rows: Observations,
+    levels: tuple[int, ...],
+    n_classes: int,
+    prior: MixturePrior,
+    settings: KernelSettings,
+) -> tuple[FittedKernelNetwork, OutputFit]:
+    """Fit companion and network to distinct rows.
+
+    Parameters
+    ----------
+    rows : Observations
+        Distinct weighted rows in canonical order, in the user's units.
+    levels : tuple of int
+        Number of levels of every categorical column.
+    n_classes : int
+        Number of classes.
+    prior : MixturePrior
+        Declared prior of the companion.
+    settings : KernelSettings
+        How to build.
+
+    Returns
+    -------
+    network : FittedKernelNetwork
+        What predicts.
+    fit : OutputFit
+        How the search for the output weights went.
+    """
+    companion = fit_companion(rows, levels, n_classes, prior, settings.seed)
+    return fit_kernel_rows(rows, cells_of(rows, companion), companion, settings)
+
+
 def fit_kernel_rows(
     rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
-) -> tuple[FittedKernelNetwork, Status, Trace]:
+) -> tuple[FittedKernelNetwork, OutputFit]:
     """Place the exemplars, fix the kernel's rates and find the output weights.
 
     Parameters
@@ -211,10 +168,8 @@ def fit_kernel_rows(
     -------
     network : FittedKernelNetwork
         What predicts.
-    status : Status
-        How the search for the output weights ended.
-    trace : Trace
-        Their log posterior at every iteration.
+    fit : OutputFit
+        How the search for the output weights went.
     """
     structure = companion.specification
     levels, n_classes = structure.levels, structure.n_classes
@@ -227,8 +182,8 @@ def fit_kernel_rows(
     log_posterior = KernelNetworkLogPosterior(
         features, rows.labels, rows.weights, n_classes, settings.l2
     )
-    theta, status, trace = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
-    return FittedKernelNetwork(companion, basis, theta, n_classes, settings.l2), status, trace
+    fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
+    return FittedKernelNetwork(companion, basis, fit.theta, n_classes, settings.l2), fit
 
 
 def _exemplars(
@@ -242,22 +197,3 @@ def _exemplars(
         return chosen, place
     drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
     return np.sort(drawn), None
-
-
-def cells_of(rows: Observations, companion: FittedMixture) -> CellMoments:
-    """Rows as the kernel sees them.
-
-    Parameters
-    ----------
-    rows : Observations
-        Rows in the user's units.
-    companion : FittedMixture
-        Gives missing cells their distributions.
-
-    Returns
-    -------
-    CellMoments
-        Cells with their moments, in standard units.
-    """
-    standard = companion.standardise(rows)
-    return cell_moments(standard, companion.parameters, companion.specification)

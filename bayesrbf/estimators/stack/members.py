@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork
 from bayesrbf.estimators.kernel_network.fitting import (
-    FittedKernelNetwork,
     KernelSettings,
     fit_kernel_rows,
     shared_prior,

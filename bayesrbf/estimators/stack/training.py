@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from bayesrbf import table
-from bayesrbf.estimators.kernel_network.fitting import cells_of, fit_companion
+from bayesrbf.estimators.kernel_network.fitted import cells_of
+from bayesrbf.estimators.kernel_network.fitting import fit_companion
 from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.cells import CellMoments

@@ -15,19 +15,15 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
-from bayesrbf.results import Status, Trace
 from bayesrbf.specification import Variable
 
 INTERCEPT_SD = 10.0
 """Of the normal prior of the intercepts: e^10 to one is as good as free."""
 LOG_2PI = float(np.log(2 * np.pi))
-MEMORY = 10
-"""Pairs of steps and gradients that L-BFGS holds."""
 
 
 class KernelNetworkLogPosterior:
@@ -100,16 +96,31 @@ class KernelNetworkLogPosterior:
         gradient : ndarray of shape (dimension,)
             Gradient in the coordinates.
         """
-        weights, intercepts = _split(theta, self._rows.shape[1])
+        weights, intercepts = output_layer(theta, self._rows.shape[1])
         log_p = class_log_probabilities(self._rows, theta, self.n_classes)
-        value = float((self._target * log_p).sum())
-        value += _log_normal(weights, self.weight_precision**-0.5)
-        value += _log_normal(intercepts, INTERCEPT_SD)
+        value = float((self._target * log_p).sum()) + self.log_prior(theta)
         slopes = self._target - self._row_weights[:, None] * np.exp(log_p)
         slopes = slopes[:, -intercepts.size :]
         by_weight = slopes.T @ self._rows - self.weight_precision * weights
         by_intercept = slopes.sum(axis=0) - intercepts / INTERCEPT_SD**2
         return value, np.concatenate([by_weight.ravel(), by_intercept])
+
+    def log_prior(self, theta: Float[np.ndarray, " coordinate"]) -> float:
+        """Log prior density of the output weights and intercepts.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Output weights, then intercepts.
+
+        Returns
+        -------
+        float
+            Log density in nats.
+        """
+        weights, intercepts = output_layer(theta, self._rows.shape[1])
+        sd = self.weight_precision**-0.5
+        return _log_normal(weights, sd) + _log_normal(intercepts, INTERCEPT_SD)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Log probability of every row's label, not weighted; 0 where it is hidden.
@@ -223,65 +234,34 @@ def class_log_probabilities(
     >>> class_log_probabilities(np.ones((1, 1)), np.log([3.0, 1.0]), 2)
     array([[-1.38629436, -0.28768207]])
     """
-    weights, intercepts = _split(theta, features.shape[1])
+    weights, intercepts = output_layer(theta, features.shape[1])
     logits = features @ weights.T + intercepts
     if n_classes == 2:
         logits = np.concatenate([np.zeros_like(logits), logits], axis=1)
     return log_softmax(logits, axis=1)
 
 
-def _split(theta: np.ndarray, n_basis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Output weights and intercepts."""
-    n_outputs = theta.size // (n_basis + 1)
-    return theta[:-n_outputs].reshape(n_outputs, n_basis), theta[-n_outputs:]
-
-
-def fit_output(
-    log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter: int
-) -> tuple[Float[np.ndarray, " coordinate"], Status, Trace]:
-    """Find the mode, which is the only one, by L-BFGS.
-
-    The search runs in units of ``scales``. In them the curvature is close to a
-    multiple of the identity, because the features of a kernel's eigenfunctions
-    are orthogonal: some tens of iterations do.
+def output_layer(
+    theta: Float[np.ndarray, " coordinate"], n_basis: int
+) -> tuple[Float[np.ndarray, "output basis"], Float[np.ndarray, " output"]]:
+    """Output weights and intercepts at given coordinates.
 
     Parameters
     ----------
-    log_posterior : KernelNetworkLogPosterior
-        What is maximised.
-    tol : float
-        Largest slope at the end in nats per unit of ``scales``: about the distance
-        from the mode in posterior standard deviations.
-    max_iter : int
-        Most iterations.
+    theta : ndarray of shape (dimension,)
+        Output weights, then intercepts.
+    n_basis : int
+        Width of the hidden layer.
 
     Returns
     -------
-    theta : ndarray of shape (dimension,)
-        The mode.
-    status : Status
-        How the search ended.
-    trace : Trace
-        Log posterior at every iteration.
+    weights : ndarray of shape (n_outputs, n_basis)
+        Output weights.
+    intercepts : ndarray of shape (n_outputs,)
+        Intercepts.
     """
-    scales, path = log_posterior.scales, []
-
-    def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = log_posterior.value_and_gradient(u * scales)
-        return -value, -gradient * scales
-
-    start = np.zeros(log_posterior.dimension)
-    first = log_posterior.value_and_gradient(start)[0]
-    result = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        callback=lambda intermediate_result: path.append(-float(intermediate_result.fun)),
-        options={"maxiter": max_iter, "maxcor": MEMORY, "gtol": tol, "ftol": 0.0},
-    )
-    status = Status.MAX_ITER if result.nit >= max_iter else Status.CONVERGED
-    return result.x * scales, status, Trace(np.array([first, *path]))
+    n_outputs = theta.size // (n_basis + 1)
+    return theta[:-n_outputs].reshape(n_outputs, n_basis), theta[-n_outputs:]
 
 
 def _log_normal(values: np.ndarray, sd: float) -> float:
