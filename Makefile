@@ -23,8 +23,9 @@ help:
 demo: .venv/.with-report
 	$(bin)/bayesrbf demo --out report
 
-# One thread per worker: two workers with two threads each are slower than two with one.
+# One thread and one process per worker: two workers with two each are slower than two with one.
 test: export OPENBLAS_NUM_THREADS ?= 1
+test: export LOKY_MAX_CPU_COUNT ?= 1
 test: .venv/.with-test
 	$(bin)/python -m pytest -n 2 --dist loadfile $(ARGS)
 

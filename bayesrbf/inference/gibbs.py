@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from threading import Event
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.inference.chains import (
+    Watch,
+    longest_rectangle,
+    processes_for,
+    run_chains,
+    shown_progress,
+)
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.protocol import LogPosterior, MarkovKernel, SweptPosterior
 
@@ -20,9 +25,6 @@ _DISPERSION: Final = 0.5
 
 _ROUNDS: Final = 4
 """Equal parts of the tuning; the second halves of all so far teach the kernel for the next."""
-
-_PATIENCE: Final = 0.1
-"""Seconds after which the waiting thread looks for an interrupt: not every lock hears one."""
 
 
 def gibbs(
@@ -35,6 +37,7 @@ def gibbs(
     chains: int = 4,
     random_state: int | np.random.Generator | None = None,
     progress_bar: bool = False,
+    cores: int | None = None,
 ) -> Draws:
     r"""Draw from the posterior by sweeps of the family's own Markov kernel.
 
@@ -44,10 +47,9 @@ def gibbs(
     .. math:: u \sim p(u \mid \theta, x, y), \quad \theta' \sim p(\theta \mid u, x, y).
 
     The kernel may learn from the draws of the tuning, of all chains together,
-    before these are thrown away. Chains run in parallel, each on random numbers
-    of its own, so that a seed gives the same bits on any number of threads. An
-    interrupt (Ctrl-C) returns what all running chains have drawn, marked
-    incomplete.
+    before these are thrown away. Each chain has random numbers of its own, so that
+    a seed gives the same bits on any number of processes. An interrupt (Ctrl-C)
+    returns what was drawn, marked incomplete.
 
     Parameters
     ----------
@@ -67,6 +69,9 @@ def gibbs(
         Source of randomness; a number gives the same bits again.
     progress_bar : bool
         Show a progress bar.
+    cores : int or None
+        Processes among which the chains are dealt; None for one, or, where a run
+        takes longer than starting them, for one a processor.
 
     Returns
     -------
@@ -76,7 +81,7 @@ def gibbs(
     Raises
     ------
     ValueError
-        If ``draws``, ``thin`` or ``chains`` is below 1, ``tune`` below 4, the
+        If ``draws``, ``thin``, ``chains`` or ``cores`` is below 1, ``tune`` below 4, the
         family has no kernel, or the rows have weights that it cannot take.
     KeyboardInterrupt
         If interrupted before the first draw.
@@ -103,31 +108,24 @@ def gibbs(
             raise ValueError(f"gibbs({name}=...) must be at least {least}; received {value!r}.")
     rngs = np.random.default_rng(random_state).spawn(chains)
     kernel = log_posterior.markov_kernel()
-    runs = [_Chain.started(log_posterior, start, rng) for rng in rngs]
-    with _progress(chains * (tune + draws * thin), progress_bar) as advance:
-        seen = np.zeros((0, start.size))
-        for part in np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int)):
-            drawn, complete = _run(runs, kernel, int(part), 1, advance)
+    states = [_Chain.started(log_posterior, start, rng) for rng in rngs]
+    seen, processes, sweeps = np.zeros((0, start.size)), 1, tune + draws * thin
+    with shown_progress("gibbs", chains * sweeps, progress_bar) as advance:
+        for turn, part in enumerate(np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int))):
+            begun = time.perf_counter()
+            drawn, states, complete = _run(states, kernel, int(part), 1, processes, advance)
             if not complete:
                 raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
             seen = np.concatenate([seen, drawn[:, drawn.shape[1] // 2 :].reshape(-1, start.size)])
             kernel = kernel.adapted(seen)
-        drawn, complete = _run(runs, kernel, draws, thin, advance)
+            if turn == 0:
+                seconds = (time.perf_counter() - begun) * sweeps / part
+                processes = processes_for(chains, seconds, cores, (kernel, states))
+        drawn, _, complete = _run(states, kernel, draws, thin, processes, advance)
     theta = on_grid(drawn, log_posterior.variables)
+    lp = [[log_posterior.value_and_gradient(point)[0] for point in chain] for chain in theta]
     about: dict[str, float | int | str] = {"tune": tune, "thin": thin}
-    return Draws(theta, {"lp": _log_densities(log_posterior, theta)}, "gibbs", complete, about)
-
-
-@dataclass(frozen=True)
-class _Signs:
-    """What the waiting thread tells its chains.
-
-    None starts before all are known: a chain runs far while the next one is made,
-    and what an interrupt found there would be lost.
-    """
-
-    start: Event = field(default_factory=Event)
-    stop: Event = field(default_factory=Event)
+    return Draws(theta, {"lp": np.array(lp)}, "gibbs", complete, about)
 
 
 @dataclass
@@ -147,66 +145,47 @@ class _Chain:
             step = step / 2
         return cls(start + step, rng)
 
-    def run(
-        self, kernel: MarkovKernel, draws: int, thin: int, advance: Callable[[], None], signs: _Signs
-    ) -> list[np.ndarray]:
-        """From the start, draw until all are drawn or someone says stop; an error says it."""
-        drawn: list[np.ndarray] = []
-        signs.start.wait()
+
+@dataclass(frozen=True)
+class _Sweeping:
+    """How chains are swept; a group of them takes turns, so that none is ahead of the others."""
+
+    kernel: MarkovKernel
+    draws: int
+    thin: int
+
+    def __call__(
+        self, chains: Sequence[_Chain], watch: Watch
+    ) -> list[tuple[list[np.ndarray], _Chain]]:
+        """What each chain draws until all is drawn or someone says stop, and where it ends."""
+        drawn: list[list[np.ndarray]] = [[] for _ in chains]
         try:
-            while len(drawn) < draws and not signs.stop.is_set():
-                for _ in range(thin):
-                    self.theta = kernel.sweep(self.theta, self.rng)
-                    advance()
-                drawn.append(self.theta)
-        except Exception:
-            signs.stop.set()
-            raise
-        return drawn
+            for _ in range(self.draws):
+                for chain, mine in zip(chains, drawn, strict=True):
+                    if watch.stopped:
+                        break
+                    for _ in range(self.thin):
+                        chain.theta = self.kernel.sweep(chain.theta, chain.rng)
+                        watch.advance()
+                    mine.append(chain.theta)
+        except KeyboardInterrupt:
+            watch.stop()
+        return list(zip(drawn, chains, strict=True))
 
 
 def _run(
-    chains: list[_Chain], kernel: MarkovKernel, draws: int, thin: int, advance: Callable[[], None]
-) -> tuple[np.ndarray, bool]:
-    """Draws (chain, draw, coordinate) of all chains side by side, and whether they are all."""
-    signs, complete, runs = _Signs(), True, []
-    with ThreadPoolExecutor(len(chains), "bayesrbf-gibbs") as pool:
-        try:
-            for chain in chains:
-                runs.append(pool.submit(chain.run, kernel, draws, thin, advance, signs))
-            signs.start.set()
-            while wait(runs, timeout=_PATIENCE).not_done:
-                pass
-        except KeyboardInterrupt:
-            complete = False
-        finally:  # also where a thread could not be started: the others wait for their sign
-            signs.stop.set()
-            signs.start.set()
-    drawn = [part for part in (run.result() for run in runs) if part]
-    length = min((len(part) for part in drawn), default=0)
+    states: Sequence[_Chain],
+    kernel: MarkovKernel,
+    draws: int,
+    thin: int,
+    processes: int,
+    advance: Callable[[int], None],
+) -> tuple[np.ndarray, list[_Chain], bool]:
+    """Draws (chain, draw, coordinate), where the chains are then, and whether that is all."""
+    sweeping = _Sweeping(kernel, draws, thin)
+    results, complete = run_chains(sweeping, states, processes=processes, advance=advance)
+    length = longest_rectangle([len(drawn) for drawn, _ in results])
     if length == 0:
         raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
-    return np.stack([np.stack(part[:length]) for part in drawn]), complete
-
-
-def _log_densities(log_posterior: SweptPosterior, theta: np.ndarray) -> np.ndarray:
-    """Log density, with Jacobian, of every draw of every chain."""
-
-    def of_chain(points: np.ndarray) -> list[float]:
-        return [log_posterior.value_and_gradient(point)[0] for point in points]
-
-    with ThreadPoolExecutor(len(theta), "bayesrbf-gibbs") as pool:
-        return np.array(list(pool.map(of_chain, theta)))
-
-
-@contextmanager
-def _progress(total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """What to call after every sweep."""
-    if not shown:
-        yield lambda: None
-        return
-    from rich.progress import Progress
-
-    with Progress() as bar:
-        task = bar.add_task("gibbs", total=total)
-        yield lambda: bar.advance(task)
+    drawn = np.stack([np.stack(one[:length]) for one, _ in results if len(one) >= length])
+    return drawn, [chain for _, chain in results], complete

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
@@ -10,6 +11,14 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.inference.approximation import evaluate
+from bayesrbf.inference.chains import (
+    Watch,
+    longest_rectangle,
+    processes_for,
+    run_chains,
+    seconds_of,
+    shown_progress,
+)
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.laplace import GaussianApproximation, approximate
 from bayesrbf.inference.protocol import LogPosterior
@@ -32,6 +41,12 @@ _STATS: Final = {
 _LEAST_TUNE: Final = 10
 """Draws that the windows of the adaptation need."""
 
+_EVALUATIONS: Final = 12
+"""Gradients that a draw is expected to take, when the time of a run is guessed."""
+
+_PATIENCE: Final = 0.1
+"""Seconds after which the waiting thread looks whether to stop."""
+
 Density = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
@@ -45,14 +60,16 @@ def nuts(
     random_state: int | np.random.Generator | None = None,
     progress_bar: bool = False,
     target_accept: float = 0.9,
+    cores: int | None = None,
 ) -> Draws:
     r"""Draw from the posterior by Hamiltonian Monte Carlo.
 
     The chains run in z with :math:`\theta = \hat\theta + C z`, where
     :math:`C C'` is the covariance of the Laplace approximation: in z the
     posterior is nearly round, and nutpie's adaptation finds little to mend.
-    They start at draws twice as wide as that approximation. An interrupt
-    (Ctrl-C) returns what all running chains have drawn, marked incomplete.
+    They start at draws twice as wide as that approximation. A seed gives the same
+    bits on any number of processes. An interrupt (Ctrl-C) returns what was drawn,
+    marked incomplete.
 
     Parameters
     ----------
@@ -65,14 +82,17 @@ def nuts(
     tune : int
         Draws of each chain that adapt the step and are thrown away.
     chains : int
-        Number of chains; they run in parallel.
+        Number of chains.
     random_state : int, numpy.random.Generator or None
         Source of randomness; a number gives the same bits again.
     progress_bar : bool
-        Show nutpie's progress bar.
+        Show a progress bar.
     target_accept : float
         Acceptance that the step size aims at, in (0, 1): nearer one means
         smaller steps and fewer divergences.
+    cores : int or None
+        Processes among which the chains are dealt; None for one, or, where a run
+        takes longer than starting them, for one a processor.
 
     Returns
     -------
@@ -85,7 +105,7 @@ def nuts(
     ImportError
         If nutpie is not installed.
     ValueError
-        If ``draws`` or ``chains`` is below 1, or ``tune`` below 10.
+        If ``draws``, ``chains`` or ``cores`` is below 1, or ``tune`` below 10.
     KeyboardInterrupt
         If interrupted before the first draw.
 
@@ -95,25 +115,20 @@ def nuts(
     Seyboldt, Carlson, Carpenter (2026), Preconditioning Hamiltonian Monte
     Carlo by minimizing Fisher divergence, arXiv 2603.18845.
     """
-    nutpie = _import_nutpie()
+    _import_nutpie()
     _check(draws, tune, chains)
     rng = np.random.default_rng(random_state)
     gaussian = approximate(log_posterior, start)
-    sampler = nutpie.sample(
-        _model(whitened(log_posterior, gaussian), gaussian.mode.size),
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        cores=chains,
-        seed=int(rng.integers(2**63)),
-        target_accept=target_accept,
-        progress_bar=progress_bar,
-        blocking=False,
-        return_raw_trace=True,
-    )
-    trace, complete = _wait(sampler)
-    z, stats = _read(trace)
-    theta = gaussian.mode + z @ gaussian.factor.T
+    density = Whitened(log_posterior, gaussian)
+    sampling = _Sampling(density, gaussian.mode.size, draws, tune, target_accept)
+    seconds = seconds_of(lambda: density(np.zeros(gaussian.mode.size)))
+    seconds *= _EVALUATIONS * chains * (tune + draws)
+    processes = processes_for(chains, seconds, cores, (sampling,))
+    seeds = [int(seed) for seed in rng.integers(2**63, size=chains)]
+    with shown_progress("nuts", chains * (tune + draws), progress_bar) as advance:
+        traces, complete = run_chains(sampling, seeds, processes=processes, advance=advance)
+    z, stats = _side_by_side(traces)
+    theta = density.theta(z)
     about: dict[str, float | int | str] = {
         "tune": tune,
         "target_accept": target_accept,
@@ -122,32 +137,56 @@ def nuts(
     return Draws(on_grid(theta, log_posterior.variables), stats, "nuts", complete, about)
 
 
-def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> Density:
+@dataclass(frozen=True)
+class Whitened:
     r"""The log density over z, with :math:`\theta = \hat\theta + C z`.
 
-    Parameters
+    Attributes
     ----------
     log_posterior : LogPosterior
         The density over theta, with Jacobian.
     gaussian : GaussianApproximation
         Its mode and C.
-
-    Returns
-    -------
-    callable
-        z -> (log density, gradient); NaN where either is not finite or the
-        model has no value, which nutpie takes as a divergence.
     """
-    mode, factor = gaussian.mode, np.ascontiguousarray(gaussian.factor)
-    nowhere = (np.nan, np.zeros(mode.size))
 
-    def density(z: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = evaluate(log_posterior, mode + factor @ z)
+    log_posterior: LogPosterior
+    gaussian: GaussianApproximation
+
+    def __call__(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log density and gradient at a point.
+
+        Parameters
+        ----------
+        z : ndarray of shape (dimension,)
+            Whitened coordinates.
+
+        Returns
+        -------
+        value : float
+            Log density in nats.
+        gradient : ndarray of shape (dimension,)
+            Its gradient; the value is NaN where either is not finite or the
+            model has no value, which nutpie takes as a divergence.
+        """
+        value, gradient = evaluate(self.log_posterior, self.theta(z))
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-            return nowhere
-        return float(value), gradient @ factor
+            return np.nan, np.zeros(z.size)
+        return float(value), gradient @ self.gaussian.factor
 
-    return density
+    def theta(self, z: np.ndarray) -> np.ndarray:
+        """Coordinates of points.
+
+        Parameters
+        ----------
+        z : ndarray of shape (..., dimension)
+            Whitened coordinates.
+
+        Returns
+        -------
+        ndarray of shape (..., dimension)
+            Coordinates of the log posterior.
+        """
+        return self.gaussian.mode + z @ self.gaussian.factor.T
 
 
 def dispersed(density: Density, dimension: int, seed: int) -> Float[np.ndarray, " coordinate"]:
@@ -156,7 +195,7 @@ def dispersed(density: Density, dimension: int, seed: int) -> Float[np.ndarray, 
     Parameters
     ----------
     density : callable
-        What :func:`whitened` returned.
+        A :class:`Whitened` density.
     dimension : int
         Number of coordinates.
     seed : int
@@ -174,44 +213,88 @@ def dispersed(density: Density, dimension: int, seed: int) -> Float[np.ndarray, 
     return z
 
 
-def _model(density: Density, dimension: int) -> Any:
-    """The density as a model of nutpie, started from wide draws around the mode."""
-    from nutpie.compiled_pyfunc import from_pyfunc
+@dataclass(frozen=True)
+class _Sampling:
+    """How a chain is drawn from its seed."""
 
-    return from_pyfunc(
-        ndim=dimension,
-        make_logp_fn=lambda: density,
-        make_expand_fn=lambda seed1, seed2, chain: lambda z: {"z": np.array(z)},
-        expanded_dtypes=[np.dtype(np.float64)],
-        expanded_shapes=[(dimension,)],
-        expanded_names=["z"],
-        make_initial_point_fn=lambda seed: dispersed(density, dimension, seed),
-    )
+    density: Density
+    dimension: int
+    draws: int
+    tune: int
+    target_accept: float
+
+    def __call__(self, seeds: Sequence[int], watch: Watch) -> list[dict[str, np.ndarray]]:
+        """What each chain draws after tuning, one after the other, until someone says stop."""
+        return [self._chain(seed, watch) for seed in seeds if not watch.stopped]
+
+    def _chain(self, seed: int, watch: Watch) -> dict[str, np.ndarray]:
+        """Draws and stats of one chain; an interrupt tells all to stop."""
+        sampler = _import_nutpie().sample(
+            self._model(watch),
+            draws=self.draws,
+            tune=self.tune,
+            chains=1,
+            cores=1,
+            seed=seed,
+            target_accept=self.target_accept,
+            progress_bar=False,
+            blocking=False,
+            return_raw_trace=True,
+        )
+        return _read(_finished(sampler, watch))
+
+    def _model(self, watch: Watch) -> Any:
+        """The density as a model of nutpie, started from wide draws around the mode."""
+        from nutpie.compiled_pyfunc import from_pyfunc
+
+        def drawn(z: np.ndarray) -> dict[str, np.ndarray]:
+            watch.advance()
+            return {"z": np.array(z)}
+
+        return from_pyfunc(
+            ndim=self.dimension,
+            make_logp_fn=lambda: self.density,
+            make_expand_fn=lambda seed1, seed2, chain: drawn,
+            expanded_dtypes=[np.dtype(np.float64)],
+            expanded_shapes=[(self.dimension,)],
+            expanded_names=["z"],
+            make_initial_point_fn=lambda seed: dispersed(self.density, self.dimension, seed),
+        )
 
 
-def _wait(sampler: Any) -> tuple[Any, bool]:
-    """Let the sampler finish, or take what it has when interrupted."""
+def _finished(sampler: Any, watch: Watch) -> Any:
+    """Trace of a sampler that works in a thread of its own: all, or what it has when stopped."""
     try:
-        return sampler.wait(), True
+        while not watch.stopped:
+            try:
+                return sampler.wait(timeout=_PATIENCE)
+            except TimeoutError:  # nutpie's way to say that there is more to come
+                continue
     except KeyboardInterrupt:
-        return sampler.abort(), False
+        watch.stop()
+    return sampler.abort()
 
 
-def _read(trace: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Draws after tuning and their stats, chains cut to the shortest that drew anything."""
+def _read(trace: Any) -> dict[str, np.ndarray]:
+    """Draws of one chain after tuning, and their stats."""
     import pyarrow
 
-    chains = []
-    for values, stats in zip(*trace.get_arrow_trace(), strict=True):
-        kept = ~_column(pyarrow, stats, "tuning")
-        z = pyarrow.array(values.column("z")).flatten().to_numpy().reshape(kept.size, -1)
-        found = {name: _column(pyarrow, stats, key)[kept] for key, name in _STATS.items()}
-        chains.append({"z": z[kept], **found})
-    length = min((len(chain["z"]) for chain in chains if len(chain["z"])), default=0)
+    (values,), (stats,) = trace.get_arrow_trace()
+    kept = ~_column(pyarrow, stats, "tuning")
+    z = pyarrow.array(values.column("z")).flatten().to_numpy().reshape(kept.size, -1)
+    found = {name: _column(pyarrow, stats, key)[kept] for key, name in _STATS.items()}
+    return {"z": z[kept], **found}
+
+
+def _side_by_side(
+    chains: Sequence[dict[str, np.ndarray]],
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Draws of all chains, cut where that keeps most, and their stats."""
+    length = longest_rectangle([len(chain["z"]) for chain in chains])
     if length == 0:
         raise KeyboardInterrupt("NUTS was interrupted before its first draw after tuning.")
-    running = [chain for chain in chains if len(chain["z"])]
-    arrays = {name: np.stack([chain[name][:length] for chain in running]) for name in running[0]}
+    long = [chain for chain in chains if len(chain["z"]) >= length]
+    arrays = {name: np.stack([chain[name][:length] for chain in long]) for name in long[0]}
     return arrays.pop("z"), arrays
 
 

@@ -126,6 +126,11 @@ def test_weights_that_are_no_rows_are_told(weight, sentence):
         gibbs(target, np.zeros(target.dimension))
 
 
+def test_interrupted_chains_have_drawn_as_much_as_each_other():
+    draws = gibbs(Interrupting(3000), np.zeros(5), draws=10**6, tune=20, random_state=0, cores=1)
+    assert draws.theta.shape[:2] == (4, (3000 - 80) // 4 // 4)
+
+
 @pytest.mark.parametrize(("argument", "least"), [("draws", 1), ("thin", 1), ("chains", 1)])
 def test_numbers_that_cannot_be_are_named(argument, least):
     with pytest.raises(ValueError, match=f"{argument}=...\\) must be at least {least}"):
@@ -137,7 +142,6 @@ class Interrupting(Swept):
 
     def __init__(self, after: int) -> None:
         super().__init__()
-        # Chains are threads: a counter of ours could skip the number that is waited for.
         sweeps, sweep = itertools.count(1), self.kernel.sweep
 
         def counted(theta, rng):
@@ -149,7 +153,7 @@ class Interrupting(Swept):
 
 
 def test_an_interrupt_returns_what_was_drawn():
-    draws = gibbs(Interrupting(3000), np.zeros(5), draws=10**6, tune=20, random_state=0)
+    draws = gibbs(Interrupting(3000), np.zeros(5), draws=10**6, tune=20, random_state=0, cores=1)
     assert not draws.complete
     chains, n_draws, _ = draws.theta.shape
     assert chains >= 1
@@ -160,7 +164,7 @@ def test_an_interrupt_returns_what_was_drawn():
 
 def test_an_interrupt_before_the_first_draw_is_passed_on():
     with pytest.raises(KeyboardInterrupt):
-        gibbs(Interrupting(100), np.zeros(5), draws=100, tune=10**6, random_state=0)
+        gibbs(Interrupting(100), np.zeros(5), draws=100, tune=10**6, random_state=0, cores=1)
 
 
 class Failing(Swept):
@@ -180,7 +184,7 @@ class Failing(Swept):
 
 def test_an_error_of_a_chain_ends_all():
     with pytest.raises(ZeroDivisionError, match="in a chain"):
-        gibbs(Failing(), np.zeros(5), draws=10**7, tune=4, random_state=0)
+        gibbs(Failing(), np.zeros(5), draws=10**7, tune=4, random_state=0, cores=1)
 
 
 def test_progress_is_shown(capsys):

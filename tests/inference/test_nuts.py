@@ -10,7 +10,7 @@ import pytest
 
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.laplace import approximate, laplace
-from bayesrbf.inference.nuts import dispersed, nuts, whitened
+from bayesrbf.inference.nuts import Whitened, dispersed, nuts
 from tests.inference.moments import BOUND, errors, moment_errors
 from tests.inference.targets import Gaussian, LogGamma, Mixture
 
@@ -98,7 +98,7 @@ def test_units_of_the_coordinates_change_no_bit():
 
 def test_chains_start_wider_than_the_posterior():
     target = Gaussian()
-    density = whitened(target, approximate(target, np.zeros(5)))
+    density = Whitened(target, approximate(target, np.zeros(5)))
     starts = np.stack([dispersed(density, 5, seed) for seed in range(2000)])
     assert starts.std() == pytest.approx(2, abs=0.05)
 
@@ -115,7 +115,7 @@ def test_chains_start_where_there_is_a_density():
 def test_whitening_is_a_change_of_variables():
     target = LogGamma()
     gaussian = approximate(target, np.zeros(2))
-    density = whitened(target, gaussian)
+    density = Whitened(target, gaussian)
     z, step = np.array([0.3, -0.8]), 1e-6
     value, gradient = density(z)
     assert value == target.value_and_gradient(gaussian.mode + gaussian.factor @ z)[0]
@@ -153,7 +153,6 @@ class Interrupting(Gaussian):
 
     def __init__(self, after: int) -> None:
         super().__init__()
-        # Chains are threads: a counter of ours could skip the number that is waited for.
         self.evaluations, self.after = itertools.count(1), after
 
     def value_and_gradient(self, theta, jacobian=True):
@@ -163,7 +162,7 @@ class Interrupting(Gaussian):
 
 
 def test_an_interrupt_returns_what_was_drawn():
-    draws = nuts(Interrupting(20_000), np.zeros(5), draws=10**5, tune=50, random_state=0)
+    draws = nuts(Interrupting(8000), np.zeros(5), draws=10**5, tune=50, random_state=0, cores=1)
     assert not draws.complete
     chains, n_draws, _ = draws.theta.shape
     assert chains >= 1
@@ -174,7 +173,7 @@ def test_an_interrupt_returns_what_was_drawn():
 
 def test_an_interrupt_before_the_first_draw_is_passed_on():
     with pytest.raises(KeyboardInterrupt):
-        nuts(Interrupting(1000), np.zeros(5), draws=100, tune=10**5, random_state=0)
+        nuts(Interrupting(1000), np.zeros(5), draws=100, tune=10**5, random_state=0, cores=1)
 
 
 def test_without_nutpie_the_error_says_how_to_install_it(monkeypatch):

@@ -1,0 +1,311 @@
+"""Chains of one run: in this process, or in several where that pays.
+
+Python's threads do not help samplers whose steps take microseconds: all chains want the
+interpreter, and handing it over costs more than a step. So chains run in groups, each group in
+one thread of one process.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from pickle import PicklingError
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+WORTHWHILE: Final = 10.0
+"""Seconds of work in one process below which others are not started: that takes some itself."""
+
+_PATIENCE: Final = 0.1
+"""Seconds after which whoever waits looks at the progress, and whether to stop."""
+
+_IDLE: Final = 60.0
+"""Seconds that idle processes stay, for the next run to find them warm."""
+
+_THREADS: Final = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@runtime_checkable
+class Watch(Protocol):
+    """What a group of chains tells, and is told."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the chains are to end now, with what they have drawn."""
+        ...
+
+    def stop(self) -> None:
+        """Tell all groups to end."""
+        ...
+
+    def advance(self) -> None:
+        """One more step of one chain is done."""
+        ...
+
+
+Work = Callable[[Any, Watch], list[Any]]
+"""Runs the chains of one group, and returns what they drew, whole or not."""
+
+
+def run_chains(
+    work: Work,
+    chains: Sequence[Any],
+    *,
+    processes: int,
+    advance: Callable[[int], None],
+) -> tuple[list[Any], bool]:
+    """Run chains in groups, one group a process.
+
+    Parameters
+    ----------
+    work : callable
+        ``work(group, watch)`` runs a list of chains and returns one result a
+        chain. Where ``watch.stopped`` or interrupted it tells all groups to
+        stop and returns what is there. A module's function, whose arguments
+        can be pickled, if there are several processes.
+    chains : sequence
+        What to run.
+    processes : int
+        Groups; 1 runs all chains here.
+    advance : callable
+        Takes how many steps were done since it was last called.
+
+    Returns
+    -------
+    results : list
+        One a chain, in their order.
+    complete : bool
+        False if someone stopped the run.
+    """
+    if processes == 1:
+        watch = _HereWatch(advance)
+        with threadpool_limits(1, "blas"):  # as in other processes: the same bits
+            return work(chains, watch), not watch.stopped
+    bounds = np.linspace(0, len(chains), processes + 1).round().astype(int)
+    groups = [chains[a:b] for a, b in pairwise(bounds)]
+    with TemporaryDirectory(prefix="bayesrbf-", ignore_cleanup_errors=True) as folder:
+        board = _FileWatch.started(Path(folder) / "board", len(groups))
+        executor = _executor(processes)
+        runs = [
+            executor.submit(_in_group, work, group, board.path, place)
+            for place, group in enumerate(groups)
+        ]
+        _await(runs, board, advance)
+        results = [result for run in runs for result in run.result()]
+        return results, not board.stopped
+
+
+def processes_for(chains: int, seconds: float, cores: int | None, work: Sequence[object]) -> int:
+    """Choose the number of processes.
+
+    Parameters
+    ----------
+    chains : int
+        Chains of the run.
+    seconds : float
+        What the run is expected to take in one process.
+    cores : int or None
+        What the caller asks for; None for as many as there are processors, if
+        the run is long enough to be worth their start.
+    work : sequence of object
+        What would have to travel to them.
+
+    Returns
+    -------
+    int
+        At least 1 and at most ``chains``.
+
+    Raises
+    ------
+    ValueError
+        If ``cores`` is below 1.
+    """
+    if cores is not None:
+        if cores < 1:
+            raise ValueError(f"cores must be at least 1, or None; received {cores!r}.")
+        return min(cores, chains)
+    import loky
+
+    if chains == 1 or seconds < WORTHWHILE or not _travels(work):
+        return 1
+    return int(min(chains, loky.cpu_count()))
+
+
+@contextmanager
+def shown_progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Show how far all chains together are.
+
+    Parameters
+    ----------
+    name : str
+        What runs.
+    total : int
+        Steps of all chains.
+    shown : bool
+        Whether to show anything.
+
+    Yields
+    ------
+    callable
+        Takes how many steps were done since it was last called.
+    """
+    if not shown:
+        yield lambda steps: None
+        return
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+def longest_rectangle(lengths: Sequence[int]) -> int:
+    """Length to which interrupted chains are cut, so that most draws are kept.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Draws of each chain.
+
+    Returns
+    -------
+    int
+        The length L with the most draws in chains that have L or more.
+
+    Examples
+    --------
+    >>> longest_rectangle([100, 100, 3, 0]), longest_rectangle([90, 100, 80, 0])
+    (100, 80)
+    """
+    return max(lengths, key=lambda least: least * sum(length >= least for length in lengths))
+
+
+class _HereWatch:
+    """The watch of chains in this process."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self.stopped = False
+        self._tell = tell
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def advance(self) -> None:
+        self._tell(1)
+
+
+class _FileWatch:
+    """A watch that processes share: a file with the wish to stop, and the steps of every group."""
+
+    def __init__(self, path: Path, place: int = 0) -> None:
+        self.path = path
+        self._cells = np.memmap(path, dtype=np.int64, mode="r+")
+        self._place = 1 + place
+
+    @classmethod
+    def started(cls, path: Path, n_groups: int) -> _FileWatch:
+        """A new file."""
+        np.zeros(1 + n_groups, dtype=np.int64).tofile(path)
+        return cls(path)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the chains are to end now."""
+        return bool(self._cells[0])
+
+    def stop(self) -> None:
+        """Tell all groups to end."""
+        self._cells[0] = 1
+
+    def advance(self) -> None:
+        """One more step of this group."""
+        self._cells[self._place] += 1
+
+    @property
+    def steps(self) -> int:
+        """Steps of all groups."""
+        return int(self._cells[1:].sum())
+
+
+def _await(
+    runs: list[Future[list[Any]]], board: _FileWatch, advance: Callable[[int], None]
+) -> None:
+    """Wait for all groups; an interrupt, or an error of one, stops the others."""
+    told, pending = 0, set(runs)
+    while pending:
+        try:
+            done, pending = wait(runs, timeout=_PATIENCE)
+            if any(run.exception() for run in done):
+                board.stop()
+            told, before = board.steps, told
+            advance(told - before)
+        except KeyboardInterrupt:
+            if board.stopped:  # asked twice
+                raise
+            board.stop()
+
+
+def _executor(processes: int) -> Any:
+    """Processes that are kept for the next run, with one thread each."""
+    from loky import get_reusable_executor
+
+    return get_reusable_executor(
+        processes,
+        timeout=_IDLE,
+        initializer=_deaf,
+        env=dict.fromkeys(_THREADS, "1"),
+    )
+
+
+def _deaf() -> None:
+    """Ctrl-C reaches every process of a terminal: the one that waits passes it on."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _in_group(work: Work, group: Sequence[Any], path: Path, place: int) -> list[Any]:
+    """What another process does."""
+    with threadpool_limits(1, "blas"):
+        return work(group, _FileWatch(path, place))
+
+
+def _travels(work: Sequence[object]) -> bool:
+    """Whether all of it can be sent to another process."""
+    import cloudpickle
+
+    try:
+        cloudpickle.dumps(work)
+    except (PicklingError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def seconds_of(step: Callable[[], object], repeats: int = 3) -> float:
+    """Time a step of a chain.
+
+    Parameters
+    ----------
+    step : callable
+        The step.
+    repeats : int
+        How often it is timed, after once that is not.
+
+    Returns
+    -------
+    float
+        The shortest time, in seconds.
+    """
+    step()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    return min(times)
