@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from bayesrbf.numerics.conditional import conditionals
 from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
-from bayesrbf.numerics.gibbs.mode_jumps import can_jump
+from bayesrbf.numerics.gibbs.mode_jumps import can_jump, slowness_of
 from bayesrbf.numerics.gibbs.sweep import MixtureSweep
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.parameters import Observations
@@ -121,3 +122,20 @@ def test_columns_in_other_units_give_the_same_sweep():
     np.testing.assert_allclose(
         swept[0].precisions_cholesky, swept[1].precisions_cholesky, rtol=1e-9
     )
+
+
+def test_a_class_is_slow_where_its_largest_weight_is():
+    """An autoregression of coefficient r forgets in (1 + r) / (1 - r) draws."""
+    rng, remembered = np.random.default_rng(0), [0.0, 0.8]
+    draws = np.zeros((20_000, 2))
+    for before, after in pairwise(draws):
+        after[:] = remembered * before + rng.standard_normal(2)
+    first = 0.75 + 0.01 * draws
+    weights = np.stack([first, 1 - first], axis=2).reshape(len(draws), 4)
+    specification = structure("diag", False, (0, 0, 1, 1, 2), 2, ())
+    slowness = slowness_of(np.column_stack([weights, np.ones(len(draws))]), specification)
+    np.testing.assert_allclose(slowness[:2], [1, 9], rtol=0.6)  # 16 batches: a rough figure
+    assert slowness[2] == 1
+    swapped = np.where(rng.random((len(draws), 1)) < 0.5, weights[:, [1, 0]], weights[:, :2])
+    relabelled = np.column_stack([swapped, weights[:, 2:], np.ones(len(draws))])
+    np.testing.assert_array_equal(slowness_of(relabelled, specification), slowness)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from jaxtyping import Float
 
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.gibbs.augmentation import of_class
@@ -30,6 +31,9 @@ from bayesrbf.specification import MixtureSpecification
 
 MOST_REFERENCES: Final = 128
 """Draws that are turned into reference points."""
+
+_BATCHES: Final = 16
+"""Batches of draws whose means are compared."""
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
@@ -54,6 +58,33 @@ def _jumps(specification: MixtureSpecification, part: slice) -> bool:
     return not shared and 1 < part.stop - part.start <= MOST_COMPONENTS
 
 
+def slowness_of(
+    weights: Float[np.ndarray, "draw component"], specification: MixtureSpecification
+) -> Float[np.ndarray, " label"]:
+    r"""How many draws of a chain tell as much as one that forgot the others.
+
+    The integrated autocorrelation time of the largest weight w of a class, by batch means,
+    :math:`b \operatorname{Var}(\bar w_b) / \operatorname{Var}(w)` for batches of b draws.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_draws, n_components)
+        Weights of the components in successive draws.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Numbers from 1; 1 for a class of one component.
+    """
+    largest = np.stack([weights[:, p].max(axis=1) for p in specification.class_slices], axis=1)
+    size = max(1, len(largest) // _BATCHES)
+    batches = largest[: len(largest) // size * size].reshape(-1, size, largest.shape[1])
+    spread = np.maximum(largest.var(axis=0), np.finfo(float).tiny)
+    return np.maximum(1.0, size * batches.mean(axis=1).var(axis=0) / spread)
+
+
 class ModeJumps:
     """Jumps of the classes of one table.
 
@@ -67,6 +98,9 @@ class ModeJumps:
         Resolved prior in standard units.
     points : sequence of MixtureParameters
         Draws, and points found otherwise, in standard units.
+    slowness : ndarray of shape (n_classes,)
+        How slowly the chains moved without jumps (:func:`slowness_of`): a class
+        is offered jumps in proportion.
     """
 
     def __init__(
@@ -75,6 +109,7 @@ class ModeJumps:
         specification: MixtureSpecification,
         hyperparameters: MixtureHyperparameters,
         points: Sequence[MixtureParameters],
+        slowness: Float[np.ndarray, " label"],
     ) -> None:
         self._specification = specification
         self._hyperparameters = hyperparameters
@@ -88,9 +123,11 @@ class ModeJumps:
             for label, part in enumerate(specification.class_slices)
             if _jumps(specification, part)
         ]
+        offers = slowness[[_jumps(specification, part) for part in specification.class_slices]]
+        self._until = np.cumsum(offers / offers.sum())
 
     def jump(self, parameters: MixtureParameters, rng: np.random.Generator) -> MixtureParameters:
-        """Offer one class, chosen at random, a jump.
+        """Offer one class a jump.
 
         Parameters
         ----------
@@ -104,7 +141,8 @@ class ModeJumps:
         MixtureParameters
             Where the jump leads if it is accepted, else the same point.
         """
-        part, proposal = self._proposals[int(rng.integers(len(self._proposals)))]
+        offered = np.searchsorted(self._until[:-1], rng.random(), side="right")
+        part, proposal = self._proposals[int(offered)]
         groups = np.unique(self._specification.covariance_group[part])
         old, new = of_class(parameters, part, groups), proposal.draw(rng)
         candidate = _with_class(parameters, new, part, groups)

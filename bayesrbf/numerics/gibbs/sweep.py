@@ -19,7 +19,7 @@ from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.gibbs.assigned import assigned
 from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
 from bayesrbf.numerics.gibbs.conjugate import posterior
-from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_jump
+from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_jump, slowness_of
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.numerics.mixture_variables import parameters_of, variables_of
@@ -105,11 +105,13 @@ class MixtureSweep:
         """
         if not can_jump(self._specification):
             return self
+        points = [self._unpack(theta) for theta in thetas]
+        slowness = slowness_of(np.stack([one.weights for one in points]), self._specification)
         places = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
-        points = [self._unpack(thetas[place]) for place in places.astype(np.intp)]
-        points += self._searched
+        references = [points[place] for place in places.astype(np.intp)] + self._searched
         learnt = copy(self)  # with what was found
-        learnt._jumps = ModeJumps(self._weighted, self._specification, self._standard, points)
+        model = (self._weighted, self._specification, self._standard)
+        learnt._jumps = ModeJumps(*model, references, slowness)
         return learnt
 
     @cached_property
