@@ -142,7 +142,7 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
     else:
         worth = array_stats.ess(draws.stats["lp"], method="mean", relative=True, **axes)
         r_eff = float(np.clip(np.nan_to_num(worth, nan=1.0), 0.01, 1.0))
-        found = array_stats.loo(log_likelihood, r_eff=r_eff, **axes)
+        found = _smoothed(log_likelihood, r_eff)
     elpds, pareto_k, own = (np.asarray(values) for values in found)
     elpd, missed, spread = array_stats.srs_estimator(elpds, n_obs)
     return LeaveOneOut(
@@ -156,6 +156,26 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
         approximate=approximate,
         corrected=corrected,
     )
+
+
+def _smoothed(
+    log_likelihood: Float[np.ndarray, "chain kept used"], r_eff: float
+) -> tuple[Float[np.ndarray, " used"], ...]:
+    """Pareto-smoothed rows; where the largest ratios are all the same there is no tail.
+
+    So it is with discrete parameters: the worst of few values for a row is drawn often.
+    """
+    n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
+    tail = int(3 * np.sqrt(n_draws / r_eff) if n_draws > 225 else n_draws / 5)
+    least = np.sort(log_likelihood.reshape(n_draws, -1), axis=0)[:tail]
+    bounded = np.ptp(least, axis=0) < np.finfo(float).tiny
+    elpds, pareto_k, own = _unsmoothed(log_likelihood)
+    pareto_k[bounded] = -np.inf
+    if not bounded.all():
+        rest = log_likelihood[:, :, ~bounded]
+        found = array_stats.loo(rest, r_eff=r_eff, chain_axis=0, draw_axis=1)
+        elpds[~bounded], pareto_k[~bounded], own[~bounded] = found
+    return elpds, pareto_k, own
 
 
 def _unsmoothed(

@@ -137,3 +137,20 @@ def test_few_draws_have_no_tail_and_say_so():
     assert "plain importance sampling of 20 draws" in found.how
     judged = {one.row: one for one in judge_leave_one_out(found)}
     assert "too few" in judged["loo_bad_rows"].sentence
+
+
+class TwoPoints(NormalMean):
+    """Two values of the mean, as a discrete parameter has them."""
+
+    def pointwise(self, theta):
+        return norm.logpdf(self.rows, np.round(theta[0]))
+
+
+def test_ratios_of_a_discrete_parameter_have_no_tail_to_smooth():
+    target = TwoPoints(n=3)
+    values = np.random.default_rng(0).integers(0, 2, (4, 250, 1)).astype(float)
+    found = leave_one_out(target, Draws(values, {"lp": values[..., 0]}, "gibbs"))
+    likelihood = np.stack([target.pointwise(theta) for theta in values.reshape(-1, 1)])
+    exact = -np.log(np.mean(np.exp(-likelihood), axis=0))
+    assert found.elpd == pytest.approx(exact.sum())
+    assert found.n_bad == 0
