@@ -4,11 +4,14 @@ r"""Unconstrained coordinates of declared variables, as PyMC's value variables h
 - log: :math:`\theta = \log v`, log Jacobian :math:`\theta`;
 - simplex: :math:`\theta = (\log p - \overline{\log p})` without its last entry,
   log Jacobian :math:`\sum \log p + \log K`.
+
+All simplices go through one pass, however many variables they make up.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from functools import cache
 
@@ -35,9 +38,7 @@ def slices(variables: tuple[Variable, ...]) -> tuple[tuple[Variable, slice], ...
     tuple of (Variable, slice)
         Every variable and its coordinates.
     """
-    stops = list(itertools.accumulate(variable.size for variable in variables))
-    starts = [0, *stops[:-1]]
-    return tuple((v, slice(a, b)) for v, a, b in zip(variables, starts, stops, strict=True))
+    return tuple(zip(variables, _places([v.size for v in variables]), strict=True))
 
 
 def to_unconstrained(
@@ -57,11 +58,14 @@ def to_unconstrained(
     ndarray of shape (dimension,)
         Unconstrained coordinates.
     """
-    parts = [np.zeros(0)]
-    for variable in variables:
-        value = np.asarray(values[variable.name], dtype=float)
-        parts.append(_forward(variable, value).reshape(-1))
-    return np.concatenate(parts)
+    simplices = Simplices.among(variables)
+    theta = np.zeros(sum(variable.size for variable in variables))
+    theta[simplices.places] = simplices.coordinates(simplices.entries(values))
+    for variable, place in slices(variables):
+        if variable.transform != "simplex":
+            value = np.asarray(values[variable.name], dtype=float).reshape(-1)
+            theta[place] = np.log(value) if variable.transform == "log" else value
+    return theta
 
 
 def to_constrained(
@@ -82,12 +86,17 @@ def to_constrained(
         Constrained value of every variable.
     """
     batch = thetas.shape[:-1]
-    return {
-        variable.name: _backward(
-            variable, thetas[..., place].reshape((*batch, *variable.unconstrained_shape))
-        )
-        for variable, place in slices(variables)
-    }
+    simplices = Simplices.among(variables)
+    probabilities = simplices.probabilities(thetas[..., simplices.places])
+    values = {}
+    for variable, place in slices(variables):
+        if variable.transform == "simplex":
+            value = probabilities[..., simplices.slices[variable.name]]
+        else:
+            value = thetas[..., place]
+            value = np.exp(value) if variable.transform == "log" else value
+        values[variable.name] = value.reshape((*batch, *variable.shape))
+    return values
 
 
 def log_jacobian(
@@ -109,20 +118,16 @@ def log_jacobian(
     gradient : ndarray of shape (dimension,)
         Its gradient in the coordinates.
     """
-    value, gradients = 0.0, [np.zeros(0)]
-    for variable in variables:
-        point = values[variable.name]
+    simplices = Simplices.among(variables)
+    entries = simplices.entries(values)
+    value = simplices.log_sizes + float(safe_log(entries).sum())
+    gradient = np.zeros(sum(variable.size for variable in variables))
+    gradient[simplices.places] = simplices.gradient(np.ones_like(entries), entries)
+    for variable, place in slices(variables):
         if variable.transform == "log":
-            value += float(np.log(point).sum())
-            gradients.append(np.ones(variable.size))
-        elif variable.transform == "simplex":
-            n_levels = variable.shape[-1]
-            n_simplices = point.size // n_levels
-            value += float(_safe_log(point).sum()) + n_simplices * np.log(n_levels)
-            gradients.append(simplex_gradient(np.ones_like(point), point).reshape(-1))
-        else:
-            gradients.append(np.zeros(variable.size))
-    return value, np.concatenate(gradients)
+            value += float(np.log(values[variable.name]).sum())
+            gradient[place] = 1.0
+    return value, gradient
 
 
 def simplex_gradient(
@@ -148,28 +153,155 @@ def simplex_gradient(
     return raw[..., :-1] - raw[..., -1:]
 
 
-def _safe_log(probabilities: np.ndarray) -> np.ndarray:
-    """Logarithm that stays finite at zero."""
+def safe_log(probabilities: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Logarithm that stays finite at zero.
+
+    Parameters
+    ----------
+    probabilities : ndarray
+        Numbers in [0, 1].
+
+    Returns
+    -------
+    ndarray
+        Their logarithms, at least -691.
+    """
     return np.log(np.maximum(probabilities, SMALLEST_PROBABILITY))
 
 
-def _forward(variable: Variable, value: np.ndarray) -> np.ndarray:
-    """Constrained to unconstrained."""
-    if variable.transform == "log":
-        return np.asarray(np.log(value))
-    if variable.transform == "simplex":
-        logs = _safe_log(value)
-        centred: np.ndarray = logs - logs.mean(axis=-1, keepdims=True)
-        return centred[..., :-1]
-    return value
+class Simplices:
+    """All simplices among the variables, their entries side by side.
+
+    Parameters
+    ----------
+    variables : tuple of Variable
+        Free variables in order; those that are no simplices play no part.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables that hold simplices along their last axis, in order.
+    slices : dict of str to slice
+        Entries of each of them.
+    places : ndarray of shape (n_free,)
+        Coordinates of all simplices.
+    log_sizes : float
+        Sum of the log numbers of entries.
+    """
+
+    def __init__(self, variables: tuple[Variable, ...]) -> None:
+        chosen = [(v, place) for v, place in slices(variables) if v.transform == "simplex"]
+        shapes = [v.shape for v, _ in chosen]
+        entries = _places([math.prod(shape) for shape in shapes])
+        self.names = tuple(v.name for v, _ in chosen)
+        self.slices = dict(zip(self.names, entries, strict=True))
+        indices = [np.arange(place.start, place.stop) for _, place in chosen]
+        self.places = np.concatenate([np.zeros(0, np.intp), *indices])
+        numbers = [math.prod(shape[:-1]) for shape in shapes]
+        self._sizes = np.repeat([0, *(shape[-1] for shape in shapes)], [0, *numbers])
+        self.log_sizes = float(np.log(self._sizes).sum())
+        stops = self._sizes.cumsum()
+        self._starts, self._last = stops - self._sizes, stops - 1
+        self._owner = np.repeat(np.arange(stops.size), self._sizes)
+        self._free = np.delete(np.arange(self._owner.size), self._last)
+        self._last_of_free = self._last[self._owner[self._free]]
+
+    @staticmethod
+    @cache
+    def among(variables: tuple[Variable, ...]) -> Simplices:
+        """The simplices of these variables, prepared once.
+
+        Parameters
+        ----------
+        variables : tuple of Variable
+            Free variables in order.
+
+        Returns
+        -------
+        Simplices
+            Their simplices.
+        """
+        return Simplices(variables)
+
+    def entries(self, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, " entry"]:
+        """Side by side what belongs to the entries of each variable.
+
+        Parameters
+        ----------
+        values : mapping of str to ndarray
+            One array of the variable's shape for each of ``names``.
+
+        Returns
+        -------
+        ndarray of shape (n_entries,)
+            The arrays' entries.
+        """
+        return np.concatenate([_NOTHING, *(values[name].reshape(-1) for name in self.names)])
+
+    def probabilities(
+        self, theta: Float[np.ndarray, "*batch free"]
+    ) -> Float[np.ndarray, "*batch entry"]:
+        """Points of the simplices at given coordinates.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (..., n_free)
+            Coordinates of all simplices.
+
+        Returns
+        -------
+        ndarray of shape (..., n_entries)
+            Entries, summing to one within each simplex.
+        """
+        logs = np.zeros((*theta.shape[:-1], self._owner.size))
+        logs[..., self._free] = theta
+        logs[..., self._last] = -np.add.reduceat(logs, self._starts, axis=-1)
+        logs -= np.maximum.reduceat(logs, self._starts, axis=-1).take(self._owner, axis=-1)
+        powers = np.exp(logs)
+        return powers / np.add.reduceat(powers, self._starts, axis=-1).take(self._owner, axis=-1)
+
+    def coordinates(self, probabilities: Float[np.ndarray, " entry"]) -> Float[np.ndarray, " free"]:
+        """Coordinates of given points.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_entries,)
+            Entries of all simplices.
+
+        Returns
+        -------
+        ndarray of shape (n_free,)
+            Coordinates.
+        """
+        logs = safe_log(probabilities)
+        means = np.add.reduceat(logs, self._starts) / self._sizes
+        return (logs - means[self._owner])[self._free]
+
+    def gradient(
+        self, counts: Float[np.ndarray, " entry"], probabilities: Float[np.ndarray, " entry"]
+    ) -> Float[np.ndarray, " free"]:
+        """What :func:`simplex_gradient` is, of all simplices.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_entries,)
+            Coefficients m.
+        probabilities : ndarray of shape (n_entries,)
+            Points p.
+
+        Returns
+        -------
+        ndarray of shape (n_free,)
+            Gradient in their coordinates.
+        """
+        raw = counts - np.add.reduceat(counts, self._starts)[self._owner] * probabilities
+        return raw[self._free] - raw[self._last_of_free]
 
 
-def _backward(variable: Variable, value: np.ndarray) -> np.ndarray:
-    """Unconstrained to constrained."""
-    if variable.transform == "log":
-        return np.asarray(np.exp(value))  # a scalar stays an array
-    if variable.transform == "simplex":
-        logs = np.concatenate([value, -value.sum(axis=-1, keepdims=True)], axis=-1)
-        powers = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return powers / powers.sum(axis=-1, keepdims=True)
-    return value
+_NOTHING = np.zeros(0)
+
+
+def _places(sizes: list[int]) -> list[slice]:
+    """Slices of these sizes, one after the other."""
+    edges = [0, *itertools.accumulate(sizes)]
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]

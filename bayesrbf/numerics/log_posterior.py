@@ -19,7 +19,7 @@ from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.expectation import Expectation, prepare
 from bayesrbf.numerics.gibbs.sweep import MixtureSweep
-from bayesrbf.numerics.mixture_prior import gradient, log_prior
+from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import deterministic_variables, free_variables
 from bayesrbf.numerics.mixture_variables import (
     joint_weights,
@@ -64,6 +64,8 @@ class MixtureLogPosterior:
             specification.component_class
         )
         self._standard = hyperparameters.standardised()
+        self._units = hyperparameters.units
+        self._prior = DeclaredPrior(self._standard, specification)
         self._observations = observations
         self._expectation = prepare(observations, specification)
         self._row_shift = _log_units(observations, hyperparameters.units)
@@ -136,11 +138,8 @@ class MixtureLogPosterior:
         values, parameters = self._standard_point(theta)
         statistics = self._expectation.statistics(parameters)
         value = statistics.log_likelihood + self._shift
-        value += log_prior(values, parameters, self._standard, self.specification)
-        slope = gradient(values, parameters, statistics, self._standard, self.specification)
-        if jacobian:
-            extra, extra_slope = coordinates.log_jacobian(self.variables, values)
-            value, slope = value + extra, slope + extra_slope
+        value += self._prior.log_density(values, parameters, jacobian)
+        slope = self._prior.gradient(values, parameters, statistics, jacobian)
         return value, slope / self.scales
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
@@ -303,7 +302,7 @@ class MixtureLogPosterior:
         """Values and parameters in standard units."""
         values = self.constrained(theta)
         if names.MEANS in values:
-            values[names.MEANS] = self.hyperparameters.units.forward(values[names.MEANS])
+            values[names.MEANS] = self._units.forward(values[names.MEANS])
         return values, parameters_of(values, self._standard, self.specification)
 
     def _covariances(self, values: dict[str, np.ndarray]) -> np.ndarray:

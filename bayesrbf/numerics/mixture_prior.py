@@ -1,11 +1,20 @@
-r"""The declared prior of a mixture: log density and gradient, without Jacobian.
+r"""The declared prior of a mixture: log density, and gradient beside that of the rows.
 
 .. math::
    d_i &\sim \mathrm{Gamma}(\nu_0/2 + 1,\ 1/2), \quad A_{ij} \sim N(0, 1), \\
    \mu_k &\sim N(m_0, (\kappa_0 P)^{-1}), \quad
-   w, \pi, \theta \sim \mathrm{Dirichlet}
+   w, \pi, \theta \sim \mathrm{Dirichlet}(\alpha)
 
-and for spherical covariances one :math:`d \sim \mathrm{Gamma}(D\nu_0/2 + 1,\ D/2)`.
+and for spherical covariances one :math:`d \sim \mathrm{Gamma}(D\nu_0/2 + 1,\ D/2)`. The means'
+normaliser, with :math:`\log L_{ii} = \tfrac12 \log d_i - \log s_i`, joins the gamma's powers:
+with G means under a factor L
+
+.. math::
+   \log p = \mathrm{const} + \sum (\alpha - 1) \log p
+   + \sum \big(\tfrac{\nu_0 + G}{2} \log d - \tfrac{d}{2}\big)
+   - \tfrac12 \sum A_{ij}^2 - \tfrac{\kappa_0}{2} \sum_k |L'(\mu_k - m_0)|^2,
+
+and the log Jacobian of the coordinates raises the powers of every p and d by one.
 """
 
 from __future__ import annotations
@@ -17,15 +26,14 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesrbf import names
-from bayesrbf.numerics.coordinates import SMALLEST_PROBABILITY, simplex_gradient
+from bayesrbf.numerics.coordinates import Simplices, safe_log, slices
+from bayesrbf.numerics.gaussian import LOG_2PI
 from bayesrbf.numerics.mixture_structure import free_variables, lower_entries
-from bayesrbf.numerics.mixture_variables import base_scales
+from bayesrbf.numerics.mixture_variables import base_scales, lower_places
 from bayesrbf.numerics.statistics import Statistics, sum_by_class, sum_by_group
 from bayesrbf.parameters import MixtureParameters
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
-
-LOG_2PI = float(np.log(2 * np.pi))
 
 
 def log_prior(
@@ -52,21 +60,7 @@ def log_prior(
     float
         Log density in nats.
     """
-    total = 0.0
-    for name, concentration in _dirichlets(hyperparameters, specification).items():
-        total += _log_dirichlet(values[name], concentration)
-    if specification.n_features == 0:
-        return total
-    shape, rate = _gamma(hyperparameters, specification)
-    diagonal = values[names.PRECISION_DIAGONAL]
-    total += float(
-        ((shape - 1) * np.log(diagonal) - rate * diagonal).sum()
-        + diagonal.size * (shape * np.log(rate) - gammaln(shape))
-    )
-    if _has_lower(specification):
-        lower = values[names.PRECISION_LOWER]
-        total -= float(0.5 * (lower**2).sum() + 0.5 * lower.size * LOG_2PI)
-    return total + _log_means(parameters, hyperparameters, specification)
+    return DeclaredPrior(hyperparameters, specification).log_density(values, parameters)
 
 
 def gradient(
@@ -76,12 +70,7 @@ def gradient(
     hyperparameters: MixtureHyperparameters,
     specification: MixtureSpecification,
 ) -> Float[np.ndarray, " coordinate"]:
-    r"""Gradient of log likelihood plus log prior in unconstrained coordinates.
-
-    The likelihood enters by Fisher's identity: its gradient is that of the
-    expected complete-data log likelihood, so it needs only the E-step's
-    statistics. For a factor L under n rows and G means,
-    :math:`\partial / \partial L = (n + G) L^{-T} - (S + \kappa_0 M) L`.
+    """Gradient of log likelihood plus log prior, without the Jacobian's.
 
     Parameters
     ----------
@@ -99,155 +88,214 @@ def gradient(
     Returns
     -------
     ndarray of shape (dimension,)
-        Gradient without the Jacobian's, in the order of the free variables.
+        Gradient in unconstrained coordinates, in the order of the free variables.
     """
-    parts: dict[str, np.ndarray] = {}
-    counts = _dirichlet_counts(statistics, specification)
-    for name, concentration in _dirichlets(hyperparameters, specification).items():
-        parts[name] = simplex_gradient(counts[name] + concentration - 1, values[name])
-    if specification.n_features:
-        parts[names.MEANS] = _mean_gradient(parameters, statistics, hyperparameters, specification)
-        parts |= _precision_gradients(
-            values, parameters, statistics, hyperparameters, specification
+    return DeclaredPrior(hyperparameters, specification).gradient(values, parameters, statistics)
+
+
+class DeclaredPrior:
+    """The declared prior of one mixture, prepared for many points.
+
+    Parameters
+    ----------
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in the units of the parameters.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    """
+
+    def __init__(
+        self, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
+    ) -> None:
+        self._hyperparameters = hyperparameters
+        self._specification = specification
+        variables = free_variables(specification)
+        self._simplices = Simplices.among(variables)
+        parts = enumerate(specification.class_slices)
+        weights = {names.class_weights(c, specification.n_classes): part for c, part in parts}
+        self._weights = {name: weights[name] for name in self._simplices.names if name in weights}
+        self._places = {variable.name: place for variable, place in slices(variables)}
+        self._dimension = sum(variable.size for variable in variables)
+        alphas = _concentrations(hyperparameters, specification)
+        # With the log Jacobian every power is one higher: [without, with].
+        self._powers = [self._simplices.entries(alphas) + step for step in (-1, 0)]
+        self._constant = sum(
+            float((gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)).sum())
+            for alpha in alphas.values()
         )
-    ordered = [parts[v.name].reshape(-1) for v in free_variables(specification)]
-    return np.concatenate([np.zeros(0), *ordered])
+        if specification.n_features:
+            self._prepare_reals()
+
+    def _prepare_reals(self) -> None:
+        """What the blocks of real columns need of hyperparameters and structure."""
+        hyperparameters, specification = self._hyperparameters, self._specification
+        sizes, d = specification.group_sizes, specification.n_features
+        n_means, kappa = specification.n_components * d, hyperparameters.mean_precision
+        self._copies = d if specification.shape == "spherical" else 1
+        rate = 0.5 * self._copies
+        shape = rate * hyperparameters.degrees_of_freedom + 1
+        n_gammas = sizes.size * d // self._copies
+        powers = (shape - 1 + rate * sizes)[:, None]
+        self._rate, self._gamma_powers = rate, [powers, powers + 1]
+        self._constant += n_gammas * float(shape * np.log(rate) - gammaln(shape))
+        self._constant += 0.5 * n_means * float(np.log(kappa) - LOG_2PI)
+        scales = base_scales(hyperparameters, specification)
+        self._constant -= float(sizes @ np.log(scales).sum(axis=1))
+        untied = sizes.size == specification.n_components
+        self._group = slice(None) if untied else specification.covariance_group
+        if specification.shape == "full":
+            rows, _ = lower_entries(d)
+            self._lower, self._lower_scales = lower_places(d), scales[:, rows]
+            self._constant -= 0.5 * self._lower_scales.size * LOG_2PI
+
+    def log_density(
+        self,
+        values: Mapping[str, np.ndarray],
+        parameters: MixtureParameters,
+        jacobian: bool = False,
+    ) -> float:
+        """Log density at one point.
+
+        Parameters
+        ----------
+        values : mapping of str to ndarray
+            Values of the free variables.
+        parameters : MixtureParameters
+            The same point as parameters.
+        jacobian : bool
+            Whether to add the log determinant of the transforms.
+
+        Returns
+        -------
+        float
+            Log density in nats.
+        """
+        total = self._constant + (self._simplices.log_sizes if jacobian else 0.0)
+        probabilities = self._simplices.entries(values)
+        total += float(self._powers[jacobian] @ safe_log(probabilities))
+        if self._specification.n_features == 0:
+            return total
+        powers = self._gamma_powers[jacobian]
+        diagonal = values[names.PRECISION_DIAGONAL].reshape(len(powers), -1)
+        total += float((powers * np.log(diagonal) - self._rate * diagonal).sum())
+        if names.PRECISION_LOWER in values:
+            lower = values[names.PRECISION_LOWER]
+            total -= 0.5 * float(np.vdot(lower, lower))
+        pull = parameters.means - self._hyperparameters.location
+        factors = parameters.precisions_cholesky[self._group]
+        whitened = factors * pull if factors.ndim == 2 else pull[:, None, :] @ factors
+        square = float(np.vdot(whitened, whitened))
+        return total - 0.5 * self._hyperparameters.mean_precision * square
+
+    def gradient(
+        self,
+        values: Mapping[str, np.ndarray],
+        parameters: MixtureParameters,
+        statistics: Statistics,
+        jacobian: bool = False,
+    ) -> Float[np.ndarray, " coordinate"]:
+        r"""Gradient of log likelihood plus log prior in unconstrained coordinates.
+
+        The likelihood enters by Fisher's identity: its gradient is that of the
+        expected complete-data log likelihood, so it needs only the E-step's
+        statistics. For a factor L under n rows and G means,
+        :math:`\partial / \partial L = (n + G) L^{-T} - (S + \kappa_0 M) L`.
+
+        Parameters
+        ----------
+        values : mapping of str to ndarray
+            Values of the free variables.
+        parameters : MixtureParameters
+            The same point as parameters.
+        statistics : Statistics
+            Statistics of the E-step at ``parameters``.
+        jacobian : bool
+            Whether to add the gradient of the log determinant of the transforms.
+
+        Returns
+        -------
+        ndarray of shape (dimension,)
+            Gradient, in the order of the free variables.
+        """
+        result = np.empty(self._dimension)
+        counts = self._simplices.entries(self._counts(statistics))
+        counts += self._powers[jacobian]
+        probabilities = self._simplices.entries(values)
+        result[self._simplices.places] = self._simplices.gradient(counts, probabilities)
+        if self._specification.n_features:
+            pull = parameters.means - self._hyperparameters.location
+            force = statistics.first - self._hyperparameters.mean_precision * pull
+            by_mean = self._by_mean(force, parameters)
+            result[self._places[names.MEANS]] = by_mean.reshape(-1)
+            stress = self._stress(pull, parameters, statistics)
+            by_log = self._by_log(stress, values, parameters, statistics)
+            by_log += self._gamma_powers[jacobian]
+            result[self._places[names.PRECISION_DIAGONAL]] = by_log.reshape(-1)
+        if names.PRECISION_LOWER in values:
+            # L^-T is upper triangular: below the diagonal only the scatter pulls.
+            by_entry = stress.reshape(len(stress), -1).take(self._lower, axis=1)
+            by_entry /= -self._lower_scales
+            by_entry -= values[names.PRECISION_LOWER].reshape(by_entry.shape)
+            result[self._places[names.PRECISION_LOWER]] = by_entry.reshape(-1)
+        return result
+
+    def _counts(self, statistics: Statistics) -> dict[str, np.ndarray]:
+        """Expected counts behind every simplex."""
+        counts = {name: statistics.counts[part] for name, part in self._weights.items()}
+        counts[names.CLASS_PROBABILITIES] = sum_by_class(statistics.counts, self._specification)
+        for index, category in enumerate(statistics.category_counts):
+            counts[names.category_probability(index)] = category
+        return counts
+
+    def _by_mean(self, force: np.ndarray, parameters: MixtureParameters) -> np.ndarray:
+        """Gradient in the means: P (sum r (x - mu) - kappa0 (mu - m0))."""
+        factors = parameters.precisions_cholesky[self._group]
+        if factors.ndim == 2:
+            return force * factors**2
+        return (force[:, None, :] @ factors) @ factors.swapaxes(1, 2)
+
+    def _stress(
+        self, pull: np.ndarray, parameters: MixtureParameters, statistics: Statistics
+    ) -> np.ndarray:
+        """(S + kappa0 M) L: what pulls a precision factor towards zero."""
+        kappa, factors = self._hyperparameters.mean_precision, parameters.precisions_cholesky
+        if factors.ndim == 2:
+            second = statistics.second + kappa * pull**2
+            return sum_by_group(second, self._specification) * factors
+        second = statistics.second + (kappa * pull)[:, :, None] * pull[:, None, :]
+        return sum_by_group(second, self._specification) @ factors
+
+    def _by_log(
+        self,
+        stress: np.ndarray,
+        values: Mapping[str, np.ndarray],
+        parameters: MixtureParameters,
+        statistics: Statistics,
+    ) -> np.ndarray:
+        """Gradient in log ``precision_diagonal`` but for its powers; dL_ii / d log d_i = L_ii / 2."""
+        factors = parameters.precisions_cholesky
+        if factors.ndim == 3:
+            stress, factors = stress.diagonal(0, 1, 2), factors.diagonal(0, 1, 2)
+        diagonal = values[names.PRECISION_DIAGONAL].reshape(len(factors), -1)
+        counts = sum_by_group(statistics.counts, self._specification)[:, None]
+        squares = stress * factors
+        if self._specification.shape == "spherical":
+            squares = squares.sum(axis=1, keepdims=True)
+        return self._rate * (counts - diagonal) - 0.5 * squares
 
 
-def _dirichlets(
+def _concentrations(
     hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
-) -> dict[str, np.ndarray | float]:
-    """Concentration of every free simplex."""
-    n_classes = specification.n_classes
-    prior: dict[str, np.ndarray | float] = {}
-    if n_classes > 1:
-        prior[names.CLASS_PROBABILITIES] = hyperparameters.class_concentration
-    for index, part in enumerate(specification.class_slices):
-        if part.stop - part.start > 1:
-            prior[names.class_weights(index, n_classes)] = hyperparameters.weight_concentration
-    for index, concentration in enumerate(hyperparameters.category_concentrations):
-        prior[names.category_probability(index)] = concentration
-    return prior
-
-
-def _dirichlet_counts(
-    statistics: Statistics, specification: MixtureSpecification
 ) -> dict[str, np.ndarray]:
-    """Expected counts behind every simplex."""
-    counts = {names.CLASS_PROBABILITIES: sum_by_class(statistics.counts, specification)}
-    for index, part in enumerate(specification.class_slices):
-        name = names.class_weights(index, specification.n_classes)
-        counts[name] = statistics.counts[part]
-    for index, category in enumerate(statistics.category_counts):
-        counts[names.category_probability(index)] = category
-    return counts
-
-
-def _log_dirichlet(probabilities: np.ndarray, concentration: np.ndarray | float) -> float:
-    """Log density of independent Dirichlet variables on the last axis."""
-    n_levels = probabilities.shape[-1]
-    n_simplices = probabilities.size // n_levels
-    alpha = np.broadcast_to(concentration, (n_levels,))
-    constant = float(gammaln(alpha.sum()) - gammaln(alpha).sum())
-    logs = np.log(np.maximum(probabilities, SMALLEST_PROBABILITY))
-    return float(((alpha - 1) * logs).sum()) + n_simplices * constant
-
-
-def _has_lower(specification: MixtureSpecification) -> bool:
-    """Whether the precision factors have free entries below the diagonal."""
-    return specification.shape == "full" and specification.n_features > 1
-
-
-def _gamma(
-    hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
-) -> tuple[float, float]:
-    """Shape and rate of the prior of ``precision_diagonal``."""
-    freedom = hyperparameters.degrees_of_freedom
-    if specification.shape == "spherical":
-        d = specification.n_features
-        return 0.5 * d * freedom + 1, 0.5 * d
-    return 0.5 * freedom + 1, 0.5
-
-
-def _log_means(
-    parameters: MixtureParameters,
-    hyperparameters: MixtureHyperparameters,
-    specification: MixtureSpecification,
-) -> float:
-    """Log density of all component means given the precisions."""
-    kappa = hyperparameters.mean_precision
-    factors = parameters.precisions_cholesky[specification.covariance_group]
-    pull = parameters.means - hyperparameters.location
-    if factors.ndim == 3:
-        whitened = np.einsum("kji,kj->ki", factors, pull)
-        diagonals = np.einsum("kii->ki", factors)
-    else:
-        whitened, diagonals = factors * pull, factors
-    log_normal = np.log(diagonals) + 0.5 * (np.log(kappa) - LOG_2PI) - 0.5 * kappa * whitened**2
-    return float(log_normal.sum())
-
-
-def _mean_gradient(
-    parameters: MixtureParameters,
-    statistics: Statistics,
-    hyperparameters: MixtureHyperparameters,
-    specification: MixtureSpecification,
-) -> np.ndarray:
-    """Gradient in the means: P (sum r (x - mu) - kappa0 (mu - m0))."""
-    factors = parameters.precisions_cholesky[specification.covariance_group]
-    pull = parameters.means - hyperparameters.location
-    force = statistics.first - hyperparameters.mean_precision * pull
-    if factors.ndim == 2:
-        return force * factors**2
-    return np.einsum("kij,klj,kl->ki", factors, factors, force)
-
-
-def _precision_gradients(
-    values: Mapping[str, np.ndarray],
-    parameters: MixtureParameters,
-    statistics: Statistics,
-    hyperparameters: MixtureHyperparameters,
-    specification: MixtureSpecification,
-) -> dict[str, np.ndarray]:
-    """Gradients in log ``precision_diagonal`` and in ``precision_lower``."""
-    shape, rate = _gamma(hyperparameters, specification)
-    prior = (shape - 1) - rate * values[names.PRECISION_DIAGONAL].reshape(-1)
-    by_factor = _factor_gradient(parameters, statistics, hyperparameters, specification)
-    factors = parameters.precisions_cholesky
-    # A log diagonal entry scales its factor entry by half: dL_ii / d log d_i = L_ii / 2.
-    if specification.shape == "full":
-        by_log = 0.5 * np.einsum("gii,gii->gi", by_factor, factors)
-    else:
-        by_log = 0.5 * by_factor * factors
-    if specification.shape == "spherical":
-        by_log = by_log.sum(axis=1)
-    parts = {names.PRECISION_DIAGONAL: by_log.reshape(-1) + prior}
-    if _has_lower(specification):
-        rows, columns = lower_entries(specification.n_features)
-        unit = by_factor / base_scales(hyperparameters, specification)[:, :, None]
-        lower = values[names.PRECISION_LOWER].reshape(-1)
-        parts[names.PRECISION_LOWER] = unit[:, rows, columns].reshape(-1) - lower
-    return parts
-
-
-def _factor_gradient(
-    parameters: MixtureParameters,
-    statistics: Statistics,
-    hyperparameters: MixtureHyperparameters,
-    specification: MixtureSpecification,
-) -> np.ndarray:
-    """Gradient in the precision factors L, of likelihood and of the means' prior."""
-    kappa = hyperparameters.mean_precision
-    pull = parameters.means - hyperparameters.location
-    counts = sum_by_group(statistics.counts, specification) + specification.group_sizes
-    factors = parameters.precisions_cholesky
-    if factors.ndim == 2:
-        scatter = sum_by_group(statistics.second + kappa * pull**2, specification)
-        return counts[:, None] / factors - scatter * factors
-    outer = pull[:, :, None] * pull[:, None, :]
-    scatter = sum_by_group(statistics.second + kappa * outer, specification)
-    by_factor: np.ndarray = -(scatter @ factors)
-    # L^-T is upper triangular: below the diagonal only the scatter pulls.
-    d = specification.n_features
-    by_factor[:, range(d), range(d)] += counts[:, None] / np.einsum("gii->gi", factors)
-    return by_factor
+    """Dirichlet parameters of every free simplex, in its variable's shape."""
+    given = {
+        names.category_probability(index): concentration
+        for index, concentration in enumerate(hyperparameters.category_concentrations)
+    }
+    given[names.CLASS_PROBABILITIES] = np.asarray(hyperparameters.class_concentration)
+    weights = np.asarray(hyperparameters.weight_concentration)
+    return {
+        variable.name: np.broadcast_to(given.get(variable.name, weights), variable.shape)
+        for variable in free_variables(specification)
+        if variable.transform == "simplex"
+    }

@@ -9,9 +9,10 @@ lower part ``precision_lower``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesrbf import names
 from bayesrbf.numerics.mixture_structure import free_variables, group_axes, lower_entries
@@ -145,19 +146,15 @@ def joint_weights(
     ndarray of shape (..., n_components)
         Weights, summing to one within each class.
     """
-    n_classes = specification.n_classes
-    batch = next(iter(values.values())).shape[: _batch_ndim(values, specification)]
-    parts = [
-        values.get(names.class_weights(index, n_classes), np.ones((*batch, 1)))
-        for index in range(n_classes)
-    ]
-    return np.concatenate(parts, axis=-1)
-
-
-def _batch_ndim(values: Mapping[str, np.ndarray], specification: MixtureSpecification) -> int:
-    """Number of leading batch axes of the values."""
     first = free_variables(specification)[0]
-    return values[first.name].ndim - len(first.shape)
+    value = values[first.name]
+    batch = value.shape[: value.ndim - len(first.shape)]
+    weights = np.ones((*batch, specification.n_components))
+    if specification.n_components > specification.n_classes:
+        for index, part in enumerate(specification.class_slices):
+            name = names.class_weights(index, specification.n_classes)
+            weights[..., part] = values.get(name, 1.0)
+    return weights
 
 
 def precision_factors(
@@ -193,9 +190,27 @@ def precision_factors(
     roots = roots.reshape((*batch, n_groups, d))
     if not full:
         return roots / scales
-    unit = np.zeros((*batch, n_groups, d, d))
-    unit[..., range(d), range(d)] = roots
+    unit = np.zeros((*batch, n_groups, d * d))
+    unit[..., :: d + 1] = roots
     if d > 1:
-        rows, columns = lower_entries(d)
-        unit[..., rows, columns] = values[names.PRECISION_LOWER].reshape((*batch, n_groups, -1))
-    return unit / scales[:, :, None]
+        lower = values[names.PRECISION_LOWER]
+        unit[..., lower_places(d)] = lower.reshape((*batch, n_groups, -1))
+    return unit.reshape((*batch, n_groups, d, d)) / scales[:, :, None]
+
+
+@cache
+def lower_places(n_features: int) -> Int[np.ndarray, " entry"]:
+    """Places of the strictly lower entries in a flattened matrix.
+
+    Parameters
+    ----------
+    n_features : int
+        Size of the matrix.
+
+    Returns
+    -------
+    ndarray of shape (n_entries,)
+        Places, row by row.
+    """
+    rows, columns = lower_entries(n_features)
+    return rows * n_features + columns

@@ -60,12 +60,10 @@ def sum_by_group(
     ndarray of shape (n_groups, ...)
         One sum a covariance group.
     """
-    n_groups = specification.group_sizes.size
-    if n_groups == specification.n_components:
+    sizes = specification.group_sizes
+    if sizes.size == specification.n_components:
         return values.copy()
-    sums = np.zeros((n_groups, *values.shape[1:]))
-    np.add.at(sums, specification.covariance_group, values)
-    return sums
+    return np.add.reduceat(values, sizes.cumsum() - sizes, axis=0)  # groups lie side by side
 
 
 def sum_by_class(
