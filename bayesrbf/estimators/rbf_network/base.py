@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
@@ -21,13 +20,16 @@ from bayesrbf.estimators.rbf_network.checks import (
     check_network_arguments,
     link_of,
 )
-from bayesrbf.estimators.rbf_network.fitting import (
+from bayesrbf.estimators.rbf_network.exemplars import ExemplarNetwork
+from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
+from bayesrbf.estimators.rbf_network.fitting import fit_network
+from bayesrbf.estimators.rbf_network.settings import (
+    DEFAULT_COMPONENTS,
     DEFAULT_FEATURES,
-    FittedNetwork,
     NetworkSettings,
 )
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
+from bayesrbf.numerics.kernel_network.fitting import OutputFit
+from bayesrbf.numerics.rbf_network.fitting import NetworkFit, count_falls
 from bayesrbf.numerics.rbf_network.output import Output
 from bayesrbf.numerics.rbf_network.rows import hide_labels
 from bayesrbf.parameters import MixtureParameters, Observations
@@ -36,6 +38,7 @@ from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
+    Response,
 )
 from bayesrbf.results import Trace
 
@@ -47,11 +50,15 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
 
     conditional_path_: Float[np.ndarray, " iteration"]
     n_falls_: int
-    _network: FittedNetwork
+    _network: FittedNetwork | ExemplarNetwork
 
     _STATE: ClassVar[dict[str, type | UnionType]] = {
         name: kind for name, kind in MixtureEstimator._STATE.items() if name != "_mixture"
-    } | {"_network": FittedNetwork, "conditional_path_": np.ndarray, "n_falls_": int}
+    } | {
+        "_network": FittedNetwork | ExemplarNetwork,
+        "conditional_path_": np.ndarray,
+        "n_falls_": int,
+    }
 
     # ---- what a subclass writes
 
@@ -76,12 +83,26 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
         check_network_arguments(self.get_params(deep=False), type(self).__name__)
         return super()._check(X, y, sample_weight)
 
+    def _fit_mixture_network(
+        self, rows: Observations, n_outputs: int, response: Response, seed: int
+    ) -> tuple[FittedNetwork, NetworkFit]:
+        """Fit a network whose hidden layer is a mixture to distinct rows."""
+        settings = replace(self._settings(), seed=seed)
+        specification = settings.specification(
+            rows.real.shape[1], self._columns.n_levels, n_outputs, response
+        )
+        output, prior = self._output(rows), self._prior()
+        start = self._start(specification)
+        return fit_network(rows, output, specification, prior, settings, start)
+
     def _settings(self) -> NetworkSettings:
         """How to build and fit the network."""
         return NetworkSettings(
             scheme=self.scheme,
             features=self.features or self._default_features[self.scheme],
-            n_components=int(self.n_components),
+            n_components=(
+                DEFAULT_COMPONENTS if self.n_components is None else int(self.n_components)
+            ),
             shared=bool(self.shared),
             covariance_type=self.covariance_type,
             link=link_of(self.link, self.scheme),
@@ -96,11 +117,10 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
             seed=self._seed,
         )
 
-    def _start(
-        self, previous: FittedNetwork | None, specification: RBFNetworkSpecification
-    ) -> RBFNetworkParameters | None:
-        """The previous fit, its mixture in the user's units, if it is a start for this one."""
-        if previous is None:
+    def _start(self, specification: RBFNetworkSpecification) -> RBFNetworkParameters | None:
+        """The previous fit, its mixture in the user's units, if there is to be a warm start."""
+        previous = self.__dict__.get("_network") if self.warm_start else None
+        if not isinstance(previous, FittedNetwork):
             return None
         if previous.specification != specification:
             raise ValueError(
@@ -108,18 +128,19 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
                 f"components of the previous fit, {previous.specification}; received "
                 f"{specification}. Use a new estimator."
             )
-        return previous.parameters.in_units(previous.hyperparameters.mixture.units)
+        return previous.parameters.in_units(previous.mixture.units)
 
-    def _keep_fit(self, network: FittedNetwork, fit: NetworkFit) -> Self:
+    def _keep_fit(
+        self, network: FittedNetwork | ExemplarNetwork, fit: NetworkFit | OutputFit
+    ) -> None:
         """Fitted attributes, and what the way of the fit has to say."""
         self._network = network
-        self._n_features_out = network.specification.mixture.n_components
+        self._n_features_out = network.n_features
         self.conditional_path_ = fit.conditional
-        self.n_falls_ = fit.falls
+        self.n_falls_ = count_falls(fit.joint)
         self._report(fit.status, Trace(fit.joint))
         if self.scheme != "joint":
-            self.status_ = _published_sentence(fit)
-        return self
+            self.status_ = _published_sentence(fit.joint.size - 1, self.converged_, self.n_falls_)
 
     # ---- the hooks of a posterior
 
@@ -128,14 +149,14 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
         """The hidden layer, as the bases of mixtures know it."""
         return self._network.mixture
 
-    def _log_posterior(self) -> RBFNetworkLogPosterior:
+    def _log_posterior(self) -> Any:
         """The declared joint given the training rows, in the graph's coordinates."""
-        return self._network.log_posterior(self._rows, self._output(self._rows))
+        network: Any = self._network  # of whatever kind the responses are
+        return network.log_posterior(self._rows, self._output(self._rows))
 
     def _map(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the graph's coordinates."""
-        units = self._network.hyperparameters.mixture.units
-        return log_posterior.pack(self._network.parameters.in_units(units))
+        return self._network.point(log_posterior)
 
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw from the posterior of the joint scheme, starting at the fitted point.
@@ -168,36 +189,35 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
 
     def _points(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
         """Points of the hidden layer in standard units: draws, or the fitted point again."""
+        network = self._network
         if self._draws is None:
-            return [self._network.parameters.mixture] * number
+            return [network.mixture.parameters] * number
         log_posterior = self._log_posterior()
         thetas = self._draws.theta.reshape(-1, log_posterior.dimension)
         chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
-        units = self._network.hyperparameters.mixture.units
-        return [log_posterior.unpack(thetas[i]).mixture.standardised(units) for i in chosen]
+        return [network.mixture_at(log_posterior, thetas[i]) for i in chosen]
 
     def _description(self) -> Description:
         """Names and training rows, for the DataTree."""
-        structure = self._network.specification.mixture
+        structure = self._network.mixture.specification
         coords = dict(coordinates(self._columns, structure, self._kept, None))
-        if self._class_names() is not None:
-            coords[names.LABEL] = self._class_names()
+        classes = self._class_names()
+        if classes is not None:
+            coords |= self._network.coords(classes)
         # As in the graph: the node of the rows has no label, the responses are a node.
         responses = (names.OBS,), self._responses(self._rows)
         observed = observed_data(hide_labels(self._rows)) | {names.OBSERVED_LABEL: responses}
         return Description(coords, observed, constant_data(self._rows))
 
     def _declared(
-        self,
+        self, network: FittedNetwork
     ) -> tuple[Observations, RBFNetworkSpecification, RBFNetworkHyperparameters]:
         """What is declared: training rows (filled in, where the network does so) and prior."""
-        check_is_fitted(self)
         self._log_posterior()  # has the words for networks without a joint
-        network, rows = self._network, self._rows
+        rows = self._rows
         if network.impute:
             filled = network.prepare(rows)
-            units = network.hyperparameters.mixture.units
-            rows = replace(filled, real=units.backward(filled.real))
+            rows = replace(filled, real=network.mixture.units.backward(filled.real))
         return rows, network.specification, network.hyperparameters
 
     # ---- rows
@@ -213,8 +233,8 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
         Returns
         -------
         ndarray of shape (n_obs, n_components)
-            Features at the fitted point: responsibilities, densities or their
-            logarithms, as ``features`` says.
+            Features at the fitted point, as ``features`` says: responsibilities,
+            densities or their logarithms; eigenfunctions of the kernel.
         """
         return self._network.features(self._read(X))
 
@@ -234,14 +254,12 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
         return self._component_log_joint(self._read(X)).argmax(axis=1)
 
 
-def _published_sentence(fit: NetworkFit) -> str:
+def _published_sentence(rounds: int, converged: bool, falls: int) -> str:
     """How the rounds ended, and whether the joint objective rose."""
-    rounds = fit.joint.size - 1
-    ended = "stood still" if fit.status.value == "converged" else "had not come to rest"
+    ended = "stood still" if converged else "had not come to rest"
     rose = (
         "the joint objective rose in every one"
-        if fit.falls == 0
-        else f"the joint objective fell in {fit.falls} of them: this scheme ascends no "
-        "single objective"
+        if falls == 0
+        else f"the joint objective fell in {falls} of them: this scheme ascends no single objective"
     )
     return f"After {rounds} rounds the alternation {ended}; {rose}."

@@ -8,10 +8,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from bayesrbf.estimators.rbf_network.fitting import DEFAULT_LINK, SchemeName
+from bayesrbf.estimators.rbf_network.exemplars import KERNEL
+from bayesrbf.estimators.rbf_network.settings import DEFAULT_LINK, SchemeName
 from bayesrbf.rbf_parameters import FEATURES
 
-CHOICES: Mapping[str, tuple[object, ...]] = {
+CHOICES: dict[str, tuple[object, ...]] = {
     "scheme": get_args(SchemeName),
     "features": (None, *FEATURES),
     "hidden_cells": ("marginalise", "impute"),
@@ -42,15 +43,19 @@ def check_network_arguments(arguments: Mapping[str, Any], owner: str) -> None:
     Traceback (most recent call last):
     ValueError: RBFNetworkClassifier(l1=...) must be a finite number of at least 0; received -1.0.
     """
+    # Where there is a kernel to choose, the training rows may be the hidden layer.
+    exemplars = "kernel" in arguments
+    choices = CHOICES | ({"features": (*CHOICES["features"], KERNEL)} if exemplars else {})
     for name, value in arguments.items():
-        if name in CHOICES and not any(value is c or value == c for c in CHOICES[name]):
-            allowed = " or ".join(repr(choice) for choice in CHOICES[name])
+        if name in choices and not any(value is c or value == c for c in choices[name]):
+            allowed = " or ".join(repr(choice) for choice in choices[name])
             raise ValueError(f"{owner}({name}=...) must be {allowed}; received {value!r}.")
         if name in ("l1", "l2") and not _within(value, 0.0, np.inf):
             raise ValueError(
                 f"{owner}({name}=...) must be a finite number of at least 0; received {value!r}."
             )
-        if name == "n_components" and not (isinstance(value, Integral) and int(value) >= 1):
+        wide_enough = isinstance(value, Integral) and int(value) >= 1
+        if name == "n_components" and not (wide_enough or (exemplars and value is None)):
             raise ValueError(
                 f"{owner}(n_components=...) must be an integer of at least 1; received {value!r}."
             )

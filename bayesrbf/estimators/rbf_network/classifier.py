@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from types import UnionType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.checks import Stored, prevalence
-from bayesrbf.estimators.classifier import Labels, PosteriorClassifier
-from bayesrbf.estimators.out_of_fold import hold_out
-from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
-from bayesrbf.estimators.rbf_network.fitting import SchemeName, fit_network
-from bayesrbf.numerics.rbf_network.output import Classes
-from bayesrbf.numerics.sampling import draw_categories
+from bayesrbf.estimators.kernel_network.fitting import KernelSettings, fit_kernel_network
+from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
+from bayesrbf.estimators.rbf_network.class_network import ClassNetwork
+from bayesrbf.estimators.rbf_network.exemplars import (
+    KERNEL,
+    ExemplarNetwork,
+    check_hidden_layer,
+)
+from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
+from bayesrbf.estimators.rbf_network.settings import SchemeName
+from bayesrbf.numerics.kernel_network.fitting import OutputFit
+from bayesrbf.numerics.kernel_network.gram import KernelName
+from bayesrbf.numerics.rbf_network.fitting import NetworkFit
 from bayesrbf.parameters import Observations
-from bayesrbf.posterior.temperature import fit_temperature
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import Features
 from bayesrbf.specification import CovarianceType
 
-if TYPE_CHECKING:
-    import pymc as pm
 
-    from bayesrbf.posterior.predictive import Predictor
-
-
-class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
+class RBFNetworkClassifier(ClassNetwork):
     r"""Classifier with a mixture as hidden layer.
 
     .. math::
@@ -48,17 +42,28 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
 
     Parameters
     ----------
-    n_components : int
-        Components of the mixture (of each, where ``shared=False``).
+    n_components : int, optional
+        Width of the hidden layer: components of the mixture (of each, where
+        ``shared=False``), 10 if None; with ``features="kernel"`` the most
+        eigenfunctions of the kernel, 250 if None.
     scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
         ``"em_lr"``: EM, then logistic regression, in turn. ``"em_lr_link"``: with a
         link. ``"em_lr_link_k"``: with components that join. ``"caetano"``: with a soft
         link and components that leave.
-    features : {"responsibility", "density", "log_density"}, optional
+    features : {"responsibility", "density", "log_density", "kernel"}, optional
         What a component tells the output layer: p(k | x), p(x | k), or its logarithm
         per column. Densities are for tables of few columns. Logarithms make boundaries
         of second degree, however many components there are, and do best on wide tables.
         None: densities for EM-LR [1]_, responsibilities for the other schemes.
+        ``"kernel"``: the hidden units are the training rows, missing cells integrated
+        out; this is :class:`bayesrbf.KernelNetworkClassifier`, and what shapes a mixture
+        (``scheme``, ``shared``, ``covariance_type``, ``link``, ``l1``,
+        ``kappa``, ``grow``, ``hidden_cells``, ``n_init``, ``tol``, ``warm_start``) is
+        refused.
+    kernel : {"laplace", "gaussian"}
+        Shape of the kernel; with ``features="kernel"`` alone, as is ``relevance``.
+    relevance : float
+        Columns that tell nothing about the class keep ``1 - relevance`` of their rate.
     shared : bool
         One mixture for all classes, or one a class; the joint scheme has one.
     covariance_type : {"full", "tied", "diag", "spherical"}
@@ -119,9 +124,10 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     coef_ : ndarray of shape (n_classes, n_components)
-        Output weights w.
+        Output weights w; with ``features="kernel"`` of the eigenfunctions, and where
+        there are two classes of the second alone.
     intercept_ : ndarray of shape (n_classes,)
-        Biases b.
+        Biases b, as ``coef_`` has them.
     conditional_path_ : ndarray of shape (n_iter,)
         ``log p(y | x)`` of the training rows at every iteration; the joint objective
         is in ``posterior_["optimiser_path"]``.
@@ -161,16 +167,14 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
     array(['a', 'b'], dtype=object)
     """
 
-    _STATE: ClassVar[dict[str, type | UnionType]] = (
-        RBFNetworkEstimator._STATE | PosteriorClassifier._STATE
-    )
-
     def __init__(
         self,
-        n_components: Stored[int] = 10,
+        n_components: Stored[int | None] = None,
         *,
         scheme: Stored[SchemeName] = "joint",
-        features: Stored[Features | None] = None,
+        features: Stored[Features | Literal["kernel"] | None] = None,
+        kernel: Stored[KernelName] = "laplace",
+        relevance: Stored[float] = 0.8,
         shared: Stored[bool] = True,
         covariance_type: Stored[CovarianceType] = "diag",
         link: Stored[float | None] = None,
@@ -198,6 +202,8 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
         self.n_components = n_components
         self.scheme = scheme
         self.features = features
+        self.kernel = kernel
+        self.relevance = relevance
         self.shared = shared
         self.covariance_type = covariance_type
         self.link = link
@@ -248,144 +254,47 @@ class RBFNetworkClassifier(PosteriorClassifier, RBFNetworkEstimator):
             the message says what and how to mend it.
         """
         owner = type(self).__name__
+        arguments, defaults = self.get_params(deep=False), type(self)().get_params(deep=False)
+        check_hidden_layer(arguments, defaults, owner)
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)
-        previous = self.__dict__.get("_network") if self.warm_start else None
         self._read_rows(X, labels, weights)
         distinct, _ = table.distinct(self._rows)
-        settings = self._settings()
-        specification = settings.specification(
-            self._rows.real.shape[1], self._columns.n_levels, self.classes_.size, "classes"
-        )
-        start = self._start(previous, specification)
-        output = self._output(distinct)
-        self._keep_fit(
-            *fit_network(distinct, output, specification, self._prior(), settings, start)
-        )
+        self._keep_fit(*self._fit_rows(distinct, self._seed))
         self.temperature_ = self._temperature() if self.calibrate else 1.0
         return self._infer()
 
-    def _output(self, rows: Observations) -> Classes:
-        """Labels of training rows."""
-        return Classes(rows.labels)
-
-    def _responses(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Class codes of training rows, NaN where hidden."""
-        return np.where(rows.labels >= 0, rows.labels, np.nan)
+    def _fit_rows(
+        self, rows: Observations, seed: int
+    ) -> tuple[FittedNetwork | ExemplarNetwork, NetworkFit | OutputFit]:
+        """Fit hidden and output layer to distinct rows."""
+        if self.features != KERNEL:
+            return self._fit_mixture_network(rows, self.classes_.size, "classes", seed)
+        settings = KernelSettings(
+            self.kernel,
+            float(self.relevance),
+            float(self.l2),
+            KernelSettings.n_basis if self.n_components is None else int(self.n_components),
+            max_iter=self.max_iter,
+            seed=seed,
+        )
+        levels, n_classes = self._columns.n_levels, self.classes_.size
+        network, fit = fit_kernel_network(rows, levels, n_classes, self._prior(), settings)
+        return ExemplarNetwork(network), fit
 
     def _temperature(self) -> float:
         """Out-of-fold temperature, 1 where no class has rows enough."""
-        settings, prior = self._settings(), self._prior()
-        specification = settings.specification(
-            self._rows.real.shape[1], self._columns.n_levels, self.classes_.size, "classes"
-        )
 
         def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            seeded = replace(settings, seed=settings.seed + 1 + fold)
-            network, _ = fit_network(train, self._output(train), specification, prior, seeded)
-            return network.linear(test)
+            return self._fit_rows(train, self._seed + 1 + fold)[0].linear(test)
 
-        splits = split_rows(self.cv, self._rows, self._kept, self._seed)
-        held = hold_out(splits, log_joint, self.classes_)
-        if held is None:
-            warnings.warn(
-                f"{type(self).__name__}(calibrate=True): cv={self.cv} holds out no labelled row "
-                "(classes rarer than the folds are never held out), so the temperature is 1; "
-                "use fewer folds.",
-                stacklevel=3,
-            )
-            return 1.0
-        return fit_temperature(held.values, held.labels, held.weights)
-
-    @property
-    def coef_(self) -> Float[np.ndarray, "label component"]:
-        """Output weights."""
-        return self._network.parameters.coefficients
-
-    @property
-    def intercept_(self) -> Float[np.ndarray, " label"]:
-        """Biases."""
-        return self._network.parameters.intercepts
-
-    # ---- the hooks of a classifier
-
-    def _read(self, X: object) -> Observations:
-        """New rows in the user's units, labels hidden."""
-        return RBFNetworkEstimator._read(self, X)
-
-    def _predictor(self, log_posterior: Any) -> Callable[[Observations], Predictor]:
-        """Prepares rows for the class log joint at many points."""
-        return lambda rows: log_posterior.predictor(self._network.prepare(rows))
-
-    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Linear outputs at the fitted point: class log probabilities up to a constant."""
-        return self._network.linear(rows)
-
-    def _class_shares(
-        self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """Those of the training table, whatever the draw."""
-        return self._fitted_shares()[None, None]
-
-    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """Weighted shares of the labelled training rows."""
-        known = self._rows.labels >= 0
-        labels, weights = self._rows.labels[known], self._rows.weights[known]
-        counts = np.bincount(labels, weights=weights, minlength=self.classes_.size)
-        return counts / counts.sum()
-
-    def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
-        """Draw new rows from the hidden layer, and their classes from the output layer.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows.
-
-        Returns
-        -------
-        X : same container as the ``X`` of ``fit``
-            Rows at the fitted point.
-        y : ndarray of shape (n_samples,)
-            Their classes.
-        """
-        check_is_fitted(self)
-        rows, _ = self._draw(n_samples, self._network.parameters.mixture)
-        probabilities = self.predict_proba(rows)
-        rng = np.random.default_rng(self._seed)
-        return rows, self.classes_[draw_categories(probabilities, rng)]
-
-    def declare(self, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
-        """Declare the graph of the joint scheme on the training rows.
-
-        Temperature and ``class_prior`` are not part of the graph.
-
-        Parameters
-        ----------
-        coefficients : {"signed", "halves"}
-            Output weights under the Laplace x normal density, as posteriors have
-            them; or in two bounded halves, as the mode is found.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``.
-
-        Raises
-        ------
-        ValueError
-            If the network has no declared joint.
-        """
-        from bayesrbf.models import declare_rbf_network
-
-        rows, specification, hyperparameters = self._declared()
-        return declare_rbf_network(
-            rows,
-            rows.labels,
-            specification,
-            hyperparameters,
-            coefficients=coefficients,
-            class_names=self.classes_.tolist(),
-            **self._axes(),
+        return out_of_fold_temperature(
+            log_joint,
+            self.cv,
+            self._rows,
+            self._kept,
+            self.classes_,
+            self._seed,
+            type(self).__name__,
         )

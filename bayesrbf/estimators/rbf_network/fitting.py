@@ -2,243 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
 from bayesrbf import table
-from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
+from bayesrbf.estimators.rbf_network.settings import NetworkSettings
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit, fit_joint
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.rows import Network
 from bayesrbf.numerics.rbf_network.schemes import imputed
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import (
-    Features,
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
-    Response,
 )
-from bayesrbf.specification import CovarianceType, MixtureSpecification
-
-SchemeName = Literal["joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"]
 
 SAFE_WITH_HOLES = 0.3
 """Least power of p(x) where cells are missing: below, their likelihood loses its say."""
-
-DEFAULT_LINK = {
-    "joint": 0.0,
-    "em_lr": 0.0,
-    "em_lr_link": np.inf,
-    "em_lr_link_k": np.inf,
-    "caetano": 100.0,
-}
-"""gamma of each scheme where none is given."""
-
-DEFAULT_FEATURES: dict[str, Features] = {
-    "joint": "responsibility",
-    "em_lr": "density",
-    "em_lr_link": "density",
-    "em_lr_link_k": "density",
-    "caetano": "responsibility",
-}
-"""Features of each scheme where none are given."""
-
-
-@dataclass(frozen=True)
-class NetworkSettings:
-    """How a network is built and fitted; see the estimators.
-
-    Attributes
-    ----------
-    scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
-        What is fitted, and how.
-    features : {"density", "responsibility", "log_density"}
-        What the hidden layer tells the output layer.
-    n_components : int
-        Components of every mixture.
-    shared : bool
-        Whether all outputs see one mixture.
-    covariance_type : {"full", "tied", "diag", "spherical"}
-        Shape of the covariances.
-    link : float
-        gamma.
-    l1 : float
-        Rate of the Laplace factor of the output weights' prior.
-    l2 : float
-        Precision of its normal factor.
-    kappa : float or None
-        Power of p(x); None: one over the number of columns.
-    grow : tuple of int or None
-        Components that join at a time, and the most of a mixture.
-    impute : bool
-        Whether missing cells are filled in rather than summed out.
-    n_init : int
-        Number of starts.
-    max_iter : int
-        Most iterations.
-    tol : float
-        Smallest gain per unit of row weight that counts.
-    seed : int
-        Seed of the starts.
-    """
-
-    scheme: SchemeName
-    features: Features
-    n_components: int
-    shared: bool
-    covariance_type: CovarianceType
-    link: float
-    l1: float
-    l2: float
-    kappa: float | None
-    grow: tuple[int, int] | None
-    impute: bool
-    n_init: int
-    max_iter: int
-    tol: float
-    seed: int
-
-    def specification(
-        self, n_features: int, levels: tuple[int, ...], n_outputs: int, response: Response
-    ) -> RBFNetworkSpecification:
-        """Structure of the network on a table.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of real columns.
-        levels : tuple of int
-            Levels of every categorical column.
-        n_outputs : int
-            Number of classes, or 1.
-        response : {"classes", "number"}
-            What is predicted.
-
-        Returns
-        -------
-        RBFNetworkSpecification
-            One mixture, or one an output.
-        """
-        n_mixtures = 1 if self.shared else n_outputs
-        component_class = tuple(c for c in range(n_mixtures) for _ in range(self.n_components))
-        mixture = MixtureSpecification(n_features, levels, component_class, self.covariance_type)
-        return RBFNetworkSpecification(mixture, n_outputs, self.features, response)
-
-
-@dataclass(frozen=True)
-class FittedNetwork:
-    """A fitted network: what predicting needs and nothing else.
-
-    Attributes
-    ----------
-    specification : RBFNetworkSpecification
-        Structure of the network.
-    hyperparameters : RBFNetworkHyperparameters
-        Resolved prior, in the user's units.
-    parameters : RBFNetworkParameters
-        The fitted point, in standard units.
-    impute : bool
-        Whether missing cells are filled in rather than summed out.
-    """
-
-    specification: RBFNetworkSpecification
-    hyperparameters: RBFNetworkHyperparameters
-    parameters: RBFNetworkParameters
-    impute: bool
-
-    @property
-    def mixture(self) -> FittedMixture:
-        """The hidden layer, without its outputs."""
-        return FittedMixture(
-            self.specification.mixture, self.hyperparameters.mixture, self.parameters.mixture
-        )
-
-    def prepare(self, rows: Observations) -> Observations:
-        """Rows in standard units, filled in where the network does so.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        Observations
-            What the hidden layer sees.
-        """
-        standard = self.mixture.standardise(rows)
-        if not self.impute:
-            return standard
-        return imputed(standard, self.parameters.mixture, self.specification)
-
-    def features(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
-        """Features of rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            What the hidden layer tells the output layer.
-        """
-        network = Network(self.prepare(rows), self.specification)
-        return network.features(self.parameters.mixture)
-
-    def linear(self, rows: Observations) -> Float[np.ndarray, "obs output"]:
-        """Linear outputs of rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_outputs)
-            ``f w + b``, a numeric response in standard units.
-        """
-        return Network(self.prepare(rows), self.specification).linear(self.parameters)
-
-    def log_posterior(self, rows: Observations, output: Output) -> RBFNetworkLogPosterior:
-        """The declared joint on rows, in the graph's coordinates.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-        output : Classes or Numbers
-            Their responses.
-
-        Returns
-        -------
-        RBFNetworkLogPosterior
-            Log posterior.
-
-        Raises
-        ------
-        ValueError
-            If there is no such joint: several mixtures, or the hard link.
-        """
-        if not self.specification.shared or np.isinf(self.hyperparameters.link):
-            raise ValueError(
-                "A posterior needs one declared joint: shared=True and a finite link; this "
-                "network has one mixture an output or the hard link, and is a point estimate only."
-            )
-        return RBFNetworkLogPosterior(
-            self.prepare(rows), output, self.specification, self.hyperparameters
-        )
 
 
 def fit_network(

@@ -54,8 +54,24 @@ class NetworkFit:
     @property
     def falls(self) -> int:
         """Number of iterations that lowered the joint objective beyond rounding."""
-        rounding = 1e-10 * np.maximum(1.0, np.abs(self.joint[:-1]))
-        return int((np.diff(self.joint) < -rounding).sum())
+        return count_falls(self.joint)
+
+
+def count_falls(path: Float[np.ndarray, " iteration"]) -> int:
+    """Count the iterations that lowered an objective beyond rounding.
+
+    Parameters
+    ----------
+    path : ndarray of shape (n_iter,)
+        The objective at the start and after every iteration.
+
+    Returns
+    -------
+    int
+        Number of falls.
+    """
+    rounding = 1e-10 * np.maximum(1.0, np.abs(path[:-1]))
+    return int((np.diff(path) < -rounding).sum())
 
 
 def fit_joint(

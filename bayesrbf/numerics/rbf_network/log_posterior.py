@@ -11,7 +11,6 @@ One evaluation of the mixture gives value and gradient: the slopes of both likel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,55 +24,15 @@ from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.halves import Smooth
 from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.prior import Link, log_output_prior
+from bayesrbf.numerics.rbf_network.point import NetworkPoint, output_variables
 from bayesrbf.numerics.rbf_network.rows import Network, hide_labels
 from bayesrbf.numerics.weighted_statistics import JointDensities, JointPoint
-from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.specification import Variable
-
-
-def output_variables(specification: RBFNetworkSpecification) -> tuple[Variable, ...]:
-    """Free variables of the output layer, in the graph's order.
-
-    Parameters
-    ----------
-    specification : RBFNetworkSpecification
-        Structure of the network.
-
-    Returns
-    -------
-    tuple of Variable
-        ``coefficients``, ``intercepts`` and, for a numeric response,
-        ``noise_precision``.
-    """
-    k = specification.mixture.n_components
-    if specification.response == "number":
-        return (
-            Variable(names.COEFFICIENTS, (names.COMPONENT,), (k,), "identity"),
-            Variable(names.INTERCEPTS, (), (), "identity"),
-            Variable(names.NOISE_PRECISION, (), (), "log"),
-        )
-    c = specification.n_outputs
-    return (
-        Variable(names.COEFFICIENTS, (names.LABEL, names.COMPONENT), (c, k), "identity"),
-        Variable(names.INTERCEPTS, (names.LABEL,), (c,), "identity"),
-    )
-
-
-@dataclass(frozen=True)
-class _Point:
-    """One point, in standard units."""
-
-    values: dict[str, np.ndarray]
-    mixture: MixtureParameters
-    coefficients: np.ndarray
-    intercepts: np.ndarray
-    noise_precision: float
 
 
 class RBFNetworkLogPosterior(MixtureLogPosterior):
@@ -213,15 +172,22 @@ class RBFNetworkLogPosterior(MixtureLogPosterior):
         log_likelihood, by_linear, by_noise, features = self._discriminate(point, joint)
         log_density, shares = log_sum_exp(joint.log_joint, axis=1)
         kappa = self.prior.kappa
-        link = self._link(point)
+        link = point.link(self.prior, self.network)
         value = float(self._weights @ (log_likelihood + kappa * log_density)) + self._shift
-        value += self._log_prior(point) + link.value
+        value += log_prior(point.values, point.mixture, self._standard, self.specification)
+        value += point.log_output_prior(self.prior, self.network) + link.value
 
         by_linear = self._weights[:, None] * by_linear
         by_joint = self._features.backward(features, by_linear @ point.coefficients)
         slopes = by_joint + (kappa * self._weights)[:, None] * shares
         counts = link.counts if self._features.uses_weights else link.counts - by_joint.sum(axis=0)
-        by_output = self._output_gradient(point, features, by_linear, by_noise)
+        by_output = point.output_gradient(
+            by_linear.T @ features,
+            by_linear.sum(axis=0),
+            float(self._weights @ by_noise),
+            self.prior,
+            self.network,
+        )
         gradients = [self._mixture_gradient(point, joint, slopes, counts), *by_output]
         by_size = np.zeros(self.dimension)
         by_size[self.coefficient_places] = np.tile(link.by_size, self.network.n_outputs)
@@ -310,10 +276,10 @@ class RBFNetworkLogPosterior(MixtureLogPosterior):
         moved[place] = theta[place].reshape(-1, order.size)[:, order].reshape(-1)
         return moved
 
-    def _point(self, theta: np.ndarray) -> _Point:
+    def _point(self, theta: np.ndarray) -> NetworkPoint:
         """Values and parameters in standard units."""
         values, mixture = self._standard_point(theta)
-        return _Point(
+        return NetworkPoint(
             values,
             mixture,
             values[names.COEFFICIENTS].reshape(-1, self.specification.n_components),
@@ -322,7 +288,7 @@ class RBFNetworkLogPosterior(MixtureLogPosterior):
         )
 
     def _discriminate(
-        self, point: _Point, joint: JointPoint
+        self, point: NetworkPoint, joint: JointPoint
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Log likelihood of the responses, its slopes, and the features."""
         log_weights = component_log_weights(point.mixture, self.specification)
@@ -330,42 +296,8 @@ class RBFNetworkLogPosterior(MixtureLogPosterior):
         linear = features @ point.coefficients.T + point.intercepts
         return *self._output.evaluate(linear, point.noise_precision), features
 
-    def _link(self, point: _Point) -> Link:
-        """What the link adds to the mixture weights' own prior."""
-        concentration = self.hyperparameters.weight_concentration
-        return Link.at(
-            point.mixture.weights,
-            point.coefficients,
-            concentration,
-            self.prior.link,
-            self.network,
-        )
-
-    def _log_prior(self, point: _Point) -> float:
-        """Log prior of mixture and output layer, less the link and the kinks."""
-        prior = self.prior
-        total = log_prior(point.values, point.mixture, self._standard, self.specification)
-        total += log_output_prior(point.coefficients, point.intercepts, prior)
-        total += prior.l1 * float(np.abs(point.coefficients).sum())
-        if self.network.response == "number":
-            total += prior.log_noise(point.noise_precision)
-        return total
-
-    def _output_gradient(
-        self, point: _Point, features: np.ndarray, by_linear: np.ndarray, by_noise: np.ndarray
-    ) -> list[np.ndarray]:
-        """Gradient in the coordinates of the output layer, less the kinks."""
-        prior = self.prior
-        by_coefficient = by_linear.T @ features - prior.l2 * point.coefficients
-        by_intercept = by_linear.sum(axis=0) - point.intercepts / prior.intercept_scale**2
-        parts = [by_coefficient.reshape(-1), by_intercept]
-        if self.network.response == "number":
-            slope = float(self._weights @ by_noise) + prior.noise_slope(point.noise_precision)
-            parts.append(np.array([point.noise_precision * slope]))
-        return parts
-
     def _mixture_gradient(
-        self, point: _Point, joint: JointPoint, slopes: np.ndarray, counts: np.ndarray
+        self, point: NetworkPoint, joint: JointPoint, slopes: np.ndarray, counts: np.ndarray
     ) -> np.ndarray:
         """Gradient in the mixture's coordinates, in the user's units."""
         statistics = joint.statistics(slopes)

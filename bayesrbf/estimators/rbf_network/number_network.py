@@ -1,0 +1,239 @@
+"""What a fitted RBF network of numbers can do: means, intervals, new rows, its graph."""
+
+from __future__ import annotations
+
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import table
+from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
+from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
+from bayesrbf.estimators.rbf_network.settings import DEFAULT_FEATURES
+from bayesrbf.numerics.rbf_network.normal_mixture import log_density, quantiles
+from bayesrbf.numerics.rbf_network.output import Numbers
+from bayesrbf.numerics.rbf_network.rows import Network
+from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.rbf_parameters import Features
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
+    """Base of the regressor; it has the arguments and the fit."""
+
+    _default_features: ClassVar[dict[str, Features]] = DEFAULT_FEATURES | {"joint": "log_density"}
+
+    _network: FittedNetwork
+    _values: Float[np.ndarray, " value"]
+    _response_units: Standardisation
+
+    _STATE: ClassVar[dict[str, type | UnionType]] = RBFNetworkEstimator._STATE | {
+        "_network": FittedNetwork,
+        "_values": np.ndarray,
+        "_response_units": Standardisation,
+    }
+
+    shared = True
+    """A numeric response has one output, and so one mixture."""
+
+    def _read_responses(
+        self, X: object, y: object, weights: Float[np.ndarray, " obs"]
+    ) -> np.ndarray:
+        """Place of each response among their sorted values, -1 where hidden; their units."""
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None.")
+        numbers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+        check_consistent_length(X, numbers)
+        if np.isinf(numbers).any():
+            raise ValueError("y contains infinity; every response must be a number, or NaN.")
+        known = ~np.isnan(numbers) & (weights > 0)
+        if not known.any():
+            raise ValueError(
+                "y needs at least one response of positive weight; every one is NaN or has "
+                "sample_weight 0."
+            )
+        self._values, places = np.unique(numbers[known], return_inverse=True)
+        # From sorted distinct values, so that weight 2 is the row twice to the last bit.
+        mass = np.bincount(places, weights=weights[known])
+        self._response_units = table.standardisation(self._values[:, None], mass)
+        codes = np.full(numbers.size, -1)
+        codes[known] = places
+        return codes
+
+    def _output(self, rows: Observations) -> Numbers:
+        """Responses of training rows, in standard units."""
+        values = self._response_units.forward(self._responses(rows)[:, None])[:, 0]
+        return Numbers(values, float(self._response_units.scale[0]))
+
+    def _responses(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Responses of training rows in the user's units, NaN where hidden."""
+        return np.where(rows.labels >= 0, self._values[np.maximum(rows.labels, 0)], np.nan)
+
+    @property
+    def coef_(self) -> Float[np.ndarray, " component"]:
+        """Output weights, in the units of the response."""
+        return self._response_units.scale[0] * self._network.parameters.coefficients[0]
+
+    @property
+    def intercept_(self) -> float:
+        """Bias, in the units of the response."""
+        bias = self._network.parameters.intercepts
+        return float(self._response_units.backward(bias)[0])
+
+    @property
+    def noise_sd_(self) -> float:
+        """Standard deviation of the response about its mean."""
+        return float(self._response_units.scale[0] * self._network.parameters.noise_precision**-0.5)
+
+    # ---- predicting
+
+    def predict(
+        self, X: object, return_std: bool = False
+    ) -> Float[np.ndarray, " obs"] | tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Mean of the response of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        return_std : bool
+            Whether to return the standard deviation as well.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_obs,)
+            Posterior mean; at the fitted point where there are no draws.
+        sd : ndarray of shape (n_obs,), only if ``return_std``
+            Of a new response: noise, and after :meth:`refine` the posterior's spread.
+        """
+        means, sds = self._predictive(X)
+        mean = means.mean(axis=0)
+        if not return_std:
+            return mean
+        return mean, np.sqrt(means.var(axis=0) + (sds**2).mean())
+
+    def predict_interval(self, X: object, prob: float = 0.9) -> Float[np.ndarray, "obs 2"]:
+        """Equal-tailed interval of a new response of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        prob : float
+            Probability inside the interval, within (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_obs, 2)
+            Lower and upper ends, in the units of the response.
+
+        Raises
+        ------
+        ValueError
+            If ``prob`` is no probability within (0, 1).
+        """
+        if not 0 < prob < 1:
+            raise ValueError(f"predict_interval(prob=...) must be within (0, 1); received {prob}.")
+        means, sds = self._predictive(X)
+        ends = [quantiles(means, sds, tail) for tail in ((1 - prob) / 2, (1 + prob) / 2)]
+        return np.stack(ends, axis=1)
+
+    def log_predictive_density(self, X: object, y: object) -> Float[np.ndarray, " obs"]:
+        """Log density of given responses.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        y : array-like of shape (n_obs,)
+            Their responses.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            ``log p(y | x_o)`` in nats, in the units of the response.
+        """
+        means, sds = self._predictive(X)
+        return log_density(np.asarray(y, dtype=np.float64), means, sds)
+
+    def _predictive(
+        self, X: object
+    ) -> tuple[Float[np.ndarray, "draw obs"], Float[np.ndarray, " draw"]]:
+        """Means and standard deviations of the responses under every draw, user's units."""
+        rows = self._read(X)
+        location, scale = self._response_units.location[0], self._response_units.scale[0]
+        if self._draws is None:
+            linear = self._network.linear(rows)[:, 0]
+            return (location + scale * linear)[None], np.array([self.noise_sd_])
+        log_posterior = self._log_posterior()
+        units = self._network.hyperparameters.mixture.units
+        prepared = Network(self._network.prepare(rows), self._network.specification)
+        thetas = self._draws.theta.reshape(-1, log_posterior.dimension)
+        points = [log_posterior.unpack(theta) for theta in thetas]
+        draws = np.array([prepared.linear(point.standardised(units))[:, 0] for point in points])
+        noise = np.array([point.noise_precision for point in points]) ** -0.5
+        return location + scale * draws, scale * noise
+
+    def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
+        """Draw new rows from the hidden layer, and their responses from the output layer.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+
+        Returns
+        -------
+        X : same container as the ``X`` of ``fit``
+            Rows at the fitted point.
+        y : ndarray of shape (n_samples,)
+            Their responses.
+        """
+        check_is_fitted(self)
+        rows, _ = self._draw(n_samples, self._network.mixture.parameters)
+        means, sds = self._predictive(rows)
+        rng = np.random.default_rng(self._seed)
+        chosen = rng.integers(len(sds), size=n_samples)
+        drawn = means[chosen, np.arange(n_samples)] + sds[chosen] * rng.normal(size=n_samples)
+        return rows, drawn
+
+    def declare(self, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
+        """Declare the graph of the joint scheme on the training rows.
+
+        Parameters
+        ----------
+        coefficients : {"signed", "halves"}
+            Output weights under the Laplace x normal density, or in two bounded halves.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``; output weights, intercept
+            and noise precision are for the response in standard units.
+
+        Raises
+        ------
+        ValueError
+            If the network has no declared joint.
+        """
+        check_is_fitted(self)
+
+        from bayesrbf.models import declare_rbf_network
+
+        rows, specification, hyperparameters = self._declared(self._network)
+        return declare_rbf_network(
+            rows,
+            self._responses(rows),
+            specification,
+            hyperparameters,
+            coefficients=coefficients,
+            response_units=self._response_units,
+            **self._axes(),
+        )
