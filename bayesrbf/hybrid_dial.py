@@ -96,8 +96,8 @@ def hybrid_path(
     ]
     if not figures:
         raise ValueError(
-            f"hybrid_path: cv={first.cv} holds out no labelled row (classes rarer than the "
-            "folds are never held out); use fewer folds."
+            f"hybrid_path: cv={first.cv} holds out no labelled row (the only row of a "
+            "class never is); label more rows, or give other splits."
         )
     return _dataset(figures, dial, steps, asked.objective)
 

@@ -67,8 +67,9 @@ def test_what_has_no_dial_and_what_holds_nothing_out_are_named():
     X, y = table()
     with pytest.raises(ValueError, match="objective='margin'"):
         hybrid_path(X, y, estimator=HybridMixtureClassifier(objective="margin"))
-    with pytest.raises(ValueError, match="use fewer folds"):
-        hybrid_path(X, y, estimator=HybridMixtureClassifier(objective="blend", cv=60))
+    one_each = [int(np.flatnonzero(y == label)[0]) for label in np.unique(y)]
+    with pytest.raises(ValueError, match="label more rows"):
+        hybrid_path(X[one_each], y[one_each], estimator=HybridMixtureClassifier(objective="blend"))
     missing = [(np.flatnonzero(y == "a"), np.flatnonzero(y == "b"))]
     with pytest.raises(ValueError, match="have no row of class 'b'"):
         hybrid_path(X, y, estimator=HybridMixtureClassifier(objective="blend", cv=missing))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -18,44 +19,74 @@ Folds = Iterator[tuple[Observations, Observations]]
 def stratified_folds(
     labels: Int[np.ndarray, " obs"], n_folds: int, seed: int
 ) -> Int[np.ndarray, " obs"]:
-    """Deal the rows of every class to folds in turn.
+    """Deal the rows of every class to folds in turn; no fold takes the last row of a class.
 
     Parameters
     ----------
     labels : ndarray of shape (n_obs,)
-        Class codes of distinct rows, -1 where hidden.
+        Class codes of rows, -1 where hidden.
     n_folds : int
-        Number of folds, at least 2.
+        Number of folds.
     seed : int
         Seed of the order in which rows are dealt.
 
     Returns
     -------
     ndarray of shape (n_obs,)
-        Fold in which a row is held out; -1 for rows that are in every training
-        fold: those without a label and those of classes rarer than the folds.
+        Fold in which a row is held out; -1 for rows without a label and the only row
+        of a class.
 
     Examples
     --------
-    >>> stratified_folds(np.array([0, 0, 0, 0, 1, -1]), 2, seed=0)
-    array([ 1,  0,  0,  1, -1, -1])
+    >>> stratified_folds(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
+    array([ 0,  1,  1,  0,  0, -1, -1])
     """
     rng = np.random.default_rng(seed)
     folds = np.full(labels.size, -1)
     dealt = 0
     for label in range(labels.max(initial=-1) + 1):
         members = rng.permutation(np.flatnonzero(labels == label))
-        if members.size >= n_folds:
+        if members.size > 1:
             folds[members] = (dealt + np.arange(members.size)) % n_folds
             dealt += members.size
     return folds
 
 
+def copies_of(rows: Observations, most: int) -> Observations:
+    """Rows of weight 2 and more as several rows, whose weights add up to it.
+
+    Parameters
+    ----------
+    rows : Observations
+        Distinct weighted rows.
+    most : int
+        Most copies of a row.
+
+    Returns
+    -------
+    Observations
+        Copies side by side.
+
+    Examples
+    --------
+    >>> cells, labels = np.zeros((2, 1)), np.arange(2)
+    >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 0.5]))
+    >>> copies_of(rows, 2).weights
+    array([1.5, 1.5, 0.5])
+    """
+    counts = np.clip(np.round(rows.weights), 1, most).astype(int)
+    copies = rows.take(np.repeat(np.arange(rows.n_obs), counts))
+    return replace(copies, weights=copies.weights / np.repeat(counts, counts))
+
+
 def split_rows(cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], seed: int) -> Folds:
     """Training and held-out rows of every fold, each distinct and weighted.
 
-    An integer deals distinct rows, so that equal rows never straddle folds and
-    a weight of two is the row twice. Splits speak of the rows as they were given.
+    An integer deals the labelled rows of every class in turn, in an order of
+    their own, so that a weight of two is the row twice. The copies of a row are
+    dealt, too: were they held out together, a row that stands there with both
+    labels would always be predicted from the other label alone. The only row of
+    a class is never held out. Splits speak of the rows as they were given.
 
     Parameters
     ----------
@@ -82,10 +113,13 @@ def split_rows(cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], s
     if isinstance(cv, Integral):
         if cv < 2:
             raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
-        distinct, _ = table.distinct(rows)
-        folds = stratified_folds(distinct.labels, int(cv), seed)
+        copies = copies_of(table.distinct(rows)[0], int(cv))
+        folds = stratified_folds(copies.labels, int(cv), seed)
         for fold in np.unique(folds[folds >= 0]):
-            yield distinct.take(folds != fold), distinct.take(folds == fold)
+            yield (
+                table.distinct(copies.take(folds != fold))[0],
+                table.distinct(copies.take(folds == fold))[0],
+            )
         return
     n_given = int(kept.max()) + 1
     labels = np.full(n_given, -1)

@@ -123,8 +123,8 @@ def out_of_fold_temperature(
     if held is not None:
         return fit_temperature(held.values, held.labels, held.weights)
     warnings.warn(
-        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (classes rarer than the "
-        "folds are never held out), so the temperature is 1; use fewer folds.",
+        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
+        "class never is), so the temperature is 1; label more rows, or give other splits.",
         stacklevel=4,
     )
     return 1.0

@@ -32,9 +32,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
+from bayesrbf.estimators.calibrating import stratified_folds
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
-from bayesrbf.estimators.stack.folds import deal
 from bayesrbf.numerics.pooling import pooled
 from bayesrbf.posterior.temperature import tempered
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
@@ -124,7 +124,7 @@ def imputed_pool(X: Frame, y: np.ndarray, seed: int) -> Fitted:
 
         return log_probabilities
 
-    folds = deal(y, 5, seed)
+    folds = stratified_folds(y, 5, seed)
     held, order = [], []
     for fold in np.unique(folds[folds >= 0]):
         test = folds == fold

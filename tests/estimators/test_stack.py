@@ -15,7 +15,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.stack.folds import deal, stack_folds
+from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.estimators.stack.folds import stack_folds
 from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.estimators.stack.training import Training, Views, component_class
 from bayesrbf.parameters import Observations
@@ -256,7 +257,7 @@ def test_copies_of_a_row_are_dealt_to_several_folds() -> None:
 
 def test_no_fold_takes_the_last_row_of_a_class() -> None:
     labels = np.array([0] * 9 + [1] * 2 + [2, -1, -1])
-    folds = deal(labels, 5, seed=1)
+    folds = stratified_folds(labels, 5, seed=1)
     assert (folds[labels == -1] == -1).all()
     assert folds[labels == 2] == -1
     assert len(set(folds[labels == 1])) == 2

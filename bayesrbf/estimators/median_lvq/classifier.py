@@ -80,8 +80,8 @@ class MedianLVQClassifier(ExemplarClassifier):
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities (or margins).
     cv : int, splitter or iterable of index pairs
-        Folds for sigma and for the temperature. An integer deals distinct rows;
-        classes rarer than the folds stay in every training fold.
+        Folds for sigma and for the temperature. An integer deals the rows of every
+        class in turn; the only row of a class stays in every training fold.
     n_init : int
         Number of restarts.
     max_iter : int

@@ -277,9 +277,9 @@ def choose_width(
     held = held_out(rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes)
     if held is None:
         warnings.warn(
-            f"{owner}: no labelled row could be held out by cv={cv} (classes rarer than the folds "
-            "never are), so sigma is the middle of its grid and the temperature 1; use fewer "
-            "folds, or give sigma.",
+            f"{owner}: no labelled row could be held out by cv={cv} (the only row of a class "
+            "never is), so sigma is the middle of its grid and the temperature 1; label more "
+            "rows, or give sigma.",
             stacklevel=4,
         )
         return widths[len(widths) // 2], 1.0

@@ -79,9 +79,9 @@ class HybridMixtureClassifier(ObjectiveMixture):
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration and of whatever is ``"cv"``. An integer deals distinct
-        rows; classes rarer than the folds stay in every training fold and out of the
-        temperature.
+        Folds of the calibration and of whatever is ``"cv"``. An integer deals the
+        rows of every class in turn; the only row of a class stays in every training
+        fold and out of the temperature.
     prior : MixturePrior, optional
         Hyper-parameters; ``MixturePrior()`` by default.
     n_init : int

@@ -78,9 +78,9 @@ class ObjectiveMixture(MixtureClassifier):
         choice = choose(task, splits, settings, self.classes_, calibrate=self.calibrate)
         if choice.temperature is None:
             warnings.warn(
-                f"{type(self).__name__}: cv={self.cv} holds out no labelled row (classes rarer "
-                "than the folds are never held out), so nothing is chosen by it and the "
-                "temperature is 1; use fewer folds.",
+                f"{type(self).__name__}: cv={self.cv} holds out no labelled row (the only "
+                "row of a class never is), so nothing is chosen by it and the temperature is 1; "
+                "label more rows, or give other splits.",
                 stacklevel=5,
             )
         elif self.calibrate:
