@@ -26,6 +26,7 @@ from bayesrbf.rbf_parameters import (
     RBFNetworkSpecification,
 )
 from bayesrbf.results import Status
+from bayesrbf.specification import MixtureSpecification
 from tests.cases import hyperparameters, structure, table
 
 
@@ -97,6 +98,32 @@ def test_the_output_layer_equals_scikit_learns(l1):
     )
     assert layer.violation < 1e-3
     assert (layer.coefficients == 0).any() == (l1 > 0)
+
+
+@pytest.mark.parametrize("component_class", [(0,) * 6, (0, 0, 1, 1, 2, 2)])
+def test_newtons_steps_end_where_those_without_curvature_do(component_class):
+    """With hidden labels, row weights, and outputs that see a part of the components."""
+    rng = np.random.default_rng(4)
+    features, labels = rng.normal(size=(40, 6)), rng.integers(-1, 3, 40)
+    n_mixtures = len(set(component_class))
+    mixture = MixtureSpecification(2, (), component_class, "diag")
+    specification = RBFNetworkSpecification(mixture, 3)
+    weights = rng.uniform(0.5, 2.0, 40)
+    found = [
+        fit_output_layer(
+            features,
+            Classes(labels),
+            weights,
+            specification,
+            prior(specification, l1=l1, l2=0.3, intercept_scale=np.inf),
+            OutputLayer.empty(specification),
+        )
+        for l1 in (0.0, 1e-12)  # without a kink by Newton, with one by L-BFGS
+    ]
+    np.testing.assert_allclose(found[0].coefficients, found[1].coefficients, atol=1e-4)
+    np.testing.assert_allclose(found[0].intercepts, found[1].intercepts, atol=1e-4)
+    assert found[0].violation < 1e-6
+    assert (found[0].coefficients == 0).sum() == 6 * (n_mixtures - 1)
 
 
 def test_a_numeric_output_is_ridge_regression():

@@ -15,13 +15,15 @@ JRSS B 67, 301-320.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.rbf_network.halves import Smooth, maximise_in_halves
-from bayesrbf.numerics.rbf_network.output import Numbers, Output
+from bayesrbf.numerics.rbf_network.newton import LARGEST, ascend, softmax_curvature
+from bayesrbf.numerics.rbf_network.output import Classes, Numbers, Output
 from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
 
 
@@ -102,45 +104,98 @@ def fit_output_layer(
     OutputLayer
         The optimum.
     """
-    connected = specification.connected
-    size, n_outputs = int(connected.sum()), specification.n_outputs
-    numeric = isinstance(output, Numbers)
-    free_intercepts = 1 / hyperparameters.intercept_scale**2
-
-    def layer(theta: np.ndarray) -> OutputLayer:
-        coefficients = np.zeros(connected.shape)
-        coefficients[connected] = theta[:size]
-        noise = float(np.exp(theta[-1])) if numeric else 1.0
-        return OutputLayer(coefficients, theta[size : size + n_outputs], noise)
-
-    def smooth(theta: np.ndarray) -> Smooth:
-        at = layer(theta)
-        linear = features @ at.coefficients.T + at.intercepts
-        log_likelihood, by_linear, by_noise = output.evaluate(linear, at.noise_precision)
-        by_linear = weights[:, None] * by_linear
-        value = float(weights @ log_likelihood)
-        value -= 0.5 * hyperparameters.l2 * float((at.coefficients**2).sum())
-        value -= 0.5 * free_intercepts * float((at.intercepts**2).sum())
-        slope = by_linear.T @ features - hyperparameters.l2 * at.coefficients
-        parts = [slope[connected], by_linear.sum(axis=0) - free_intercepts * at.intercepts]
-        if numeric:
-            value += hyperparameters.log_noise(at.noise_precision)
-            total = float(weights @ by_noise) + hyperparameters.noise_slope(at.noise_precision)
-            parts.append(np.array([at.noise_precision * total]))
-        return Smooth(value, np.concatenate(parts), np.zeros(theta.size))
-
-    begin = [start.coefficients[connected], start.intercepts]
-    if numeric:
-        begin.append(np.array([np.log(start.noise_precision)]))
-    theta = np.concatenate(begin)
-    split = np.arange(theta.size) < size
+    problem = _Problem(features, output, weights, specification, hyperparameters)
+    theta = problem.coordinates(start)
+    tolerance *= max(1.0, float(weights.sum()))
+    if problem.has_steps:
+        theta = ascend(
+            problem.smooth, problem.curvature, theta, max_iter=max_iter, tolerance=tolerance
+        )
+        violation = float(np.abs(problem.smooth(theta).gradient).max())
+        return replace(problem.layer(theta), violation=violation)
+    split = np.arange(theta.size) < problem.size
     found = maximise_in_halves(
-        smooth,
+        problem.smooth,
         theta,
         np.where(split, hyperparameters.l1, 0.0),
         split & (hyperparameters.l1 > 0),
         max_iter=max_iter,
-        tolerance=tolerance * max(1.0, float(weights.sum())),
+        tolerance=tolerance,
     )
-    best = layer(found.theta)
-    return OutputLayer(best.coefficients, best.intercepts, best.noise_precision, found.violation)
+    return replace(problem.layer(found.theta), violation=found.violation)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """The penalised likelihood beside the kinks, over weights, biases and log precision."""
+
+    features: np.ndarray
+    output: Output
+    weights: np.ndarray
+    specification: RBFNetworkSpecification
+    hyperparameters: RBFNetworkHyperparameters
+
+    @cached_property
+    def connected(self) -> np.ndarray:
+        """Which components an output sees."""
+        return self.specification.connected
+
+    @cached_property
+    def size(self) -> int:
+        """Number of output weights."""
+        return int(self.connected.sum())
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether Newton's steps are at hand: classes, no kink, few weights, all penalised."""
+        prior = self.hyperparameters
+        smooth = isinstance(self.output, Classes) and prior.l1 == 0 < prior.l2
+        return smooth and self.size + self.specification.n_outputs <= LARGEST
+
+    @cached_property
+    def _precisions(self) -> np.ndarray:
+        """Of the normal prior of weights and biases."""
+        free = 1 / self.hyperparameters.intercept_scale**2
+        return np.repeat([self.hyperparameters.l2, free], [self.size, self.specification.n_outputs])
+
+    def coordinates(self, layer: OutputLayer) -> np.ndarray:
+        """Where a layer is."""
+        parts = [layer.coefficients[self.connected], layer.intercepts]
+        if isinstance(self.output, Numbers):
+            parts.append(np.array([np.log(layer.noise_precision)]))
+        return np.concatenate(parts)
+
+    def layer(self, theta: np.ndarray) -> OutputLayer:
+        """The layer at given coordinates."""
+        coefficients = np.zeros(self.connected.shape)
+        coefficients[self.connected] = theta[: self.size]
+        noise = float(np.exp(theta[-1])) if isinstance(self.output, Numbers) else 1.0
+        end = self.size + self.specification.n_outputs
+        return OutputLayer(coefficients, theta[self.size : end], noise)
+
+    def smooth(self, theta: np.ndarray) -> Smooth:
+        """Value and gradient."""
+        at, prior = self.layer(theta), self.hyperparameters
+        linear = self.features @ at.coefficients.T + at.intercepts
+        log_likelihood, by_linear, by_noise = self.output.evaluate(linear, at.noise_precision)
+        by_linear = self.weights[:, None] * by_linear
+        precisions = self._precisions
+        layer = theta[: precisions.size]
+        value = float(self.weights @ log_likelihood) - 0.5 * float(precisions @ layer**2)
+        by_weight = (by_linear.T @ self.features)[self.connected]
+        slope = np.concatenate([by_weight, by_linear.sum(axis=0)]) - precisions * layer
+        if isinstance(self.output, Numbers):
+            value += prior.log_noise(at.noise_precision)
+            total = float(self.weights @ by_noise) + prior.noise_slope(at.noise_precision)
+            slope = np.append(slope, at.noise_precision * total)
+        return Smooth(value, slope, np.zeros(theta.size))
+
+    def curvature(self, theta: np.ndarray) -> np.ndarray:
+        """Minus the Hessian, for classes."""
+        if not isinstance(self.output, Classes):
+            raise TypeError("The curvature is that of classes; numbers have none here.")
+        at = self.layer(theta)
+        linear = self.features @ at.coefficients.T + at.intercepts
+        known = self.weights * (self.output.labels >= 0)
+        likelihood = softmax_curvature(self.features, linear, known, self.connected)
+        return likelihood + np.diag(self._precisions)

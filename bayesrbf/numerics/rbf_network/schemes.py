@@ -96,6 +96,7 @@ class Alternation:
         self._impute = impute
         self._densities = JointDensities(observations, specification.mixture)
         self._feature_map = FeatureMap(observations, specification)
+        self._last: tuple[MixtureParameters, Round] | None = None
 
     def evaluate(self, mixture: MixtureParameters) -> Round:
         """Take the E-step of every mixture, and the features.
@@ -110,6 +111,13 @@ class Alternation:
         Round
             Statistics, features and log density.
         """
+        # A round ends where the next one begins.
+        if self._last is None or self._last[0] is not mixture:
+            self._last = mixture, self._evaluated(mixture)
+        return self._last[1]
+
+    def _evaluated(self, mixture: MixtureParameters) -> Round:
+        """Statistics, features and log density at a mixture."""
         structure, densities, feature_map = (
             self.specification.mixture,
             self._densities,
