@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -11,14 +12,17 @@ from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
 from bayesrbf.numerics.gaussian import (
     CompleteMoments,
     DiagonalMoments,
+    FullComponents,
     MissingMoments,
     Moments,
 )
 from bayesrbf.numerics.gaussian_quadratic import (
     MOST_PRODUCTS,
-    QuadraticComponents,
     QuadraticMoments,
+    centred_moments,
+    exact,
     products,
+    quadratic_forms,
 )
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.parameters import MixtureParameters, Observations
@@ -26,6 +30,9 @@ from bayesrbf.specification import MixtureSpecification
 
 BLOCK_CELLS = 65_536
 """Numbers held at once per array of a block of rows, so that they stay in cache."""
+
+LEAST_ROWS = 64
+"""Rows of a block below which matrix products are slow."""
 
 LOWEST = -1e300
 """Floor of a log density: a square that overflows must not make every component -inf."""
@@ -71,12 +78,64 @@ def log_sum_exp(
     shares : ndarray
         ``exp(log_values - log_sums)``, summing to one along the axis.
     """
+    if log_values.shape[axis] == 1:
+        return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)
     top = log_values.max(axis=axis, keepdims=True)
     shares = log_values - top
     np.exp(shares, out=shares)
     sums = shares.sum(axis=axis, keepdims=True)
     shares /= sums
     return np.squeeze(np.log(sums) + top, axis=axis), shares
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Rows that share their admissible components and their number of missing reals."""
+
+    rows: Int[np.ndarray, " row"]
+    components: slice
+    bordered: Float[np.ndarray, "row bordered"]
+    products: Float[np.ndarray, "product row"] | None
+    observed: Bool[np.ndarray, "row feature"]
+    missing: Int[np.ndarray, "row m"]
+    one_hot: Float[np.ndarray, "row level"]
+    weights: Float[np.ndarray, " row"]
+
+
+class _Point:
+    """The components at one point, and once what all blocks need of them."""
+
+    def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
+        self.means = parameters.means
+        self.factors = parameters.precisions_cholesky[specification.covariance_group]
+        self.log_weights = component_log_weights(parameters, specification)
+        self.levels = log_levels(parameters)
+        self._components: dict[tuple[int, int], FullComponents] = {}
+
+    def moments(self, block: _Block) -> Moments | QuadraticMoments:
+        """Evaluate the Gaussian part of a block."""
+        part = block.components
+        if self.factors.ndim == 2:
+            means, factors = self.means[part], self.factors[part]
+            return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
+        if block.products is not None and self._exact[part].all():
+            return QuadraticMoments(self._forms[part] @ block.products, block.products)
+        components = self._components.setdefault(
+            (part.start, part.stop), FullComponents(self.means[part], self.factors[part])
+        )
+        if block.missing.shape[1] == 0:
+            return CompleteMoments.of(block.bordered, components)
+        return MissingMoments.of(block.bordered[:, :-1], block.missing, components)
+
+    @cached_property
+    def _forms(self) -> Float[np.ndarray, "component product"]:
+        """All components as quadratic forms."""
+        return quadratic_forms(FullComponents(self.means, self.factors))
+
+    @cached_property
+    def _exact(self) -> Bool[np.ndarray, " component"]:
+        """Those that the forms serve."""
+        return exact(self._forms)
 
 
 @dataclass
@@ -87,6 +146,7 @@ class _Sums:
     first: np.ndarray
     second: np.ndarray
     categories: np.ndarray
+    products: np.ndarray | None = None
 
     @classmethod
     def zeros(cls, specification: MixtureSpecification) -> _Sums:
@@ -95,19 +155,21 @@ class _Sums:
         levels = sum(specification.levels)
         return cls(np.zeros(k), np.zeros((k, d)), np.zeros(second), np.zeros((k, levels)))
 
+    def add(self, part: slice, moments: Moments | QuadraticMoments, shares: np.ndarray) -> None:
+        """Add a block's moments; products are centred last, all at once."""
+        if not isinstance(moments, QuadraticMoments):
+            moments.add_to(self.first[part], self.second[part], shares)
+            return
+        if self.products is None:
+            self.products = np.zeros((len(self.counts), len(moments.products)))
+        self.products[part] += moments.sums(shares)
 
-@dataclass(frozen=True)
-class _Block:
-    """Rows that share their admissible components and their number of missing reals."""
-
-    rows: Int[np.ndarray, " row"]
-    components: slice
-    n_missing: int
-    bordered: Float[np.ndarray, "row bordered"]
-    products: Float[np.ndarray, "row product"] | None
-    observed: Bool[np.ndarray, "row feature"]
-    one_hot: Float[np.ndarray, "row level"]
-    weights: Float[np.ndarray, " row"]
+    def centre(self, means: np.ndarray) -> None:
+        """Turn the sums of products into moments about the means."""
+        if self.products is not None:
+            first, second = centred_moments(self.products, means)
+            self.first += first
+            self.second += second
 
 
 class ArrayExpectation:
@@ -124,10 +186,9 @@ class ArrayExpectation:
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
         self._specification = specification
         self._observations = observations
-        every = slice(0, specification.n_components)
-        self._all_rows = self._blocks(np.arange(observations.n_obs), every)
+        self._every = slice(0, specification.n_components)
         self._by_label: list[_Block] = []
-        for label, components in [*enumerate(specification.class_slices), (-1, every)]:
+        for label, components in [*enumerate(specification.class_slices), (-1, self._every)]:
             rows = np.flatnonzero(observations.labels == label)
             self._by_label.extend(self._blocks(rows, components))
 
@@ -145,25 +206,22 @@ class ArrayExpectation:
             Expected statistics, centred at the means of ``parameters``.
         """
         pointwise = np.empty(self._observations.n_obs)
-        log_weights = component_log_weights(parameters, self._specification)
-        levels = log_levels(parameters)
-        components = self._components(parameters)
-
-        sums = _Sums.zeros(self._specification)
+        point, sums = _Point(parameters, self._specification), _Sums.zeros(self._specification)
         for block in self._by_label:
             part = block.components
-            moments = _moments(block, components[part.start, part.stop])
+            moments = point.moments(block)
             log_joint = moments.log_density  # made for this block: what follows is in place
-            log_joint += log_weights[part, None]
-            if levels.size:
-                log_joint += levels[part] @ block.one_hot.T
+            log_joint += point.log_weights[part, None]
+            if self._specification.levels:
+                log_joint += point.levels[part] @ block.one_hot.T
             np.maximum(log_joint, LOWEST, out=log_joint)
             pointwise[block.rows], shares = log_sum_exp(log_joint, axis=0)
             shares *= block.weights
             sums.counts[part] += shares.sum(axis=1)
-            if levels.size:
+            if self._specification.levels:
                 sums.categories[part] += shares @ block.one_hot
-            moments.add_to(sums.first[part], sums.second[part], shares)
+            sums.add(part, moments, shares)
+        sums.centre(parameters.means)
         return Statistics(
             counts=sums.counts,
             first=sums.first,
@@ -188,15 +246,17 @@ class ArrayExpectation:
         ndarray of shape (n_obs, n_components)
             ``log pi_c + log w_k + log p(x_o | k)`` in nats.
         """
-        log_weights = component_log_weights(parameters, self._specification)
-        levels = log_levels(parameters)
-        log_joint = np.empty((self._observations.n_obs, log_weights.size))
-        components = self._components(parameters)
+        point = _Point(parameters, self._specification)
+        log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         for block in self._all_rows:
-            part = block.components
-            log_density = _moments(block, components[part.start, part.stop]).log_density.T
-            log_joint[block.rows] = log_density + log_weights + block.one_hot @ levels.T
+            log_density = point.moments(block).log_density.T
+            log_joint[block.rows] = log_density + point.log_weights + block.one_hot @ point.levels.T
         return np.maximum(log_joint, LOWEST)
+
+    @cached_property
+    def _all_rows(self) -> list[_Block]:
+        """All rows under all components."""
+        return self._blocks(np.arange(self._observations.n_obs), self._every)
 
     def _blocks(self, rows: np.ndarray, components: slice) -> list[_Block]:
         """Cut rows into blocks of equal work that fit the cache."""
@@ -207,52 +267,26 @@ class ArrayExpectation:
         full = specification.shape == "full"
         counts = (~observed).sum(axis=1) if full else np.zeros(rows.size, dtype=int)
         k, d = components.stop - components.start, specification.n_features
-        affordable = full and rows.size * (d + 1) * (d + 2) // 2 <= MOST_PRODUCTS
+        n_products = (d + 1) * (d + 2) // 2
+        affordable = full and rows.size * n_products <= MOST_PRODUCTS
         blocks: list[_Block] = []
         for m in np.unique(counts):
-            size = max(1, BLOCK_CELLS // (k * max(d, int(m) ** 2, 1)))
+            by_products = affordable and m == 0
+            width = max(k, n_products) if by_products else k * max(d, int(m) ** 2, 1)
+            size = max(LEAST_ROWS if by_products else 1, BLOCK_CELLS // width)
             same = np.flatnonzero(counts == m)
             for part in np.split(same, range(size, same.size, size)):
+                holes = ~observed[part] if full else np.zeros((part.size, 0), dtype=bool)
                 blocks.append(
                     _Block(
                         rows=rows[part],
                         components=components,
-                        n_missing=int(m),
                         bordered=bordered[part],
-                        products=products(bordered[part]) if affordable and m == 0 else None,
+                        products=products(bordered[part]) if by_products else None,
                         observed=observed[part],
+                        missing=np.nonzero(holes)[1].reshape(part.size, -1),
                         one_hot=indicators[part],
                         weights=table.weights[rows[part]],
                     )
                 )
         return blocks
-
-    def _components(self, parameters: MixtureParameters) -> dict[tuple[int, int], _Components]:
-        """The components of every class, and those of all, by their places."""
-        specification = self._specification
-        every = slice(0, specification.n_components)
-        chosen: dict[tuple[int, int], _Components] = {}
-        for part in (*specification.class_slices, every):
-            group = specification.covariance_group[part]
-            means, factors = parameters.means[part], parameters.precisions_cholesky[group]
-            full = specification.shape == "full"
-            chosen[part.start, part.stop] = (
-                QuadraticComponents(means, factors) if full else (means, factors)
-            )
-        return chosen
-
-
-_Components = QuadraticComponents | tuple[np.ndarray, np.ndarray]
-"""Full components, or means and square roots of precisions of diagonal ones."""
-
-
-def _moments(block: _Block, components: _Components) -> Moments | QuadraticMoments:
-    """Evaluate the Gaussian part of a block."""
-    if not isinstance(components, QuadraticComponents):
-        return DiagonalMoments.of(block.bordered[:, :-1], block.observed, *components)
-    if block.products is not None and components.exact:
-        return QuadraticMoments.of(block.products, components)
-    if block.n_missing == 0:
-        return CompleteMoments.of(block.bordered, components)
-    missing = np.nonzero(~block.observed)[1].reshape(-1, block.n_missing)
-    return MissingMoments.of(block.bordered[:, :-1], missing, components)

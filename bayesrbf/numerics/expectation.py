@@ -53,12 +53,14 @@ class Expectation(Protocol):
         ...
 
 
-def prepare(observations: Observations, specification: MixtureSpecification) -> Expectation:
+def prepare(
+    observations: Observations, specification: MixtureSpecification, *, many: bool = False
+) -> Expectation:
     """Prepare rows for repeated E-steps.
 
     Small complete tables stay in NumPy, which needs no compiled code to be
     loaded; large ones, and full covariances with missing cells, use the
-    compiled kernels. Both give the same numbers.
+    compiled kernels. Both give the same numbers but for rounding.
 
     Parameters
     ----------
@@ -66,13 +68,16 @@ def prepare(observations: Observations, specification: MixtureSpecification) -> 
         Rows in standard units.
     specification : MixtureSpecification
         Structure of the mixture.
+    many : bool
+        Whether so many thousands of E-steps follow that loading compiled code,
+        half a second, pays for a small table too.
 
     Returns
     -------
     Expectation
         The prepared rows.
     """
-    if is_small(observations, specification):
+    if observations.n_obs == 0 or (not many and is_small(observations, specification)):
         return ArrayExpectation(observations, specification)
     from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 

@@ -14,11 +14,11 @@ then :class:`bayesrbf.numerics.gaussian.CompleteMoments`, which centres first, i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Final, Self
+from functools import cache
+from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.gaussian import LOG_2PI, FullComponents
 
@@ -28,27 +28,47 @@ MOST_PRODUCTS: Final = 2**24
 """Numbers that the products of a table may take: 128 MiB."""
 
 
-class QuadraticComponents(FullComponents):
-    """Components with full covariances, as quadratic forms of rows with a trailing 1."""
+def quadratic_forms(
+    components: FullComponents,
+) -> Float[np.ndarray, "component product"]:
+    """Coefficients of log densities in the products of a row.
 
-    @cached_property
-    def forms(self) -> Float[np.ndarray, "component product"]:
-        """Coefficients of the log density in the products of a row."""
-        maps = self.maps
-        form = -0.5 * (maps.swapaxes(1, 2) @ maps)
-        form[:, -1, -1] += self.log_determinants - 0.5 * self.means.shape[1] * LOG_2PI
-        rows, columns = upper_entries(form.shape[1])
-        return form[:, rows, columns] * np.where(rows == columns, 1.0, 2.0)
+    Parameters
+    ----------
+    components : FullComponents
+        The components.
 
-    @cached_property
-    def exact(self) -> bool:
-        """Whether no component is so narrow or far out that its sums would cancel."""
-        return bool(np.abs(self.forms).max(initial=0.0) <= LARGEST_FORM)
+    Returns
+    -------
+    ndarray of shape (n_components, n_products)
+        Their log densities, in nats, are these times :func:`products`.
+    """
+    maps = components.maps
+    form = -0.5 * (maps.swapaxes(1, 2) @ maps)
+    form[:, -1, -1] += components.log_determinants - 0.5 * components.means.shape[1] * LOG_2PI
+    places, factors = _upper_places(form.shape[1])
+    return form.reshape(len(form), -1).take(places, axis=1) * factors
+
+
+def exact(forms: Float[np.ndarray, "component product"]) -> Bool[np.ndarray, " component"]:
+    """Which components are neither so narrow nor so far out that their sums would cancel.
+
+    Parameters
+    ----------
+    forms : ndarray of shape (n_components, n_products)
+        What :func:`quadratic_forms` gives.
+
+    Returns
+    -------
+    ndarray of shape (n_components,)
+        Whether products serve the component.
+    """
+    return np.abs(forms).max(axis=1, initial=0.0) <= LARGEST_FORM
 
 
 def products(
     bordered: Float[np.ndarray, "obs bordered"],
-) -> Float[np.ndarray, "obs product"]:
+) -> Float[np.ndarray, "product obs"]:
     """Products of all pairs of cells of every row.
 
     Parameters
@@ -58,11 +78,11 @@ def products(
 
     Returns
     -------
-    ndarray of shape (n_obs, (n_features + 1) (n_features + 2) / 2)
+    ndarray of shape ((n_features + 1) (n_features + 2) / 2, n_obs)
         ``b_i b_j`` for i <= j, row by row of the upper triangle.
     """
     rows, columns = upper_entries(bordered.shape[1])
-    return bordered[:, rows] * bordered[:, columns]
+    return bordered.T[rows] * bordered.T[columns]
 
 
 @dataclass(frozen=True)
@@ -73,57 +93,60 @@ class QuadraticMoments:
     ----------
     log_density : ndarray of shape (n_components, n_obs)
         Log densities in nats.
-    products : ndarray of shape (n_obs, n_products)
+    products : ndarray of shape (n_products, n_obs)
         Products of the cells of every row.
-    means : ndarray of shape (n_components, n_features)
-        Component means.
     """
 
     log_density: Float[np.ndarray, "component obs"]
-    products: Float[np.ndarray, "obs product"]
-    means: Float[np.ndarray, "component feature"]
+    products: Float[np.ndarray, "product obs"]
 
-    @classmethod
-    def of(cls, products: np.ndarray, components: QuadraticComponents) -> Self:
-        """Evaluate the rows.
+    def sums(
+        self, shares: Float[np.ndarray, "component obs"]
+    ) -> Float[np.ndarray, "component product"]:
+        """Weighted sums of the products, to be centred when all rows are in them.
 
         Parameters
         ----------
-        products : ndarray of shape (n_obs, n_products)
-            What :func:`products` makes of complete rows.
-        components : QuadraticComponents
-            The components.
+        shares : ndarray of shape (n_components, n_obs)
+            Weights r of the rows.
 
         Returns
         -------
-        QuadraticMoments
-            Log densities, and what the statistics need.
+        ndarray of shape (n_components, n_products)
+            ``sum r b b'``, upper triangles.
         """
-        return cls(components.forms @ products.T, products, components.means)
+        return shares @ self.products.T
 
-    def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
-        """Add the centred moments in place.
 
-        Parameters
-        ----------
-        first : ndarray of shape (n_components, n_features)
-            Sums of ``r (x - mu)``.
-        second : ndarray of shape (n_components, n_features, n_features)
-            Sums of ``r (x - mu)(x - mu)'``.
-        shares : ndarray of shape (n_components, n_obs)
-            Weights r of the rows.
-        """
-        k, d = self.means.shape
-        rows, columns = upper_entries(d + 1)
-        raw = np.empty((k, d + 1, d + 1))
-        raw[:, rows, columns] = raw[:, columns, rows] = shares @ self.products
-        sums, counts = raw[:, :d, d], raw[:, d, d, None]
-        centred = sums - counts * self.means
-        first += centred
-        # S - mu s' - (s - n mu) mu'
-        second += raw[:, :d, :d]
-        second -= self.means[:, :, None] * sums[:, None, :]
-        second -= centred[:, :, None] * self.means[:, None, :]
+def centred_moments(
+    sums: Float[np.ndarray, "component product"], means: Float[np.ndarray, "component feature"]
+) -> tuple[Float[np.ndarray, "component feature"], Float[np.ndarray, "component feature feature"]]:
+    """Moments about the means from weighted sums of products.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_components, n_products)
+        ``sum r b b'`` of each component, with weights r of the rows.
+    means : ndarray of shape (n_components, n_features)
+        Component means.
+
+    Returns
+    -------
+    first : ndarray of shape (n_components, n_features)
+        ``sum r (x - mu)``.
+    second : ndarray of shape (n_components, n_features, n_features)
+        ``sum r (x - mu)(x - mu)'``.
+    """
+    k, d = means.shape
+    rows, columns = upper_entries(d + 1)
+    raw = np.empty((k, d + 1, d + 1))
+    raw[:, rows, columns] = raw[:, columns, rows] = sums
+    totals, counts = raw[:, :d, d], raw[:, d, d, None]
+    first = totals - counts * means
+    # S - mu s' - (s - n mu) mu'
+    second = raw[:, :d, :d] - means[:, :, None] * totals[:, None, :]
+    second -= first[:, :, None] * means[:, None, :]
+    return first, second
 
 
 @cache
@@ -144,3 +167,10 @@ def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray,
     """
     rows, columns = np.triu_indices(size)
     return rows, columns
+
+
+@cache
+def _upper_places(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the upper triangle in a flattened matrix, and how often each is in a product."""
+    rows, columns = upper_entries(size)
+    return rows * size + columns, np.where(rows == columns, 1.0, 2.0)

@@ -8,8 +8,9 @@ units, which shifts the value by a constant and scales the gradient of the means
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -67,11 +68,28 @@ class MixtureLogPosterior:
         self._units = hyperparameters.units
         self._prior = DeclaredPrior(self._standard, specification)
         self._observations = observations
-        self._expectation = prepare(observations, specification)
+        self._prepare_rows(many=False)
         self._row_shift = _log_units(observations, hyperparameters.units)
         self._shift = float(observations.weights @ self._row_shift)
         if specification.n_features:
             self._shift -= specification.n_components * float(np.log(hyperparameters.scale).sum())
+
+    def prepared_for_many(self) -> Self:
+        """Prepare the same density for thousands of points, as samplers ask for.
+
+        Returns
+        -------
+        MixtureLogPosterior
+            The same density but for rounding, its rows in compiled kernels
+            however few they are: loading these takes half a second once.
+        """
+        prepared = copy(self)
+        prepared._prepare_rows(many=True)
+        return prepared
+
+    def _prepare_rows(self, many: bool) -> None:
+        """Put the rows into the form that so many evaluations want."""
+        self._expectation = prepare(self._observations, self.specification, many=many)
 
     @cached_property
     def scales(self) -> Float[np.ndarray, " coordinate"]:

@@ -272,7 +272,7 @@ class DeclaredPrior:
         parameters: MixtureParameters,
         statistics: Statistics,
     ) -> np.ndarray:
-        """Gradient in log ``precision_diagonal`` but for its powers; dL_ii / d log d_i = L_ii / 2."""
+        """Gradient in log ``precision_diagonal``, powers aside; dL_ii / d log d_i = L_ii / 2."""
         factors = parameters.precisions_cholesky
         if factors.ndim == 3:
             stress, factors = stress.diagonal(0, 1, 2), factors.diagonal(0, 1, 2)

@@ -83,8 +83,11 @@ def test_graph_and_numerics_have_the_same_coordinates(configuration: Configurati
 def test_graph_and_numerics_have_the_same_value_and_gradient(
     configuration: Configuration, expectation: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With either E-step: which one a table gets is a matter of its size alone."""
-    monkeypatch.setattr("bayesrbf.numerics.log_posterior.prepare", expectation)
+    """With either E-step: which one a table gets is a matter of its size and of its use."""
+    monkeypatch.setattr(
+        "bayesrbf.numerics.log_posterior.prepare",
+        lambda rows, structure, **_: expectation(rows, structure),
+    )
     graph, log_posterior = compiled(configuration), configuration.log_posterior
     for seed in SEEDS:
         theta = graph.random_theta(configuration, seed)
