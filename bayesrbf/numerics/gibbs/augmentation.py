@@ -94,6 +94,11 @@ class ComponentDraws:
         Rows in standard units; weights are not used.
     specification : MixtureSpecification
         Structure of the mixture.
+
+    Attributes
+    ----------
+    certain : ndarray of shape (n_obs,) or None
+        Component of every row, where labels leave one alone to each.
     """
 
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
@@ -111,6 +116,7 @@ class ComponentDraws:
             groups = np.unique(specification.covariance_group[part])
             hidden = replace(observations.take(rows), labels=np.full(rows.size, -1))
             self._open.append(_Open(rows, part, groups, prepare(hidden, own)))
+        self.certain = None if self._open else self._certain
 
     def draw(
         self, parameters: MixtureParameters, rng: np.random.Generator
@@ -144,6 +150,11 @@ class CellDraws:
         Rows in standard units, NaN where missing.
     specification : MixtureSpecification
         Structure of the mixture.
+
+    Attributes
+    ----------
+    are_known : bool
+        Whether there is no cell to draw.
     """
 
     def __init__(
@@ -159,6 +170,7 @@ class CellDraws:
             for rows in np.split(same, range(size, same.size, size)):
                 places = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
                 self._blocks.append((rows, places))
+        self.are_known = not self._blocks
 
     def draw(
         self,
@@ -185,17 +197,17 @@ class CellDraws:
         """
         if not self._blocks:
             return self._real
-        normal = FullComponents(parameters.means, parameters.precisions_cholesky)
+        factors = parameters.precisions_cholesky[self._group]
+        normal = FullComponents(parameters.means, factors)
         real = self._real.copy()
         for rows, places in self._blocks:
             mine = components[rows]
-            group = self._group[mine]
             noise = rng.standard_normal((rows.size, real.shape[1], 1))
-            drawn = normal.means[mine] + (normal.back[group] @ noise)[:, :, 0]
+            drawn = normal.means[mine] + (normal.back[mine] @ noise)[:, :, 0]
             lane = np.arange(rows.size)[:, None]
             deviation = real[rows] - drawn
             deviation[lane, places] = 0.0
-            precisions = normal.precisions[group]
+            precisions = normal.precisions[mine]
             pull = (precisions @ deviation[:, :, None])[lane, places]
             inner = precisions[lane[:, :, None], places[:, :, None], places[:, None, :]]
             step = np.linalg.solve(inner, pull)[:, :, 0]
