@@ -14,6 +14,26 @@ app = App(
 
 
 @app.command
+def caetano(*, out: Path = Path("reproduction"), quick: bool = False, seeds: int = 10) -> None:
+    """RBF networks and their rivals: few labels, the link, annihilation, numbers.
+
+    The tables lie in the folder that the variable BAYESRBF_DATA names.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the figures; what it holds is not computed again.
+    quick : bool
+        One split of two small tables, to see that it runs.
+    seeds : int
+        Number of splits otherwise.
+    """
+    from bayesrbf.reproduce.caetano import run
+
+    run(out, quick=quick, seeds=seeds)
+
+
+@app.command
 def nebel(*, out: Path = Path("reproduction"), quick: bool = False, seed: int = 0) -> None:
     """Median LVQ and its rivals on five tables of dissimilarities.
 

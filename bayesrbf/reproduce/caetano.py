@@ -1,0 +1,188 @@
+"""RBF networks after Caetano (2018): few labels, the link, annihilation, and numbers.
+
+The paper's own tables are not part of this package: rivals stand beside ours, and where earlier
+figures are known, they are printed as what is to be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from rich.console import Console
+
+from bayesrbf.reproduce import caetano_pictures as pictures
+from bayesrbf.reproduce import caetano_regression as regression
+from bayesrbf.reproduce import caetano_tables as tables
+from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is computed.
+
+    Attributes
+    ----------
+    seeds : int
+        Splits of every table.
+    real, categorical, numbers : tuple of str
+        Tables by kind.
+    forest : int
+        Trees of the forest.
+    """
+
+    seeds: int
+    real: tuple[str, ...]
+    categorical: tuple[str, ...]
+    numbers: tuple[str, ...]
+    forest: int = 300
+
+    def cells(self) -> list[Cell]:
+        """Every cell, what is quick first."""
+        return [
+            *pictures.cells(self.seeds),
+            *regression.cells(self.numbers, self.seeds),
+            *tables.real_cells(self.real, self.seeds, self.forest),
+            *tables.mixed_cells(self.categorical, self.seeds, self.forest),
+        ]
+
+
+QUICK: Final = Plan(1, ("iris",), (), ("diabetes",), 20)
+SHOWN: Final = (
+    ("table 1", "error", "Error in %, share of the rows that is labelled (table 1)", 1),
+    ("table 1", "log_loss", "Log loss in nats (table 1)", 3),
+    ("table 2", "error", "Error in %, share of the learned rows that is labelled (table 2)", 1),
+    ("table 2", "log_loss", "Log loss in nats (table 2)", 3),
+    ("regression", "error", "Root mean squared error over the spread of the responses", 3),
+    ("regression", "surprise", "Negative log density per response, in units of the spread", 3),
+    ("regression", "coverage", "Intervals of 90 % that cover, in %", 0),
+)
+"""Experiment, figure, title and digits of the tables whose rows are data and columns methods."""
+
+
+def run(
+    folder: Path, *, quick: bool = False, seeds: int = 10, console: Console | None = None
+) -> None:
+    """Compute what is not there yet and print every table.
+
+    Parameters
+    ----------
+    folder : Path
+        Where figures are kept; a run that was stopped goes on there.
+    quick : bool
+        One split of two small tables.
+    seeds : int
+        Number of splits otherwise.
+    console : Console, optional
+        Where tables are printed; stdout by default.
+    """
+    full = Plan(seeds, tables.REAL, tables.CATEGORICAL, tuple(regression.TABLES))
+    plan = QUICK if quick else full
+    file = folder / ("caetano-quick.jsonl" if quick else "caetano.jsonl")
+    figures = run_cells(plan.cells(), file, console)
+    for experiment, figure, title, digits in SHOWN:
+        header, rows = compared(figures, experiment, figure, digits)
+        if rows:
+            print_table(title, header, rows, console)
+    print_pictures(figures, console)
+
+
+Found = dict[tuple[str, str], list[float]]
+"""Values of a figure over the seeds, by the two names of a cell."""
+
+
+def collected(figures: Mapping[str, Figures], experiment: str, figure: str) -> Found:
+    """Values of one figure of one experiment.
+
+    Parameters
+    ----------
+    figures : mapping of str to mapping
+        Figures of the cells, named ``experiment/row/column/seed``.
+    experiment : str
+        Which experiment.
+    figure : str
+        Which figure.
+
+    Returns
+    -------
+    dict of (str, str) to list of float
+        By row and column.
+
+    Examples
+    --------
+    >>> collected({"a/iris/SVM/0": {"error": 4}, "a/iris/SVM/1": {"error": 5}}, "a", "error")
+    {('iris', 'SVM'): [4.0, 5.0]}
+    """
+    found: Found = {}
+    for cell, values in figures.items():
+        name, row, column, _ = cell.split("/")
+        if name == experiment and figure in values:
+            found.setdefault((row, column), []).append(float(values[figure]))
+    return found
+
+
+def compared(
+    figures: Mapping[str, Figures], experiment: str, figure: str, digits: int
+) -> tuple[list[str], list[list[str]]]:
+    """Mean and standard deviation over the seeds, a row a table and a column a method.
+
+    Parameters
+    ----------
+    figures : mapping of str to mapping
+        Figures of the cells.
+    experiment : str
+        Which experiment.
+    figure : str
+        Which figure.
+    digits : int
+        Digits behind the point.
+
+    Returns
+    -------
+    header : list of str
+        Names of the columns.
+    rows : list of list of str
+        The table.
+    """
+    found = collected(figures, experiment, figure)
+    methods = list(dict.fromkeys(column for _, column in found))
+    rows = [
+        [row, *(_mean(found.get((row, method), []), digits) for method in methods)]
+        for row in dict.fromkeys(row for row, _ in found)
+    ]
+    return ["", *methods], rows
+
+
+def print_pictures(figures: Mapping[str, Figures], console: Console | None = None) -> None:
+    """Show the numbers behind the pictures.
+
+    Parameters
+    ----------
+    figures : mapping of str to mapping
+        Figures of the cells.
+    console : Console, optional
+        Where they are shown; stdout by default.
+    """
+    error, distance = (collected(figures, "link", name) for name in ("error", "distance"))
+    rows = []
+    for gamma, known in zip(pictures.GAMMAS, pictures.TO_REACH, strict=True):
+        at = [(table, f"{gamma:g}") for table in ("three Gaussians", "iris")]
+        shown = [text for key in at for text in (_mean(error[key], 1), _mean(distance[key], 3))]
+        rows.append([f"{gamma:g}", *shown[:2], f"{known:.1f}", *shown[2:]])
+    header = ["gamma", "three Gaussians", "distance", "to reach", "iris", "distance"]
+    print_table("The link: error in %, distance of weights from shares", header, rows, console)
+    error, left = (collected(figures, "annihilation", name) for name in ("error", "components"))
+    rows = [[l1, _mean(error[key], 1), _mean(left[key], 1)] for key in error for l1 in [key[1]]]
+    title = f"Annihilation on iris: components left of {pictures.MANY}"
+    print_table(title, ["l1", "error %", "components"], rows, console)
+
+
+def _mean(values: Sequence[float], digits: int) -> str:
+    """Mean and, over several seeds, standard deviation."""
+    if not values:
+        return "-"
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ({np.std(values, ddof=1):.{digits}f})"
