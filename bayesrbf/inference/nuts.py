@@ -21,7 +21,7 @@ from bayesrbf.inference.chains import (
 )
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.laplace import GaussianApproximation, approximate
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.protocol import LogPosterior, for_many
 
 _DISPERSION: Final = 2.0
 """Chains start this many Laplace standard deviations wide: R-hat sees what they forget."""
@@ -118,6 +118,7 @@ def nuts(
     _import_nutpie()
     _check(draws, tune, chains)
     rng = np.random.default_rng(random_state)
+    log_posterior = for_many(log_posterior)
     gaussian = approximate(log_posterior, start)
     density = Whitened(log_posterior, gaussian)
     sampling = _Sampling(density, gaussian.mode.size, draws, tune, target_accept)

@@ -196,3 +196,35 @@ class SweptPosterior(LogPosterior, Protocol):
         ValueError
             If the rows cannot be swept, such as rows of fractional weight.
         """
+
+
+@runtime_checkable
+class PreparablePosterior(LogPosterior, Protocol):
+    """A log posterior that is quicker once it is told that many points will be asked for."""
+
+    def prepared_for_many(self) -> LogPosterior:
+        """Prepare for thousands of points.
+
+        Returns
+        -------
+        LogPosterior
+            The same density but for rounding.
+        """
+
+
+def for_many(log_posterior: LogPosterior) -> LogPosterior:
+    """Prepare a density for thousands of points, where it knows how.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density.
+
+    Returns
+    -------
+    LogPosterior
+        The same density but for rounding.
+    """
+    if isinstance(log_posterior, PreparablePosterior):
+        return log_posterior.prepared_for_many()
+    return log_posterior

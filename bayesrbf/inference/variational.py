@@ -12,7 +12,7 @@ from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.fixed_draws import FixedDrawObjective, fixed_draws
 from bayesrbf.inference.laplace import approximate
 from bayesrbf.inference.progress import progress
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.protocol import LogPosterior, for_many
 from bayesrbf.inference.variational_fit import fit_gaussian
 
 COVARIANCES: Final = ("linear_response", "mean_field")
@@ -103,6 +103,7 @@ def advi(
     check_size("advi", draws=draws, chains=chains)
     _check(covariance, pairs)
     rng = np.random.default_rng(random_state)
+    log_posterior = for_many(log_posterior)
     with progress(progress_bar) as track:
         gaussian = approximate(log_posterior, start, track)
         z = fixed_draws(gaussian.mode.size, pairs, rng)
