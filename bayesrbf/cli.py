@@ -52,6 +52,7 @@ def report(
     out: Path,
     categorical: Names = (),
     ignore: Names = (),
+    model: Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"] = "stack",
     inference: Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
     seed: int = 0,
 ) -> None:
@@ -71,10 +72,13 @@ def report(
         Columns of numbers that are codes: a,b or repeated.
     ignore : tuple of str
         Columns to leave out: a,b or repeated.
+    model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        What is fitted: a pool of kernel networks and mixtures, one mixture, an RBF network, a
+        sparse mixture, or exemplars.
     inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
         How intervals are made: laplace and advi are approximations and take seconds, gibbs
-        and nuts are exact and take longer, map makes none; auto takes gibbs where that is a
-        matter of about a minute, else laplace.
+        and nuts are exact and take longer, map makes none; auto takes the best one that the
+        model has for about a minute.
     seed : int
         Seed of everything random.
     """
@@ -89,6 +93,7 @@ def report(
             read,
             target,
             title=table.stem,
+            family=model,
             inference=inference,
             seed=seed,
             facts=facts_of(_command(), table),
@@ -128,6 +133,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
             read_table(file, categorical=[TARGET]),
             TARGET,
             title="Breast cancer, with holes",
+            family="stack",
             inference="auto",
             seed=seed,
             facts=facts_of(_command(), file),
@@ -271,9 +277,10 @@ def _spoken() -> Iterator[None]:
 def _columns_of(model: object, path: Path) -> pd.DataFrame:
     """The columns that a model was fitted to, from a file."""
     from bayesrbf.reading import TableError, read_table
+    from bayesrbf.report.density import columns_of
     from bayesrbf.report.words import listing
 
-    columns = model._columns  # type: ignore[attr-defined]
+    columns = columns_of(model)
     header = read_table(path).frame.columns
     absent = [name for name in columns.names if name not in header]
     if absent:

@@ -40,6 +40,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     table.to_csv(file, index=False)
     words = ["report", file, "--target", "outcome", "--out", out, "--inference", "laplace"]
     words += ["--categorical", "code,=colour", "--ignore", "junk", "--seed", 3]
+    words += ["--model", "mixture"]
     with pytest.MonkeyPatch.context() as patch:
         assert run(patch, *words) == 0
     return file, out
@@ -182,6 +183,38 @@ def assert_one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
     return said.err
 
 
+def test_posterior_that_a_family_does_not_have_is_said_before_any_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.csv"
+    mixed_table(20).to_csv(file, index=False)
+    words = ["report", file, "--target", "outcome", "--out", tmp_path / "o"]
+    assert run(monkeypatch, *words, "--inference", "gibbs") == 2
+    assert "auto, laplace, nuts, map" in assert_one_sentence(capsys)
+
+
+@pytest.mark.parametrize("family", ["stack", "median_lvq"])
+def test_families_predict_from_what_they_wrote(
+    family: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The stack is the default; what it says of the rows of the fit, it says again."""
+    monkeypatch.setattr("bayesrbf.report.families.MOST_ROWS", 0)  # three members will do
+    file, out, target = (tmp_path / name for name in ("t.csv", "out", "scored.csv"))
+    mixed_table(24, hidden=0.0).to_csv(file, index=False)
+    words = ["report", file, "--target", "outcome", "--out", out]
+    assert run(monkeypatch, *words, *([] if family == "stack" else ["--model", family])) == 0
+    assert {path.name for path in out.iterdir()} == FILES
+    assert run(monkeypatch, "predict", out, file, "--out", target) == 0
+    scored, before = pd.read_csv(target), pd.read_csv(out / "predictions.csv")
+    assert set(scored) <= set(before)
+    for name in ("probability_yes", "lower_yes", "upper_yes", "epistemic_entropy", "novelty"):
+        assert scored[name].to_numpy() == pytest.approx(before[name].to_numpy(), rel=1e-9)
+    model = bayesrbf.load(out / "model.safetensors")
+    assert type(model).__name__ == (
+        "StackedClassifier" if family == "stack" else "MedianLVQClassifier"
+    )
+
+
 def test_target_that_is_not_there_names_the_nearest(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,6 +267,7 @@ def test_failure_half_way_leaves_the_old_folder_as_it_was(
         ["report"],
         ["report", "x.csv", "--target", "y"],
         ["report", "x.csv", "--target", "y", "--out", "o", "--inference", "guess"],
+        ["report", "x.csv", "--target", "y", "--out", "o", "--model", "guess"],
         ["nonsense"],
         ["predict", "x"],
     ],

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
 from bayesrbf.posterior.predictive import entropy
-from bayesrbf.report.job import Job, standard_rows
+from bayesrbf.report.density import component_names, standard_rows
+from bayesrbf.report.job import Job
 from bayesrbf.report.row_records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOut
 from bayesrbf.report.words import clipped, number, percent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LISTED = 20
 THRESHOLD = 0.9
 """Probability below which the most probable class is not sure."""
-FILLINGS = 40
+FILLINGS = 20
 """Draws of a missing cell when its worth is estimated."""
 WORTH = 0.05
 """Share of the entropy that a measurement must take away to be suggested."""
@@ -35,7 +35,7 @@ UNLIKELY_LABEL = 0.05
 
 
 def read_doubt(
-    job: Job, model: HybridMixtureClassifier, held_out: HeldOut, uncertainty: xr.Dataset
+    job: Job, model: Any, density: Any, held_out: HeldOut, uncertainty: xr.Dataset
 ) -> Doubt:
     """Who is uncertain, why, and what would help.
 
@@ -43,8 +43,10 @@ def read_doubt(
     ----------
     job : Job
         The table.
-    model : HybridMixtureClassifier
+    model : classifier
         The fitted point.
+    density : MixtureEstimator or None
+        Its mixture: novelty, nearest components and what a measurement is worth.
     held_out : HeldOut
         Held-out probabilities, to mark what was right.
     uncertainty : xarray.Dataset
@@ -63,7 +65,7 @@ def read_doubt(
     own = next(iter(held_out.probabilities.values()))
     scored = held_out.scored
     outcome[scored] = own[scored].argmax(1) == held_out.labels[scored]
-    rows = _unsure(job, model, uncertainty, worst)
+    rows = _unsure(job, model, density, uncertainty, worst)
     return Doubt(
         aleatoric=total - epistemic,
         epistemic=epistemic,
@@ -71,20 +73,20 @@ def read_doubt(
         rows=rows,
         below=int((mean.max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
-        novel=_novel(job, model),
+        novel=() if density is None else _novel(job, density),
     )
 
 
 def _unsure(
     job: Job,
-    model: HybridMixtureClassifier,
+    model: Any,
+    density: Any,
     uncertainty: xr.Dataset,
     worst: Int[np.ndarray, " row"],
 ) -> tuple[UnsureRow, ...]:
     """The least sure rows in words."""
-    components = component_names(model)
-    nearest = model.transform(job.X.iloc[worst]).argmax(1)
-    worth = measurement_worth(job.X.iloc[worst], model)
+    nearest = _nearest(job.X.iloc[worst], density)
+    worth = measurement_worth(job.X.iloc[worst], model, density)
     result = []
     for place, row in enumerate(worst):
         here = uncertainty.isel(obs=row)
@@ -101,36 +103,23 @@ def _unsure(
                 upper=float(here["upper"][best]),
                 aleatoric=float(here["aleatoric_entropy"]),
                 epistemic=epistemic,
-                component=components[nearest[place]],
+                component=nearest[place],
                 help=_help(worth.iloc[place], total, epistemic),
             )
         )
     return tuple(result)
 
 
-def component_names(model: HybridMixtureClassifier) -> tuple[str, ...]:
-    """Components in words, such as "benign" or "benign 2 of 3".
-
-    Parameters
-    ----------
-    model : HybridMixtureClassifier
-        A fitted classifier.
-
-    Returns
-    -------
-    tuple of str
-        In the order of the components.
-    """
-    names = []
-    for label, members in zip(
-        model.classes_, model._mixture.specification.class_slices, strict=True
-    ):
-        size = members.stop - members.start
-        names += [str(label) if size == 1 else f"{label} {i + 1} of {size}" for i in range(size)]
-    return tuple(names)
+def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
+    """Most responsible component of each row, in words; nothing without a density."""
+    if density is None:
+        return [""] * len(X)
+    components = component_names(density)
+    responsible = density._component_log_joint(density._read(X)).argmax(axis=1)
+    return [components[component] for component in responsible]
 
 
-def measurement_worth(X: pd.DataFrame, model: HybridMixtureClassifier) -> pd.DataFrame:
+def measurement_worth(X: pd.DataFrame, model: Any, density: Any) -> pd.DataFrame:
     """Expected fall of the entropy of every row if one missing cell were measured.
 
     ``H[p(y | x_o)] - E[H[p(y | x_o, x_j)]]`` over draws of x_j given the observed cells.
@@ -139,8 +128,10 @@ def measurement_worth(X: pd.DataFrame, model: HybridMixtureClassifier) -> pd.Dat
     ----------
     X : DataFrame of shape (n_obs, n_columns)
         Rows.
-    model : HybridMixtureClassifier
+    model : classifier
         A fitted point.
+    density : MixtureEstimator or None
+        Draws the cells; without it nothing is worth anything.
 
     Returns
     -------
@@ -149,12 +140,12 @@ def measurement_worth(X: pd.DataFrame, model: HybridMixtureClassifier) -> pd.Dat
     """
     worth = np.zeros(X.shape)
     missing = X.isna().to_numpy()
-    if not missing.any():
+    if density is None or not missing.any():
         return pd.DataFrame(worth, columns=X.columns)
     before = entropy(model.predict_proba(X))
-    drawn = model.impute(X, draws=FILLINGS)
+    drawn = density.impute(X, draws=FILLINGS)
     for column in np.flatnonzero(missing.any(0)):
-        if column in model._columns.empty:
+        if column in density._columns.empty:
             continue  # nobody knows what could stand there
         rows = np.flatnonzero(missing[:, column])
         filled = pd.concat([X.iloc[rows]] * FILLINGS, ignore_index=True)
@@ -176,61 +167,59 @@ def _help(worth: pd.Series, total: float, epistemic: float) -> str:
     return "another kind of measurement: the classes overlap here"
 
 
-def _novel(job: Job, model: HybridMixtureClassifier) -> tuple[tuple[int, float, float], ...]:
+def _novel(job: Job, density: Any) -> tuple[tuple[int, float, float], ...]:
     """Rows of low density, against simulated rows with the same holes."""
-    density = model.score_samples(job.X)
+    found = density.score_samples(job.X)
     observed = job.X.notna().to_numpy()
-    per_cell = density / np.maximum(observed.sum(1), 1)
+    per_cell = found / np.maximum(observed.sum(1), 1)
     rows = np.argsort(per_cell, kind="stable")[:MOST_ROWS]
     rounds = max(20, SIMULATED // (100 * len(rows)) if len(rows) > 100 else 200)
     # Under informative holes the model itself makes them; else the row's own are imposed.
-    makes_holes = observed.any(0) & (model.missingness == "informative")
+    makes_holes = observed.any(0) & (density.missingness == "informative")
     keep = observed[rows] | makes_holes
     below = np.ones(len(rows))
-    simulated, _ = model.sample(rounds * len(rows))
+    simulated, _ = density.sample(rounds * len(rows))
     held = simulated.where(np.tile(keep, (rounds, 1)))
-    below += (model.score_samples(held).reshape(rounds, -1) <= density[rows]).sum(0)
+    below += (density.score_samples(held).reshape(rounds, -1) <= found[rows]).sum(0)
     share = below / (rounds + 1)
     order = np.lexsort((per_cell[rows], share))[:10]
     return tuple(
-        (int(rows[i]) + 1, float(density[rows[i]]), float(share[i]))
+        (int(rows[i]) + 1, float(found[rows[i]]), float(share[i]))
         for i in order
         if share[i] <= 0.02
     )
 
 
-def left_out(job: Job, model: HybridMixtureClassifier) -> LeftOut:
+def left_out(job: Job, density: Any) -> LeftOut:
     """Every observed cell against the rest of its row, label included where it is known.
 
     Parameters
     ----------
     job : Job
         The table.
-    model : HybridMixtureClassifier
-        A fitted classifier.
+    density : MixtureEstimator
+        The mixture.
 
     Returns
     -------
     LeftOut
         In standard units.
     """
-    rows = standard_rows(model, job.X, job.labels)
-    return leave_one_cell_out(rows, model._mixture.parameters, model._mixture.specification)
+    rows = standard_rows(density, job.X, job.labels)
+    return leave_one_cell_out(rows, density._mixture.parameters, density._mixture.specification)
 
 
-def read_oddities(
-    job: Job, model: HybridMixtureClassifier, cells: LeftOut, held_out: HeldOut
-) -> Oddities:
+def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldOut) -> Oddities:
     """Cells and labels that look wrong.
 
     Parameters
     ----------
     job : Job
         The table.
-    model : HybridMixtureClassifier
-        A fitted classifier.
-    cells : LeftOut
-        Every cell against the rest of its row.
+    density : MixtureEstimator or None
+        The mixture.
+    cells : LeftOut, optional
+        Every cell against the rest of its row; without a density there is none.
     held_out : HeldOut
         Held-out probabilities.
 
@@ -239,14 +228,16 @@ def read_oddities(
     Oddities
         Least probable first.
     """
-    n_categorical = len(model._columns.levels)  # masks of missing cells are not cells
+    if cells is None:
+        return Oddities((), 0.0, 0, 0.0, _odd_labels(held_out))
+    n_categorical = len(density._columns.levels)  # masks of missing cells are not cells
     tails = np.column_stack([cells.tail, cells.level_tail[:, :n_categorical]])
     n_cells = int((~np.isnan(tails)).sum())
     threshold = 1.0 / max(n_cells, 1)
     low = np.argwhere(tails < threshold)
     low = low[np.argsort(tails[tuple(low.T)], kind="stable")]
     return Oddities(
-        cells=tuple(_odd_cell(job, model, cells, *place.tolist()) for place in low[:LISTED]),
+        cells=tuple(_odd_cell(job, density, cells, *place.tolist()) for place in low[:LISTED]),
         threshold=threshold,
         found=len(low),
         by_chance=n_cells * threshold,
@@ -254,11 +245,9 @@ def read_oddities(
     )
 
 
-def _odd_cell(
-    job: Job, model: HybridMixtureClassifier, cells: LeftOut, row: int, place: int
-) -> OddCell:
+def _odd_cell(job: Job, density: Any, cells: LeftOut, row: int, place: int) -> OddCell:
     """One cell in words."""
-    columns, units = model._columns, model._mixture.units
+    columns, units = density._columns, density._mixture.units
     n_real = len(columns.real_positions)
     if place < n_real:
         position, scale = columns.real_positions[place], float(units.scale[place])

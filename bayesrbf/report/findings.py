@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bayesrbf.inference.diagnose import PARETO_K, RHAT_PARAMETERS
 from bayesrbf.report.records import Report, Score
 from bayesrbf.report.words import count, listing, number, percent, plural
 
@@ -163,6 +162,8 @@ def odd(report: Report) -> str:
         A sentence.
     """
     oddities = report.oddities
+    if report.imputations is None:
+        return without_density(report, "Cells are not judged")
     if not oddities.cells:
         return "No cell is improbable given the rest of its row."
     return (
@@ -205,6 +206,8 @@ def filled(report: Report) -> str:
         A sentence.
     """
     imputations = report.imputations
+    if imputations is None:
+        return without_density(report, "Missing cells are not filled in")
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
         head = "No cell is missing"
@@ -216,8 +219,52 @@ def filled(report: Report) -> str:
     return f"{head}; intervals of 90 % hold {hold} of {count(imputations.known)} {which}."
 
 
+def without_density(report: Report, what: str) -> str:
+    """Why a part is left out.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    what : str
+        What is not there, as the beginning of a sentence.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    return (
+        f"{what}: a {report.estimator} has no density of the rows; --model stack and --model "
+        "mixture have one."
+    )
+
+
+def members(report: Report) -> str:
+    """Who has a say in a stack.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    first = report.learned.members[0]
+    text = f"{first.name} ({first.what}) has most of a say"
+    if first.mean != first.mean:
+        return f"{text}: a weight of {percent(first.fitted)}."
+    return (
+        f"{text}: a weight of {percent(first.mean)}, with 90 % probability between "
+        f"{percent(first.lower)} and {percent(first.upper)}."
+    )
+
+
 def healthy(report: Report) -> str:
-    """Whether the computation went well.
+    """Whether the computation went well, by the judgement of ``diagnose()``.
 
     Parameters
     ----------
@@ -230,18 +277,17 @@ def healthy(report: Report) -> str:
         A sentence.
     """
     rhats = [rhat for _, _, rhat, _ in report.diagnostics.variables if rhat == rhat]
+    bad = [one for one in report.diagnostics.findings if not one.good]
     if not rhats:
-        return "The fit is a point estimate: there are no chains to compare."
-    worst = max(rhats)
-    agree = "agree" if worst < RHAT_PARAMETERS else "do not agree yet"
-    text = f"The chains {agree}: the worst R-hat of all parameters is {worst:.3f}"
-    tails = [value for row, value, _ in report.diagnostics.findings if row == "pareto_k"]
-    if tails and tails[0] > PARETO_K:
-        return (
-            f"{text}. But the posterior is not quite Gaussian (Pareto k {number(tails[0])}): trust "
-            "averages over rows more than the interval of a single parameter."
-        )
-    return f"{text}."
+        text = "The fit is a point estimate: there are no chains to compare"
+    elif bad:
+        text = f"The worst R-hat of all parameters is {max(rhats):.3f}"
+    else:
+        text = f"The chains agree: the worst R-hat of all parameters is {max(rhats):.3f}"
+    if not bad:
+        return f"{text}."
+    figures = listing([one.row.replace("_", " ") for one in bad])
+    return f"{text}, but {plural(len(bad), 'figure needs', 'figures need')} attention: {figures}."
 
 
 def model(report: Report) -> str:
@@ -257,5 +303,4 @@ def model(report: Report) -> str:
     str
         A sentence.
     """
-    winner = next(name for name, _, won in report.described.trials if won)
-    return f"Among {len(report.described.trials)} candidates the rule chose: {winner}."
+    return report.described.sentence

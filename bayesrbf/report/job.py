@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-from bayesrbf.parameters import Observations
-from bayesrbf.table import encode, encode_labels
+from bayesrbf.table import encode_labels
 
+FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
 Inference = Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"]
 
 
@@ -59,8 +58,10 @@ class Job:
         Command, versions, digest of the data.
     truth : Truth, optional
         What was hidden, where it is known.
-    draws : int
-        Posterior draws per chain.
+    family : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        What is fitted.
+    draws : int, optional
+        Posterior draws per chain; by default what the family takes.
     folds : int
         Most folds of the cross-validation.
     """
@@ -75,7 +76,8 @@ class Job:
     notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     truth: Truth | None = None
-    draws: int = 1000
+    family: FamilyName = "stack"
+    draws: int | None = None
     folds: int = 5
 
     @property
@@ -87,30 +89,3 @@ class Job:
     def labels(self) -> Int[np.ndarray, " obs"]:
         """Class codes, -1 where hidden."""
         return encode_labels(self.y)[1]
-
-
-def standard_rows(
-    model: HybridMixtureClassifier, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
-) -> Observations:
-    """Rows in the standard units of a fitted model.
-
-    Parameters
-    ----------
-    model : HybridMixtureClassifier
-        A fitted classifier.
-    X : DataFrame of shape (n_obs, n_columns)
-        Rows with the columns of the fit.
-    labels : ndarray of shape (n_obs,), optional
-        Class codes; hidden by default.
-
-    Returns
-    -------
-    Observations
-        What the numerics take.
-    """
-    table = encode(X, model._columns)
-    hidden = np.full(len(X), -1)
-    rows = Observations(
-        table.real, table.codes, hidden if labels is None else labels, np.ones(len(X))
-    )
-    return model._mixture.standardise(rows)

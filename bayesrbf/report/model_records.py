@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.inference.judgements import Finding
+
 Kind = Literal["real", "categorical"]
 Role = Literal["free", "deterministic", "observed", "data"]
 
@@ -39,8 +41,41 @@ class Density:
 
 
 @dataclass(frozen=True)
+class Member:
+    """One member of a stack.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    what : str
+        What it is, in words.
+    fitted : float
+        Its weight at the fitted point.
+    mean, lower, upper : float
+        Its weight's posterior mean and 90 % interval; NaN without a posterior.
+    temperature : float
+        Factor of its log probabilities.
+    log_loss : float
+        Held-out log loss of it alone, tempered, in nats.
+    drawn : bool
+        Whether its parameters were drawn, too.
+    """
+
+    name: str
+    what: str
+    fitted: float
+    mean: float
+    lower: float
+    upper: float
+    temperature: float
+    log_loss: float
+    drawn: bool
+
+
+@dataclass(frozen=True)
 class Learned:
-    """What the model learned.
+    """What the model learned; what needs a density of the rows is empty without one.
 
     Attributes
     ----------
@@ -55,6 +90,10 @@ class Learned:
         p(class) p(component | class).
     means : tuple of (str, tuple of float, tuple of float)
         Column, its mean per component, and the posterior standard deviations of those.
+    members : tuple of Member
+        Of a stack; empty for other families.
+    beside : str
+        What the mixture is that was fitted beside it.
     """
 
     contributions: tuple[tuple[str, float], ...]
@@ -62,6 +101,8 @@ class Learned:
     component_names: tuple[str, ...]
     weights: tuple[float, ...]
     means: tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...]
+    members: tuple[Member, ...] = ()
+    beside: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,8 +113,8 @@ class Diagnostics:
     ----------
     status : tuple of str
         Sentences about the fit.
-    findings : tuple of (str, float, str)
-        Figure, value, sentence.
+    findings : tuple of Finding
+        Figures, each with its sentence and whether it is good.
     variables : tuple of (str, int, float, float)
         Free variable, its number of entries, worst R-hat, least effective draws.
     warnings : tuple of str
@@ -81,7 +122,7 @@ class Diagnostics:
     """
 
     status: tuple[str, ...]
-    findings: tuple[tuple[str, float, str], ...]
+    findings: tuple[Finding, ...]
     variables: tuple[tuple[str, int, float, float], ...]
     warnings: tuple[str, ...]
 
@@ -117,6 +158,10 @@ class Described:
 
     Attributes
     ----------
+    sentence : str
+        What was chosen, and why.
+    given : str
+        What the graph sums out, or takes as given.
     nodes : tuple of Node
         The declared graph.
     sizes : mapping of str to int
@@ -124,11 +169,13 @@ class Described:
     priors : tuple of (str, str)
         Quantity and prior, in words and numbers.
     trials : tuple of (str, float, bool)
-        Candidate, held-out log loss, whether it won.
+        Candidate, held-out log loss, whether it won; empty where there was no choice.
     facts : tuple of (str, str)
         Command, versions, seed, digest.
     """
 
+    sentence: str
+    given: str
     nodes: tuple[Node, ...]
     sizes: Mapping[str, int]
     priors: tuple[tuple[str, str], ...]

@@ -12,7 +12,8 @@ import pandas as pd
 
 from bayesrbf import __version__
 from bayesrbf.reading import ReadTable, TableError
-from bayesrbf.report.job import Inference, Job, Truth
+from bayesrbf.report.families import check_method
+from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 
 MOST_CLASSES = 50
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pymc", "arviz")
@@ -23,6 +24,7 @@ def prepare(
     target: str,
     *,
     title: str,
+    family: FamilyName,
     inference: Inference,
     seed: int,
     facts: tuple[tuple[str, str], ...],
@@ -38,6 +40,8 @@ def prepare(
         The label column.
     title : str
         Name of the table.
+    family : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        What is fitted.
     inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
         How the posterior is made.
     seed : int
@@ -56,7 +60,10 @@ def prepare(
     ------
     TableError
         If there are no columns beside the target, or no two classes of two rows.
+    ValueError
+        If the family has no such posterior.
     """
+    check_method(family, inference)
     if len(table.kinds) == 1:
         raise TableError(f"{title} has no column beside the target {target!r}: nothing to learn.")
     frame = table.frame.reset_index(drop=True)
@@ -66,7 +73,7 @@ def prepare(
     X = frame.drop(columns=target)
     kinds = {name: kind for name, kind in table.kinds.items() if name != target}
     known = None if truth is None else Truth(truth[X.columns], truth[target])
-    return Job(title, target, X, y, kinds, inference, seed, table.notes, facts, known)
+    return Job(title, target, X, y, kinds, inference, seed, table.notes, facts, known, family)
 
 
 def _check_classes(y: pd.Series, target: str) -> None:

@@ -117,6 +117,8 @@ class Report:
         Name of the label column.
     classes : tuple of str
         Class names.
+    estimator : str
+        Name of the classifier's class.
     inference : str
         How the posterior was made and why.
     scores : tuple of Score
@@ -133,8 +135,8 @@ class Report:
         Section 5.
     learned : Learned
         Section 6.
-    imputations : Imputations
-        Section 7.
+    imputations : Imputations, optional
+        Section 7; none where the model has no density of the rows.
     diagnostics : Diagnostics
         Section 8.
     described : Described
@@ -146,6 +148,7 @@ class Report:
     title: str
     target: str
     classes: tuple[str, ...]
+    estimator: str
     inference: str
     scores: tuple[Score, ...]
     folds: int
@@ -154,7 +157,7 @@ class Report:
     doubt: Doubt
     oddities: Oddities
     learned: Learned
-    imputations: Imputations
+    imputations: Imputations | None
     diagnostics: Diagnostics
     described: Described
     check: Check | None = None

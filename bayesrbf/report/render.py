@@ -8,7 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from bayesrbf import __version__
-from bayesrbf.report import column_figures, figures, findings, plate, words
+from bayesrbf.report import column_figures, figures, findings, member_figures, plate, words
 from bayesrbf.report.records import Report
 
 MOST_CLASSES = 12
@@ -59,8 +59,10 @@ def _sentences(report: Report) -> dict[str, str]:
         "scores": findings.against_logistic(report),
         "read": findings.read(report),
         "unsure": findings.unsure(report),
+        "unlike": findings.without_density(report, "Rows unlike all others are not looked for"),
         "odd": findings.odd(report),
         "learned": findings.learned(report),
+        "members": findings.members(report) if report.learned.members else "",
         "filled": findings.filled(report),
         "healthy": findings.healthy(report),
         "model": findings.model(report),
@@ -74,7 +76,7 @@ def _figures(report: Report) -> dict[str, Any]:
     frequent = sorted(
         range(len(report.classes)), key=lambda c: -report.reading.class_counts[report.classes[c]]
     )[:MOST_CLASSES]
-    imputations = report.imputations
+    imputations, members = report.imputations, report.learned.members
     return {
         "log_loss": figures.comparison(report.scores, "log_loss", "log loss (nats)"),
         "brier": figures.comparison(report.scores, "brier", "Brier score"),
@@ -97,15 +99,19 @@ def _figures(report: Report) -> dict[str, Any]:
         ),
         "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
         "contributions": column_figures.contributions(report.learned.contributions),
+        "weights": member_figures.weights(members) if members else None,
+        "weight_marks": figures.legend(
+            {"posterior mean and 90 % interval": "dot c0", "fitted, step by step": "ring c1"}
+        ),
         "densities": [column_figures.density(d, report.classes) for d in report.learned.densities],
         "classes": figures.legend(
             {name: f"line c{c % 8} dash{c % 4}" for c, name in enumerate(report.classes)}
         ),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
-        if imputations.known
+        if imputations is not None and imputations.known
         else None,
         "filled": figures.filled_against_truth(imputations.truth, imputations.filled)
-        if imputations.hidden_truth
+        if imputations is not None and imputations.hidden_truth
         else None,
         "plate": plate.plate(report.described.nodes, report.described.sizes),
     }

@@ -6,13 +6,15 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
-from bayesrbf.report.words import plural
+from bayesrbf.report.words import listing, plural
 
 SWEEPS: Final[dict[str, Any]] = {"tune": 400, "thin": 1}
 AFFORDABLE: Final = 2_000_000
 """Multiply-adds of a sweep up to which all sweeps of four chains take about a minute."""
+MOST_COORDINATES: Final = 2_000
+"""Coordinates up to which the second derivatives of a network take less than some minutes."""
 
 NAMES: Final = {
     "laplace": "Laplace's approximation, a Gaussian at the mode",
@@ -28,27 +30,27 @@ class Drawn:
 
     Attributes
     ----------
-    model : HybridMixtureClassifier
+    model : classifier
         The model at its fitted point.
-    refined : HybridMixtureClassifier
+    refined : classifier
         The model with its posterior; at its fitted point too if that was asked for.
     sentence : str
         How the posterior was made, and why so.
     """
 
-    model: HybridMixtureClassifier
-    refined: HybridMixtureClassifier
+    model: Any
+    refined: Any
     sentence: str
 
 
-def draw_posterior(job: Job, model: HybridMixtureClassifier) -> Drawn:
+def draw_posterior(job: Job, model: Any) -> Drawn:
     """Draw by the method asked for, or by the best one that takes about a minute.
 
     Parameters
     ----------
     job : Job
-        Says the method and the number of draws.
-    model : HybridMixtureClassifier
+        Says the family, the method and the number of draws.
+    model : classifier
         The fitted model; it is left as it is.
 
     Returns
@@ -57,53 +59,86 @@ def draw_posterior(job: Job, model: HybridMixtureClassifier) -> Drawn:
         The model without and with its posterior.
     """
     refined = copy.copy(model)
-    if job.inference == "map":
-        return Drawn(
-            model,
-            refined,
-            "A point estimate, because it was asked for: there are no intervals and no epistemic "
-            "part. Run again without --inference map to have them.",
-        )
     method, why = choose_method(job, model)
-    options = SWEEPS if method == "gibbs" else {}
-    refined.refine(method, draws=job.draws, **options)
+    if method == "map":
+        return Drawn(
+            model, refined, f"A point estimate, {why} There are no intervals and no kinds of doubt."
+        )
+    options = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
+    draws = FAMILIES[job.family].draws if job.draws is None else job.draws
+    refined.refine(method, draws=draws, **options)
     size = refined._log_posterior().dimension
-    count = plural(4 * job.draws, "draw")
-    sentence = f"{NAMES[method]}: {count} in {plural(size, 'coordinate')}, {why}"
+    sentence = (
+        f"{NAMES[method]}: {plural(4 * draws, 'draw')} in {plural(size, 'coordinate')}, {why}"
+    )
+    if job.family == "stack":
+        sentence = f"{sentence} {_of_members(refined)}"
     return Drawn(model, refined, sentence)
 
 
-def choose_method(job: Job, model: HybridMixtureClassifier) -> tuple[str, str]:
+def choose_method(job: Job, model: Any) -> tuple[str, str]:
     """The method asked for, or else the best one that takes about a minute, and why.
 
-    A sweep of Gibbs sampling costs as much as an iteration of EM, whose cost is
-    known from sizes alone, so that the same table always gets the same method.
+    The cost is known from sizes alone, so that the same table always gets the same method.
 
     Parameters
     ----------
     job : Job
-        Says the method.
-    model : HybridMixtureClassifier
+        Says the family and the method.
+    model : classifier
         The fitted model.
 
     Returns
     -------
     method : str
-        Name of the method.
+        Name of the method, or "map".
     why : str
         End of the sentence about it.
     """
     if job.inference != "auto":
         return job.inference, "because it was asked for."
+    if job.family == "mixture":
+        return _of_mixture(model)
+    method = FAMILIES[job.family].methods[0]
+    if job.family == "stack":
+        return method, "because that takes seconds; --inference nuts draws these exactly."
+    if method == "gibbs":
+        return method, "because exemplars are discrete."
+    size = model._log_posterior().dimension
+    if size > MOST_COORDINATES:
+        return "map", (
+            f"because the curvature in {plural(size, 'coordinate')} would take many minutes; "
+            f"--inference {method} takes them."
+        )
+    return method, "because that takes seconds; --inference nuts draws from the exact posterior."
+
+
+def _of_mixture(model: Any) -> tuple[str, str]:
+    """Gibbs sampling where its sweeps, each about an iteration of EM, are cheap."""
     structure = model._mixture.specification
     width = structure.n_features ** (2 if structure.shape == "full" else 1) + len(structure.levels)
     cost = model._rows.n_obs * structure.n_components * width
+    rows = plural(model._rows.n_obs, "row")
     if cost <= AFFORDABLE:
-        return "gibbs", (
-            f"because a sweep over {plural(model._rows.n_obs, 'row')} is cheap: all of them "
-            "take about a minute."
-        )
+        return "gibbs", f"because a sweep over {rows} is cheap: all of them take about a minute."
     return "laplace", (
-        f"because sweeps over {plural(model._rows.n_obs, 'row')} would take more than about a "
-        "minute; --inference gibbs or --inference nuts draws from the exact posterior."
+        f"because sweeps over {rows} would take more than about a minute; --inference gibbs or "
+        "--inference nuts draws from the exact posterior."
+    )
+
+
+def _of_members(refined: Any) -> str:
+    """What of a stack was drawn, in a sentence."""
+    fixed = list(refined.pointwise_)
+    drawn = [name for name in refined.members_ if name not in fixed]
+    text = "Those are the weights and temperatures of the stack"
+    if drawn:
+        text += "; with each came one, by Laplace's approximation, of the parameters of "
+        text += listing(drawn, 9)
+    if not fixed:
+        return f"{text}."
+    verb = "stays at its" if len(fixed) == 1 else "stay at their"
+    return (
+        f"{text}. {listing(fixed, 9)} {verb} fitted point, for too many parameters: as far as "
+        "the weight of such a member goes, intervals are too narrow."
     )

@@ -1,4 +1,4 @@
-"""Held-out probabilities: the whole procedure, choice of the mixture included, fold by fold."""
+"""Held-out probabilities: the whole procedure, every choice included, fold by fold."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayesrbf.estimators.calibrating import stratified_folds
-from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-from bayesrbf.report.choose import choose_mixture, fold_count
+from bayesrbf.report.choose import fold_count
 from bayesrbf.table import encode_labels
 
 Fitter = Callable[[pd.DataFrame, pd.Series], Any]
@@ -127,30 +126,6 @@ def hold_out(
         probabilities[:, columns] = fitted.predict_proba(X[test])
         results[name][test] = probabilities
     return HeldOut(tuple(classes.tolist()), labels, folds, results)
-
-
-def chosen_mixture(common: Mapping[str, Any], seed: int) -> Fitter:
-    """The procedure under test: choose a mixture on the training rows, fit, calibrate.
-
-    Parameters
-    ----------
-    common : mapping of str to object
-        Constructor arguments that every candidate shares.
-    seed : int
-        Seed of folds and restarts.
-
-    Returns
-    -------
-    callable
-        A fitter.
-    """
-
-    def fit(X: pd.DataFrame, y: pd.Series) -> HybridMixtureClassifier:
-        choice = choose_mixture(X, y, common, seed=seed)
-        model = HybridMixtureClassifier(**{**common, **choice.settings}, calibrate=True)
-        return model.fit(X, y)
-
-    return fit
 
 
 def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:

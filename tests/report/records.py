@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayesrbf.inference.judgements import Finding
 from bayesrbf.posterior.calibration import calibration
-from bayesrbf.report.model_records import Density, Described, Diagnostics, Learned, Node
+from bayesrbf.report.model_records import Density, Described, Diagnostics, Learned, Member, Node
 from bayesrbf.report.records import Column, Reading, Report, Score
 from bayesrbf.report.row_records import (
     Check,
@@ -58,6 +59,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         title=text,
         target=text,
         classes=classes,
+        estimator="StackedClassifier",
         inference="Laplace.",
         scores=scores,
         folds=5,
@@ -99,6 +101,10 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             component_names=classes,
             weights=(1 / n_classes,) * n_classes,
             means=((text, (1.0,) * n_classes, (0.1,) * n_classes),),
+            members=(
+                Member("K1", "a network", 0.6, 0.5, 0.2, 0.8, 1.1, 0.4, True),
+                Member(text, text, 0.4, 0.5, 0.2, 0.8, 0.9, 0.5, False),
+            ),
         ),
         imputations=Imputations(
             missing=3,
@@ -113,11 +119,16 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         ),
         diagnostics=Diagnostics(
             status=("Converged.",),
-            findings=(("rhat_parameters", 1.001, "Fine."), ("pareto_k", 0.4, "Fine.")),
+            findings=(
+                Finding("rhat_parameters", 1.001, "Fine.", True),
+                Finding("pareto_k", 0.9, "Above 0.7.", False),
+            ),
             variables=(("means", 6, 1.001, 900.0), ("weights", 3, float("nan"), float("nan"))),
             warnings=(f"Category {text} was not seen.",),
         ),
         described=Described(
+            sentence=f"Among 2 candidates the rule chose: {text}.",
+            given="Labels are summed out.",
             nodes=nodes,
             sizes={"obs": 90, "feature": 2},
             priors=(("means", "Normal"),),

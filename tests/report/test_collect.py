@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf.report import families
 from bayesrbf.report.collect import Outcome, collect
 from bayesrbf.report.columns import read_columns
 from bayesrbf.report.doubts import measurement_worth
-from bayesrbf.report.job import Inference, Job, Truth
+from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
 from tests.report.tables import mixed_table
@@ -33,6 +34,7 @@ def job(inference: Inference = "laplace", **changes: Any) -> Job:
         "seed": 0,
         "draws": 100,
         "folds": 2,
+        "family": "mixture",
     }
     return Job(**(fields | changes))
 
@@ -75,7 +77,7 @@ def test_doubt_is_ordered_and_adds_up(outcome: Outcome) -> None:
 def test_everything_is_said_about_convergence(outcome: Outcome) -> None:
     names = [name for name, *_ in outcome.report.diagnostics.variables]
     assert {"class_probabilities", "means", "precision_diagonal"} <= set(names)
-    assert {name for name, *_ in outcome.report.diagnostics.findings} >= {"pareto_k"}
+    assert {one.row for one in outcome.report.diagnostics.findings} >= {"pareto_k"}
 
 
 def test_coverage_without_truth_leaves_cells_out(outcome: Outcome) -> None:
@@ -91,6 +93,93 @@ def test_page_of_a_real_run(outcome: Outcome) -> None:
     assert html.count("<section") == 9
     assert "nan" not in html.lower().split()
     assert ">None<" not in html
+
+
+FAMILIES: dict[FamilyName, str] = {
+    "stack": "StackedClassifier",
+    "rbf": "RBFNetworkClassifier",
+    "sdgm": "SDGMClassifier",
+    "median_lvq": "MedianLVQClassifier",
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
+    """The small table by each of the other families; three members of a stack will do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(families, "MOST_ROWS", 0)
+        return request.param, collect(job("auto", family=request.param, draws=40))
+
+
+def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> None:
+    family, found = of_family
+    report = found.report
+    assert type(found.model).__name__ == report.estimator == FAMILIES[family]
+    assert report.confusion.sum() == int(job().y.notna().sum())
+    assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
+    without = family in {"sdgm", "median_lvq"}
+    assert (report.imputations is None) == without
+    assert report.learned.contributions[0][1] > 0
+    assert found.uncertainty["epistemic_entropy"].notnull().all()
+    html = render(report)
+    assert html.count("<section") == 9
+    assert "nan" not in html.lower().split()
+    assert (">nearest component<" in html) != without
+    assert ("Whose say it is" in html) == (family == "stack")
+    assert report.diagnostics.variables
+
+
+def test_a_mixture_is_asked_about_cells(of_family: tuple[FamilyName, Outcome]) -> None:
+    family, found = of_family
+    report = found.report
+    if family in {"sdgm", "median_lvq"}:
+        assert report.oddities.cells == report.doubt.novel == report.learned.densities == ()
+        return
+    assert len(report.learned.densities[0].curves) == (1 if family == "rbf" else 2)
+    assert ("fitted beside" in render(report)) == (family == "stack")
+    if family == "stack":
+        assert report.oddities.cells[0].row == 5
+        assert report.doubt.novel[0][0] == 5
+        assert report.learned.means[0][2][0] > 0
+
+
+def test_members_are_those_of_the_stack(of_family: tuple[FamilyName, Outcome]) -> None:
+    family, found = of_family
+    members = found.report.learned.members
+    if family != "stack":
+        assert members == ()
+        return
+    assert {member.name for member in members} == set(found.model.members_)
+    assert sum(member.fitted for member in members) == pytest.approx(1)
+    assert sum(member.mean for member in members) == pytest.approx(1)
+    means = [member.mean for member in members]
+    assert means == sorted(means, reverse=True)
+    for member in members:
+        assert 0 <= member.lower <= member.mean <= member.upper <= 1
+        assert member.drawn == (member.name not in found.model.pointwise_)
+    assert all(name in found.report.inference for name in found.model.members_)
+
+
+@pytest.mark.parametrize(("rows", "columns", "members"), [(100, 4, 7), (2001, 4, 3), (600, 30, 3)])
+def test_size_alone_decides_on_members(
+    rows: int, columns: int, members: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import bayesrbf
+
+    class Recorder:
+        def __init__(self, **settings: object) -> None:
+            self.settings = settings
+
+        def fit(self, X: object, y: object) -> Recorder:
+            return self
+
+    monkeypatch.setattr(bayesrbf, "StackedClassifier", Recorder)
+    X = pd.DataFrame(np.zeros((rows, columns)), columns=[f"c{j}" for j in range(columns)])
+    y = pd.Series(["a", "b"] * rows)[:rows]
+    large = job(X=X, y=y, kinds=dict.fromkeys(X, "real"), family="stack")
+    fitted = families.FAMILIES["stack"].procedure(large)(X[:3], y[:3])
+    assert fitted.model.settings["members"] == ("default" if members == 7 else "lite")
+    assert ("all seven members: there are at" in fitted.sentence) == (members == 7)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +236,7 @@ def test_measurement_is_worth_most_where_it_tells_most() -> None:
 
     model = HybridMixtureClassifier(random_state=0).fit(X, y)
     blank = pd.DataFrame({"telling": [np.nan, np.nan], "idle": [0.0, np.nan]})
-    worth = measurement_worth(blank, model)
+    worth = measurement_worth(blank, model, model)
     assert (worth["telling"] > 0.3).all()
     assert worth.loc[0, "idle"] == 0
     assert worth.loc[1, "idle"] < 0.05

@@ -134,6 +134,50 @@ def test_sparse_report_renders() -> None:
     assert "nan" not in text.lower().split()
 
 
+def test_judgement_is_that_of_the_findings() -> None:
+    """A tail above its bound is nothing to say where diagnose() finds it good."""
+    full = synthetic()
+    assert "1 figure needs attention: pareto k" in render(full)
+    good = tuple(replace(one, good=True) for one in full.diagnostics.findings)
+    well = render(replace(full, diagnostics=replace(full.diagnostics, findings=good)))
+    assert "needs attention" not in well
+    assert "The chains agree" in well
+
+
+def test_members_of_a_point_have_no_intervals() -> None:
+    full = synthetic()
+    assert "a weight of 50 %, with 90 % probability between 20 % and 80 %" in render(full)
+    nan = float("nan")
+    points = tuple(replace(one, mean=nan, lower=nan, upper=nan) for one in full.learned.members)
+    html = render(replace(full, learned=replace(full.learned, members=points)))
+    assert "a weight of 60 %." in html
+    assert "nan" not in html.lower()
+
+
+def test_without_a_density_the_page_says_what_is_left_out() -> None:
+    full = synthetic()
+    empty = replace(full.learned, densities=(), component_names=(), weights=(), means=())
+    page = Page(
+        render(
+            replace(
+                full,
+                estimator="MedianLVQClassifier",
+                doubt=replace(full.doubt, novel=()),
+                oddities=replace(full.oddities, cells=(), found=0),
+                learned=replace(empty, members=()),
+                imputations=None,
+            )
+        )
+    )
+    assert len(page.all("section")) == 9
+    text = " ".join(" ".join(page.texts).split())
+    for part in ("unlike all others", "Cells are not judged", "Missing cells are not filled in"):
+        assert part in text
+    assert text.count("MedianLVQClassifier has no density of the rows") == 3
+    assert "nearest component" not in text
+    assert "Whose say it is" not in text
+
+
 @pytest.mark.parametrize("n_classes", [2, 12, 15])
 def test_many_classes_have_colours(n_classes: int) -> None:
     html = render(synthetic(n_classes=n_classes))

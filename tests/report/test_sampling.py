@@ -20,9 +20,10 @@ def model() -> HybridMixtureClassifier:
 
 
 def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypatch):
-    assert choose_method(job("auto"), model)[0] == "gibbs"
+    mixture = job("auto", family="mixture")
+    assert choose_method(mixture, model)[0] == "gibbs"
     monkeypatch.setattr(sampling, "AFFORDABLE", 100)
-    method, why = choose_method(job("auto"), model)
+    method, why = choose_method(mixture, model)
     assert method == "laplace"
     assert "70 rows" in why
     assert "--inference gibbs" in why
@@ -30,7 +31,7 @@ def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypa
 
 @pytest.mark.parametrize("method", ["auto", "advi", "map"])
 def test_the_sentence_names_what_was_done(model, method):
-    drawn = draw_posterior(job(method, draws=20), model)
+    drawn = draw_posterior(job(method, draws=20, family="mixture"), model)
     done = drawn.refined.posterior_.attrs["inference"]
     assert done == {"auto": "gibbs", "advi": "advi", "map": "map"}[method]
     said = {

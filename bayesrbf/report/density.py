@@ -1,0 +1,149 @@
+"""What a report asks a classifier of any family: its columns, and its mixture if it has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from bayesrbf.estimators.median_lvq.exemplar_reader import ExemplarReader
+from bayesrbf.estimators.mixture.estimator import MixtureEstimator
+from bayesrbf.parameters import Observations
+from bayesrbf.report.families import FAMILIES
+from bayesrbf.report.job import Inference, Job
+from bayesrbf.report.sampling import Drawn, draw_posterior
+from bayesrbf.table import Columns, encode
+
+TABLES: Final = 250
+"""Draws a chain behind what is filled in."""
+
+
+@dataclass(frozen=True)
+class Densities:
+    """The mixture that a report asks about columns and cells.
+
+    Attributes
+    ----------
+    point, drawn : MixtureEstimator or None
+        Without and with its posterior; None for a classifier without a density of the rows.
+    sentence : str
+        What it is, where it is not the classifier itself.
+    """
+
+    point: Any
+    drawn: Any
+    sentence: str = ""
+
+
+def densities_of(job: Job, found: Drawn) -> Densities:
+    """The mixture of a classifier: itself, its hidden layer, or one fitted beside a stack.
+
+    The stack's own companion has three components a class, and one of those may be what
+    explains a slip of the pen; the rule for mixtures takes as many as held-out rows ask for.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+    found : Drawn
+        The classifier without and with its posterior.
+
+    Returns
+    -------
+    Densities
+        Nothing for sparse mixtures and exemplars.
+    """
+    if isinstance(found.model, MixtureEstimator):
+        return Densities(found.model, found.refined)
+    if job.family != "stack":
+        return Densities(None, None)
+    inference: Inference = "map" if job.inference == "map" else "auto"
+    draws = TABLES if job.draws is None else job.draws
+    beside = replace(job, family="mixture", inference=inference, draws=draws)
+    fitted = FAMILIES["mixture"].procedure(beside)(job.X, job.y)
+    drawn = draw_posterior(beside, fitted.model)
+    return Densities(drawn.model, drawn.refined, f"{fitted.sentence} {drawn.sentence}")
+
+
+def columns_of(model: Any) -> Columns:
+    """What the columns of a fitted classifier's table are.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted classifier of tables.
+
+    Returns
+    -------
+    Columns
+        Names, kinds and levels.
+    """
+    exemplars = isinstance(model, ExemplarReader)
+    found: Columns = model._source.columns if exemplars else model._columns
+    return found
+
+
+def is_shared(density: Any) -> bool:
+    """Whether all classes have the same components.
+
+    Parameters
+    ----------
+    density : MixtureEstimator
+        A mixture of :func:`densities_of`.
+
+    Returns
+    -------
+    bool
+        True for the hidden layer of an RBF network, as it is by default.
+    """
+    return bool(density._mixture.specification.n_classes < density.classes_.size)
+
+
+def component_names(density: Any) -> tuple[str, ...]:
+    """Components in words, such as "benign" or "benign 2 of 3".
+
+    Parameters
+    ----------
+    density : MixtureEstimator
+        A mixture of :func:`densities_of`.
+
+    Returns
+    -------
+    tuple of str
+        In the order of the components.
+    """
+    labels = ["component"] if is_shared(density) else list(map(str, density.classes_))
+    names = []
+    for label, members in zip(labels, density._mixture.specification.class_slices, strict=True):
+        size = members.stop - members.start
+        names += [label if size == 1 else f"{label} {i + 1} of {size}" for i in range(size)]
+    return tuple(names)
+
+
+def standard_rows(
+    density: Any, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
+) -> Observations:
+    """Rows in the standard units of a fitted mixture.
+
+    Parameters
+    ----------
+    density : MixtureEstimator
+        A mixture of :func:`densities_of`.
+    X : DataFrame of shape (n_obs, n_columns)
+        Rows with the columns of the fit.
+    labels : ndarray of shape (n_obs,), optional
+        Class codes; hidden by default, and where components are shared.
+
+    Returns
+    -------
+    Observations
+        What the numerics take.
+    """
+    table = encode(X, density._columns)
+    if labels is None or is_shared(density):
+        labels = np.full(len(X), -1)
+    rows = Observations(table.real, table.codes, labels, np.ones(len(X)))
+    return density._mixture.standardise(rows)

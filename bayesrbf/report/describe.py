@@ -1,0 +1,89 @@
+"""How the computation went, and what the model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from bayesrbf import names
+from bayesrbf.inference.diagnose import effective_draws, rhat
+from bayesrbf.report.families import Fitted
+from bayesrbf.report.job import Job
+from bayesrbf.report.model_records import Described, Diagnostics
+from bayesrbf.report.plate import nodes_of
+from bayesrbf.report.priors import priors_of
+from bayesrbf.report.words import number, plural
+
+GIVEN: Final[Mapping[str, str]] = {
+    "stack": (
+        "This is the graph of the pool: what members say about rows held out is given. Members "
+        "have graphs of their own."
+    ),
+    "mixture": "Labels, components and missing cells are summed out exactly.",
+    "rbf": "Components and missing cells are summed out exactly.",
+    "sdgm": "Components are summed out exactly; missing cells were completed many times.",
+    "median_lvq": "The dissimilarities of the rows are given.",
+}
+
+
+def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
+    """Sentences, figures, and a line per free variable.
+
+    Parameters
+    ----------
+    refined : classifier
+        With its posterior, if it has one.
+    heard : tuple of str
+        What was warned about on the way.
+
+    Returns
+    -------
+    Diagnostics
+        With the judgement that ``diagnose()`` has of every figure.
+    """
+    posterior = refined.posterior_[names.POSTERIOR]
+    variables = []
+    for name in map(str, posterior.data_vars):
+        if name == names.COVARIANCES:  # a function of the precisions, and large
+            continue
+        values = posterior[name].transpose("chain", "draw", ...).to_numpy().astype(float)
+        least = min(effective_draws(values, "bulk"), effective_draws(values, "tail"))
+        size = int(np.prod(values.shape[2:], dtype=int))
+        variables.append((name, size, rhat(values), least))
+    status = (
+        f"Fit: {refined.status_} {plural(refined.n_iter_, 'iteration')}.",
+        f"Out-of-fold temperature: log probabilities are multiplied by "
+        f"{number(refined.temperature_)}.",
+    )
+    return Diagnostics(status, refined._findings(), tuple(variables), heard)
+
+
+def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:
+    """The declared graph, its priors in words, and what is needed to run again.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+    fitted : Fitted
+        What was chosen.
+    refined : classifier
+        With its posterior, if it has one.
+
+    Returns
+    -------
+    Described
+        Section 9.
+    """
+    nodes, sizes = nodes_of(refined.declare())
+    return Described(
+        sentence=fitted.sentence,
+        given=GIVEN[job.family],
+        nodes=nodes,
+        sizes=sizes,
+        priors=priors_of(job.family, refined),
+        trials=fitted.trials,
+        facts=(*job.facts, ("model", fitted.call), ("seed", str(job.seed))),
+    )

@@ -1,0 +1,202 @@
+"""What a report can fit: every family's estimator, its settings and how it is sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+import pandas as pd
+
+from bayesrbf.report.choose import Settings, choose_mixture
+from bayesrbf.report.job import Job
+from bayesrbf.report.words import count
+
+MOST_ROWS: Final = 2_000
+MOST_WORK: Final = 1e8
+"""Rows, and rows x real columns^4 x classes, up to which a stack has all seven members: the
+second derivatives of its mixtures, which its intervals take, cost as much."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted classifier and how it came to be.
+
+    Attributes
+    ----------
+    model : classifier
+        At its fitted point.
+    call : str
+        The constructor's call.
+    sentence : str
+        What was chosen, and why.
+    trials : tuple of (str, float, bool)
+        Candidate, held-out log loss, whether it won; where there was a choice among fits.
+    """
+
+    model: Any
+    call: str
+    sentence: str
+    trials: tuple[tuple[str, float, bool], ...] = ()
+
+
+Procedure = Callable[[pd.DataFrame, pd.Series], Fitted]
+"""Training rows and labels to a classifier; it is what is cross-validated."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of classifiers.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the class in ``bayesrbf``.
+    procedure : callable
+        Maps a job to the procedure that fits its tables.
+    methods : tuple of str
+        Ways to draw from the posterior.
+    draws : int
+        Draws a chain.
+    """
+
+    estimator: str
+    procedure: Callable[[Job], Procedure]
+    methods: tuple[str, ...]
+    draws: int
+
+
+def common_settings(job: Job) -> dict[str, Any]:
+    """Constructor arguments that all families share.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+
+    Returns
+    -------
+    dict
+        Categorical columns and the seed.
+    """
+    return {"categorical_features": job.categorical or None, "random_state": job.seed}
+
+
+def _fixed(job: Job, estimator: str, settings: Settings, sentence: str) -> Procedure:
+    """The procedure of a family whose settings do not depend on labels."""
+    build = getattr(import_module("bayesrbf"), estimator)
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+        model = build(**{**common_settings(job), **settings}).fit(X, y)
+        return Fitted(model, _call(estimator, settings), sentence)
+
+    return fit
+
+
+def _stack(job: Job) -> Procedure:
+    """All members, or three where intervals of seven would take minutes."""
+    columns = len(job.X.columns) - len(job.categorical)
+    classes = job.y.nunique()
+    work = len(job.X) * float(columns) ** 4 * classes
+    small = len(job.X) <= MOST_ROWS and work <= MOST_WORK
+    head = (
+        "A stack of all seven members: there are"
+        if small
+        else "A stack of three members (lite) and not of all seven: there are not"
+    )
+    sentence = (
+        f"{head} at most {count(MOST_ROWS)} rows with rows × real columns⁴ × classes up to "
+        "a hundred million, for which the whole report takes a minute or two."
+    )
+    settings = {"members": "default" if small else "lite"}
+    return _fixed(job, "StackedClassifier", settings, sentence)
+
+
+def _mixture(job: Job) -> Procedure:
+    """Choose a mixture on the training rows, fit, calibrate."""
+    from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+
+    common = common_settings(job)
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+        choice = choose_mixture(X, y, common, seed=job.seed)
+        settings = {**choice.settings, "calibrate": True}
+        model = HybridMixtureClassifier(**{**common, **settings}).fit(X, y)
+        sentence = f"Among {len(choice.trials)} candidates the rule chose: {choice.name}."
+        call = _call("HybridMixtureClassifier", settings)
+        trials = tuple((t.name, t.log_loss, t.name == choice.name) for t in choice.trials)
+        return Fitted(model, call, sentence, trials)
+
+    return fit
+
+
+def _rbf(job: Job) -> Procedure:
+    """An RBF network with its defaults and a temperature."""
+    sentence = (
+        "A network whose hidden layer is a mixture of ten components, shared by all classes, "
+        "fitted jointly with its output layer."
+    )
+    return _fixed(job, "RBFNetworkClassifier", {"calibrate": True}, sentence)
+
+
+def _sdgm(job: Job) -> Procedure:
+    """A sparse mixture with its defaults."""
+    sentence = (
+        "A sparse discriminative mixture of three components a class, of which the evidence "
+        "keeps what it needs."
+    )
+    return _fixed(job, "SDGMClassifier", {}, sentence)
+
+
+def _median_lvq(job: Job) -> Procedure:
+    """Exemplars under Gower's dissimilarity, and a temperature."""
+    sentence = (
+        "Two rows of each class stand for it, compared by Gower's dissimilarity; the width of "
+        "the kernel was chosen by cross-validation."
+    )
+    return _fixed(job, "MedianLVQClassifier", {"calibrate": True}, sentence)
+
+
+def _call(estimator: str, settings: Settings) -> str:
+    """A constructor's call as it would be typed."""
+    return f"{estimator}({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
+
+
+FAMILIES: Final[Mapping[str, Family]] = {
+    "stack": Family("StackedClassifier", _stack, ("laplace", "nuts"), 400),
+    "mixture": Family(
+        "HybridMixtureClassifier", _mixture, ("laplace", "advi", "gibbs", "nuts"), 1000
+    ),
+    "rbf": Family("RBFNetworkClassifier", _rbf, ("laplace", "advi", "nuts"), 400),
+    "sdgm": Family("SDGMClassifier", _sdgm, ("laplace", "advi", "nuts"), 400),
+    "median_lvq": Family("MedianLVQClassifier", _median_lvq, ("gibbs",), 500),
+}
+"""By the name that the command line has for each."""
+
+
+def check_method(name: str, inference: str) -> None:
+    """Refuse a way to draw that a family does not have.
+
+    Parameters
+    ----------
+    name : str
+        The family.
+    inference : str
+        What was asked for; "auto" and "map" always are to be had.
+
+    Raises
+    ------
+    ValueError
+        If it has not; the message says what it has.
+
+    Examples
+    --------
+    >>> check_method("median_lvq", "gibbs")
+    """
+    allowed = ("auto", *FAMILIES[name].methods, "map")
+    if inference not in allowed:
+        raise ValueError(
+            f"--model {name} has no posterior by --inference {inference}; take one of "
+            f"{', '.join(allowed)}."
+        )

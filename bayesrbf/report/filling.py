@@ -1,0 +1,153 @@
+"""What a mixture puts into missing cells, and how far to trust it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesrbf.posterior.cells import LeftOut
+from bayesrbf.report.job import Job
+from bayesrbf.report.row_records import Filled, Imputations
+from bayesrbf.report.words import number, percent
+
+MOST_ROWS = 2_000
+NOMINAL = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
+DRAWS = 100
+"""Completed tables behind the intervals of missing cells."""
+EXAMPLES = 12
+
+
+def read_imputations(job: Job, drawn: Any, cells: LeftOut) -> Imputations:
+    """Missing cells with intervals, and whether such intervals can be trusted.
+
+    Where the hidden cells are known they are the test; else every observed cell is left
+    out in turn.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+    drawn : MixtureEstimator
+        A fitted mixture, with a posterior if there is one.
+    cells : LeftOut
+        Every observed cell against the rest of its row.
+
+    Returns
+    -------
+    Imputations
+        Examples and coverage.
+    """
+    missing = job.X.isna().to_numpy()
+    holes = np.flatnonzero(missing.any(1))
+    holes = (
+        holes[np.unique(np.linspace(0, max(len(holes) - 1, 0), MOST_ROWS).astype(int))]
+        if holes.size
+        else holes
+    )
+    tables = _Draws.of(job.X.iloc[holes], drawn, job) if holes.size else None
+    if tables is not None and job.truth is not None:
+        return _against_truth(job, int(missing.sum()), tables, holes)
+    tails = cells.tail[~np.isnan(cells.tail)]
+    covered = np.array([(tails >= 1 - p).mean() if tails.size else np.nan for p in NOMINAL])
+    observed = ~np.isnan(cells.expected)
+    reals = list(drawn._columns.real_positions)
+    scaled = _scaled(job.X.iloc[:, reals].to_numpy(dtype=float), drawn)
+    misses = (scaled - cells.expected)[observed]
+    return Imputations(
+        missing=int(missing.sum()),
+        examples=() if tables is None else _examples(job, tables, holes),
+        nominal=NOMINAL,
+        covered=covered,
+        known=int(tails.size),
+        hidden_truth=False,
+        truth=np.zeros(0),
+        filled=np.zeros(0),
+        error=_errors(misses, scaled[observed]),
+    )
+
+
+class _Draws:
+    """Completed tables: reals as numbers, the rest as they are."""
+
+    def __init__(self, tables: list[pd.DataFrame], reals: list[str], X: pd.DataFrame) -> None:
+        self.X, self.reals, self.tables = X, reals, tables
+        self.values = np.stack([table[reals].to_numpy(dtype=float) for table in tables])
+        self.missing = X[reals].isna().to_numpy()
+
+    @classmethod
+    def of(cls, X: pd.DataFrame, density: Any, job: Job) -> _Draws:
+        """Draw completed tables."""
+        reals = [name for name in X.columns if job.kinds[name] == "real"]
+        return cls(density.impute(X, draws=DRAWS), reals, X)
+
+
+def _scaled(
+    values: Float[np.ndarray, "obs feature"], density: Any
+) -> Float[np.ndarray, "obs feature"]:
+    """Real cells in column standard deviations."""
+    return density._mixture.units.forward(values)
+
+
+def _errors(misses: np.ndarray, values: np.ndarray) -> tuple[tuple[str, float], ...]:
+    """Root mean squared errors of the model and of column means."""
+    if misses.size == 0:
+        return ()
+    return (
+        ("this model, from the rest of the row", float(np.sqrt(np.mean(misses**2)))),
+        ("the column's mean", float(np.sqrt(np.mean(values**2)))),
+    )
+
+
+def _against_truth(job: Job, missing: int, drawn: _Draws, rows: np.ndarray) -> Imputations:
+    """Coverage and error where the hidden cells are known."""
+    truth = _known(job, drawn, rows)
+    observed = job.X[drawn.reals]
+    centre, scale = observed.mean().to_numpy(), observed.std().to_numpy()
+    rank = ((drawn.values < truth).sum(0) + 0.5) / (len(drawn.values) + 1)
+    depth = np.abs(2 * rank - 1)[drawn.missing]
+    true = ((truth - centre) / scale)[drawn.missing]
+    filled = ((drawn.values.mean(0) - centre) / scale)[drawn.missing]
+    return Imputations(
+        missing=missing,
+        examples=_examples(job, drawn, rows),
+        nominal=NOMINAL,
+        covered=np.array([(depth <= p).mean() for p in NOMINAL]),
+        known=int(depth.size),
+        hidden_truth=True,
+        truth=true,
+        filled=filled,
+        error=_errors(true - filled, true),
+    )
+
+
+def _known(job: Job, drawn: _Draws, rows: np.ndarray) -> Float[np.ndarray, "obs feature"]:
+    """True real cells of some rows; NaN where there is no truth."""
+    if job.truth is None:
+        return np.full((len(rows), len(drawn.reals)), np.nan)
+    return job.truth.X[drawn.reals].iloc[rows].to_numpy(dtype=float)
+
+
+def _examples(job: Job, drawn: _Draws, rows: np.ndarray) -> tuple[Filled, ...]:
+    """A few missing cells, chosen at random."""
+    places = np.argwhere(drawn.X.isna().to_numpy())
+    chosen = np.random.default_rng(job.seed).permutation(len(places))[:EXAMPLES]
+    return tuple(_filled(job, drawn, rows, *places[i].tolist()) for i in np.sort(chosen))
+
+
+def _filled(job: Job, drawn: _Draws, rows: np.ndarray, place: int, column: int) -> Filled:
+    """One missing cell in words."""
+    name = drawn.X.columns[column]
+    true: Any = "" if job.truth is None else job.truth.X[name].iloc[rows[place]]
+    if name in drawn.reals:
+        values = drawn.values[:, place, drawn.reals.index(name)]
+        low, high = np.quantile(values, [0.05, 0.95])
+        value, interval = number(float(values.mean())), f"{number(low)} to {number(high)}"
+        truth = "" if job.truth is None else number(float(true))
+    else:
+        levels = pd.Series([table[name].iloc[place] for table in drawn.tables]).value_counts()
+        value, interval = str(levels.index[0]), percent(levels.iloc[0] / levels.sum())
+        truth = str(true)
+    return Filled(int(rows[place]) + 1, str(name), value, interval, truth)
