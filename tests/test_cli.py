@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf import cli
+from bayesrbf.report import families
 from tests.report.tables import mixed_table
 
 FILES = {"model.safetensors", "posterior.nc", "predictions.csv", "report.html"}
@@ -198,7 +200,8 @@ def test_families_predict_from_what_they_wrote(
     family: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The stack is the default; what it says of the rows of the fit, it says again."""
-    monkeypatch.setattr("bayesrbf.report.families.MOST_ROWS", 0)  # three members will do
+    monkeypatch.setattr(families, "MOST_ROWS", 0)  # three members and few draws will do
+    monkeypatch.setitem(families.FAMILIES, family, replace(families.FAMILIES[family], draws=30))
     file, out, target = (tmp_path / name for name in ("t.csv", "out", "scored.csv"))
     mixed_table(24, hidden=0.0).to_csv(file, index=False)
     words = ["report", file, "--target", "outcome", "--out", out]
