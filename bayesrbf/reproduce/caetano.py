@@ -30,27 +30,34 @@ class Plan:
         Splits of every table.
     real, categorical, numbers : tuple of str
         Tables by kind.
-    forest : int
-        Trees of the forest.
+    shares : tuple of int
+        Shares of the rows of ``real`` that are labelled, in %.
+    gammas, penalties : tuple of float
+        Strengths of the link, and of the penalty under which components leave.
+    effort : Effort
+        What a single fit may cost.
     """
 
     seeds: int
     real: tuple[str, ...]
     categorical: tuple[str, ...]
     numbers: tuple[str, ...]
-    forest: int = 300
+    shares: tuple[int, ...] = tables.REAL_SHARES
+    gammas: tuple[float, ...] = pictures.GAMMAS
+    penalties: tuple[float, ...] = pictures.PENALTIES
+    effort: tables.Effort = tables.FULL
 
     def cells(self) -> list[Cell]:
         """Every cell, what is quick first."""
         return [
-            *pictures.cells(self.seeds),
+            *pictures.cells(self.seeds, self.gammas, self.penalties),
             *regression.cells(self.numbers, self.seeds),
-            *tables.real_cells(self.real, self.seeds, self.forest),
-            *tables.mixed_cells(self.categorical, self.seeds, self.forest),
+            *tables.real_cells(self.real, self.shares, self.seeds, self.effort),
+            *tables.mixed_cells(self.categorical, self.seeds, self.effort),
         ]
 
 
-QUICK: Final = Plan(1, ("iris",), (), ("diabetes",), 20)
+QUICK: Final = Plan(1, ("iris",), (), ("diabetes",), (50,), (1e4,), (1.0,), tables.Effort(20, 1, 5))
 SHOWN: Final = (
     ("table 1", "error", "Error in %, share of the rows that is labelled (table 1)", 1),
     ("table 1", "log_loss", "Log loss in nats (table 1)", 3),
@@ -168,10 +175,10 @@ def print_pictures(figures: Mapping[str, Figures], console: Console | None = Non
     """
     error, distance = (collected(figures, "link", name) for name in ("error", "distance"))
     rows = []
-    for gamma, known in zip(pictures.GAMMAS, pictures.TO_REACH, strict=True):
-        at = [(table, f"{gamma:g}") for table in ("three Gaussians", "iris")]
+    for gamma in dict.fromkeys(gamma for _, gamma in error):
+        at = [(table, gamma) for table in ("three Gaussians", "iris")]
         shown = [text for key in at for text in (_mean(error[key], 1), _mean(distance[key], 3))]
-        rows.append([f"{gamma:g}", *shown[:2], f"{known:.1f}", *shown[2:]])
+        rows.append([gamma, *shown[:2], f"{pictures.TO_REACH[gamma]:.1f}", *shown[2:]])
     header = ["gamma", "three Gaussians", "distance", "to reach", "iris", "distance"]
     print_table("The link: error in %, distance of weights from shares", header, rows, console)
     error, left = (collected(figures, "annihilation", name) for name in ("error", "components"))

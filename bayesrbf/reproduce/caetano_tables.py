@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final
 
@@ -40,8 +41,6 @@ LEARNED, PREDICTED = 5000, 3000
 """Rows of table 2."""
 LEAST: Final = 1e-6
 """Probabilities are held above this in log losses, which may be infinite else."""
-TRIED: Final = 6
-"""Settings of the randomised search."""
 CAETANO: Final[Mapping[str, list[Any]]] = {
     "n_components": [4, 8, 16],
     "link": [1.0, 10.0, 100.0, 1000.0],
@@ -52,6 +51,28 @@ JOINT: Final[Mapping[str, list[Any]]] = {
     "features": ["responsibility", "log_density"],
     "l2": [0.1, 1.0],
 }
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a single fit may cost.
+
+    Attributes
+    ----------
+    forest : int
+        Trees of the forest.
+    tried : int
+        Settings of the randomised search.
+    rounds : int
+        Most rounds of an alternation of table 1.
+    """
+
+    forest: int
+    tried: int
+    rounds: int
+
+
+FULL: Final = Effort(300, 6, 60)
 
 
 @cache
@@ -77,15 +98,15 @@ def table(name: str) -> Dataset:
     return load_table(name)
 
 
-def methods(seed: int, forest: int) -> dict[str, Any]:
+def methods(seed: int, effort: Effort) -> dict[str, Any]:
     """Contestants of table 1, by name.
 
     Parameters
     ----------
     seed : int
         Seed of everything random.
-    forest : int
-        Trees of the forest.
+    effort : Effort
+        What it may cost.
 
     Returns
     -------
@@ -93,28 +114,28 @@ def methods(seed: int, forest: int) -> dict[str, Any]:
         Classifiers of reals.
     """
     alternation = RBFNetworkClassifier(
-        scheme="caetano", n_init=1, max_iter=60, tol=1e-4, random_state=seed
+        scheme="caetano", n_init=1, max_iter=effort.rounds, tol=1e-4, random_state=seed
     )
-    caetano = RandomizedSearchCV(alternation, dict(CAETANO), n_iter=TRIED, cv=3, random_state=seed)
+    caetano = RandomizedSearchCV(
+        alternation, dict(CAETANO), n_iter=effort.tried, cv=3, random_state=seed
+    )
     joint = RBFNetworkClassifier(random_state=seed)
     process = GaussianProcessClassifier(ConstantKernel(1.0) * RBF(3.0), random_state=seed)
     machine = GridSearchCV(
         SVC(), {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.01, 0.1]}, cv=3, n_jobs=1
     )
     return {
-        "Caetano": RandomizedSearchCV(
-            caetano, dict(CAETANO), n_iter=TRIED, cv=3, random_state=seed
-        ),
+        "Caetano": caetano,
         "joint": joint,
         "joint, chosen": GridSearchCV(joint, dict(JOINT), cv=3),
         "kernel": RBFNetworkClassifier(features="kernel", random_state=seed),
         "SVM": make_pipeline(StandardScaler(), machine),
-        "forest": RandomForestClassifier(forest, random_state=seed),
+        "forest": RandomForestClassifier(effort.forest, random_state=seed),
         "GP": make_pipeline(StandardScaler(), process),
     }
 
 
-def mixed_methods(X: pd.DataFrame, seed: int, forest: int) -> dict[str, Any]:
+def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
     """Contestants of table 2, by name.
 
     Parameters
@@ -123,8 +144,8 @@ def mixed_methods(X: pd.DataFrame, seed: int, forest: int) -> dict[str, Any]:
         The table; tells which columns are categorical.
     seed : int
         Seed of everything random.
-    forest : int
-        Trees of the forest.
+    effort : Effort
+        What it may cost.
 
     Returns
     -------
@@ -145,21 +166,25 @@ def mixed_methods(X: pd.DataFrame, seed: int, forest: int) -> dict[str, Any]:
         ),
         "kernel": RBFNetworkClassifier(features="kernel", random_state=seed),
         "SVM": make_pipeline(filled, SVC(C=10.0)),
-        "forest": make_pipeline(filled, RandomForestClassifier(forest, random_state=seed)),
+        "forest": make_pipeline(filled, RandomForestClassifier(effort.forest, random_state=seed)),
     }
 
 
-def real_cells(names: tuple[str, ...], seeds: int, forest: int = 300) -> Iterator[Cell]:
+def real_cells(
+    names: tuple[str, ...], shares: tuple[int, ...], seeds: int, effort: Effort
+) -> Iterator[Cell]:
     """Cells of table 1.
 
     Parameters
     ----------
     names : tuple of str
         Tables.
+    shares : tuple of int
+        Shares of the rows that are labelled, in %.
     seeds : int
         Number of splits.
-    forest : int
-        Trees of the forest.
+    effort : Effort
+        What a fit may cost.
 
     Yields
     ------
@@ -168,15 +193,15 @@ def real_cells(names: tuple[str, ...], seeds: int, forest: int = 300) -> Iterato
     """
     for seed in range(seeds):
         for name in names:
-            for share in REAL_SHARES:
-                for method in methods(seed, forest):
+            for share in shares:
+                for method in methods(seed, effort):
                     yield Cell(
                         f"table 1/{name}, {share} %/{method}/{seed}",
-                        partial(_real, name, share, method, seed, forest),
+                        partial(_real, name, share, method, seed, effort),
                     )
 
 
-def mixed_cells(names: tuple[str, ...], seeds: int, forest: int = 300) -> Iterator[Cell]:
+def mixed_cells(names: tuple[str, ...], seeds: int, effort: Effort) -> Iterator[Cell]:
     """Cells of table 2.
 
     Parameters
@@ -185,8 +210,8 @@ def mixed_cells(names: tuple[str, ...], seeds: int, forest: int = 300) -> Iterat
         Tables.
     seeds : int
         Number of splits.
-    forest : int
-        Trees of the forest.
+    effort : Effort
+        What a fit may cost.
 
     Yields
     ------
@@ -196,14 +221,14 @@ def mixed_cells(names: tuple[str, ...], seeds: int, forest: int = 300) -> Iterat
     for seed in range(seeds):
         for name in names:
             for share in CATEGORICAL_SHARES:
-                for method in mixed_methods(pd.DataFrame(), seed, forest):
+                for method in mixed_methods(pd.DataFrame(), seed, effort):
                     yield Cell(
                         f"table 2/{name}, {share} %/{method}/{seed}",
-                        partial(_mixed, name, share, method, seed, forest),
+                        partial(_mixed, name, share, method, seed, effort),
                     )
 
 
-def _real(name: str, share: int, method: str, seed: int, forest: int) -> Figures:
+def _real(name: str, share: int, method: str, seed: int, effort: Effort) -> Figures:
     """One fit of table 1."""
     data = table(name)
     X, X_new, y, y_new = train_test_split(
@@ -213,10 +238,10 @@ def _real(name: str, share: int, method: str, seed: int, forest: int) -> Figures
         with np.errstate(invalid="ignore", divide="ignore"):
             telling = np.argsort(-np.nan_to_num(f_classif(X, y)[0]))[:WIDEST]
         X, X_new = X[:, telling], X_new[:, telling]
-    return _judged(methods(seed, forest)[method], (X, y), (X_new, y_new))
+    return _judged(methods(seed, effort)[method], (X, y), (X_new, y_new))
 
 
-def _mixed(name: str, share: int, method: str, seed: int, forest: int) -> Figures:
+def _mixed(name: str, share: int, method: str, seed: int, effort: Effort) -> Figures:
     """One fit of table 2; rivals learn from the labelled rows alone."""
     data = table(name)
     X, X_new, y, y_new = train_test_split(
@@ -228,7 +253,7 @@ def _mixed(name: str, share: int, method: str, seed: int, forest: int) -> Figure
         random_state=seed,
     )
     labelled = np.random.default_rng(seed).permutation(LEARNED) < LEARNED * share // 100
-    model = mixed_methods(X, seed, forest)[method]
+    model = mixed_methods(X, seed, effort)[method]
     if isinstance(model, RBFNetworkClassifier):
         return _judged(model, (X, np.where(labelled, y, None)), (X_new, y_new))
     return _judged(model, (X[labelled], y[labelled]), (X_new, y_new))

@@ -34,6 +34,26 @@ def caetano(*, out: Path = Path("reproduction"), quick: bool = False, seeds: int
 
 
 @app.command
+def ferreira(*, out: Path = Path("reproduction"), quick: bool = False, seeds: int = 10) -> None:
+    """Alternations with and without a link, beside centres that are found first.
+
+    The tables lie in the folder that the variable BAYESRBF_DATA names.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the figures; what it holds is not computed again.
+    quick : bool
+        One seed on the smaller table, to see that it runs.
+    seeds : int
+        Number of seeds otherwise.
+    """
+    from bayesrbf.reproduce.ferreira import run
+
+    run(out, quick=quick, seeds=seeds)
+
+
+@app.command
 def nebel(*, out: Path = Path("reproduction"), quick: bool = False, seed: int = 0) -> None:
     """Median LVQ and its rivals on five tables of dissimilarities.
 
