@@ -211,6 +211,7 @@ def test_warm_start_goes_on(flowers):
         ({"scheme": "em_lr", "link": 3.0}, "has no link"),
         ({"grow": (1, 5)}, "belongs to scheme='em_lr_link_k'"),
         ({"scheme": "em_lr_link_k", "grow": 5}, r"must be \(step, maximum\)"),
+        ({"unlabelled_weight": "cv"}, "must be a number of at least 0"),
         ({"kappa": 0.0}, "kappa=...) must be None or a positive"),
         ({"n_components": 0}, "n_components=...) must be an integer"),
         ({"hidden_cells": "drop"}, "hidden_cells=...) must be"),

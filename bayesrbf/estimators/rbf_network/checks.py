@@ -59,6 +59,10 @@ def check_network_arguments(arguments: Mapping[str, Any], owner: str) -> None:
             raise ValueError(
                 f"{owner}(n_components=...) must be an integer of at least 1; received {value!r}."
             )
+        if name == "unlabelled_weight" and isinstance(value, str):
+            raise ValueError(
+                f"{owner}(unlabelled_weight=...) must be a number of at least 0; received {value!r}."
+            )
         if name == "kappa" and not (value is None or (_within(value, 0.0, np.inf) and value > 0)):
             raise ValueError(
                 f"{owner}(kappa=...) must be None or a positive number; received {value!r}."
