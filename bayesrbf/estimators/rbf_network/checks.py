@@ -61,7 +61,7 @@ def check_network_arguments(arguments: Mapping[str, Any], owner: str) -> None:
             )
         if name == "unlabelled_weight" and isinstance(value, str):
             raise ValueError(
-                f"{owner}(unlabelled_weight=...) must be a number of at least 0; received {value!r}."
+                f"{owner}({name}=...) must be a number of at least 0; received {value!r}."
             )
         if name == "kappa" and not (value is None or (_within(value, 0.0, np.inf) and value > 0)):
             raise ValueError(
