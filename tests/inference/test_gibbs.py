@@ -247,7 +247,7 @@ def test_gibbs_and_nuts_agree(beside_nuts):
 
 def test_agreement_notices_a_planted_defect(beside_nuts):
     one, two = beside_nuts
-    wider = one.mean(axis=(0, 1)) + 1.3 * (one - one.mean(axis=(0, 1)))
+    wider = one.mean(axis=(0, 1)) + 1.5 * (one - one.mean(axis=(0, 1)))
     assert np.abs(agreement(wider, two)).max() > BOUND
 
 

@@ -139,3 +139,14 @@ def test_a_class_is_slow_where_its_largest_weight_is():
     swapped = np.where(rng.random((len(draws), 1)) < 0.5, weights[:, [1, 0]], weights[:, :2])
     relabelled = np.column_stack([swapped, weights[:, 2:], np.ones(len(draws))])
     np.testing.assert_array_equal(slowness_of(relabelled, specification), slowness)
+
+
+@pytest.mark.parametrize(("holes", "hidden"), [(0.0, 0.0), (0.3, 0.0), (0.0, 0.4)])
+def test_sweeps_are_independent_draws_where_nothing_is_latent(holes, hidden):
+    specification = structure("full", False, (0, 1), 2, ())
+    rows = replace(table(specification, 20, missing=holes, hidden=hidden), weights=np.ones(20))
+    kernel = MixtureSweep(rows, specification, hyperparameters(specification))
+    dimension = MixtureLogPosterior(rows, specification, hyperparameters(specification)).dimension
+    thetas = np.random.default_rng(0).normal(size=(2, dimension))
+    swept = [kernel.sweep(theta, np.random.default_rng(1)) for theta in thetas]
+    assert np.array_equal(*swept) == (holes == hidden == 0)

@@ -61,12 +61,15 @@ def assigned(
         The statistics.
     """
     k, full = specification.n_components, specification.shape == "full"
-    member = (components == np.arange(k)[:, None]).astype(float)
+    of_component = components == np.arange(k)[:, None]
+    member = of_component.astype(float)
     counts = member.sum(axis=1)
     if full:
         cells = np.repeat(counts[:, None], real.shape[1], axis=1)
         centres = (member @ real) / np.maximum(cells, 1)
-        scatter = _scatter(real - centres[components], components, k)
+        deviations = real - centres[components]
+        parts = [deviations[rows] for rows in of_component]
+        scatter = np.stack([part.T @ part for part in parts])
     else:
         known = ~np.isnan(real)
         cells = member @ known
@@ -77,13 +80,6 @@ def assigned(
         for column, n_levels in zip(codes.T, specification.levels, strict=True)
     )
     return Assigned(counts, cells, centres, scatter, categories)
-
-
-def _scatter(deviations: np.ndarray, components: np.ndarray, k: int) -> np.ndarray:
-    """Sums of products of the deviations of every component's rows."""
-    order = np.argsort(components, kind="stable")
-    parts = np.split(deviations[order], np.searchsorted(components[order], np.arange(1, k)))
-    return np.stack([part.T @ part for part in parts])
 
 
 def _level_counts(

@@ -18,14 +18,14 @@ simplices are Dirichlet.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesrbf.numerics.gibbs.assigned import Assigned
-from bayesrbf.numerics.maximisation import precision_factor
-from bayesrbf.numerics.mixture_variables import base_scales
+from bayesrbf.numerics.mixture_variables import base_scales, lower_places
 from bayesrbf.numerics.statistics import sum_by_class, sum_by_group
 from bayesrbf.parameters import MixtureParameters
 from bayesrbf.priors import MixtureHyperparameters
@@ -83,11 +83,10 @@ class Conjugate:
         MixtureParameters
             An exact, independent draw, in the units of the rows.
         """
-        slices = self.specification.class_slices
         factors = self._draw_factors(rng)
         return MixtureParameters(
             class_probabilities=_dirichlet(self.classes, rng),
-            weights=np.concatenate([_dirichlet(self.weights[part], rng) for part in slices]),
+            weights=self._draw_weights(rng),
             means=self._draw_means(factors, rng),
             precisions_cholesky=factors,
             category_probabilities=tuple(_dirichlet(level, rng) for level in self.levels),
@@ -103,19 +102,39 @@ class Conjugate:
         if self.inner.ndim == 2:
             return total - float((self.shapes * np.log(0.5 * self.inner)).sum())
         # U'^-1 stretches column j of B on and below the diagonal: one more log U_ii a column.
-        log_upper = -np.log(np.einsum("gii->gi", precision_factor(self.inner)))
+        log_upper = np.log(self.upper.diagonal(0, 1, 2))
         powers = 2 * self.shapes + np.arange(self.inner.shape[1])
         return total + float((self.shapes * np.log(2) - powers * log_upper).sum())
 
+    @cached_property
+    def upper(self) -> Float[np.ndarray, "group feature feature"]:
+        """U with T = U U', under full covariances."""
+        return np.linalg.cholesky(self.inner[:, ::-1, ::-1])[:, ::-1, ::-1]
+
+    @cached_property
+    def _lower(self) -> Float[np.ndarray, "group feature feature"]:
+        """``U'^-1``, from B to A."""
+        return np.linalg.inv(self.upper).swapaxes(1, 2)
+
+    def _draw_weights(self, rng: np.random.Generator) -> np.ndarray:
+        """Weights of every component within its class."""
+        specification = self.specification
+        if specification.n_components == specification.n_classes:
+            return np.ones(specification.n_components)
+        gammas = _gammas(self.weights, rng)
+        sums = sum_by_class(gammas, specification)
+        return gammas / sums[np.asarray(specification.component_class)]
+
     def _draw_factors(self, rng: np.random.Generator) -> np.ndarray:
         """Precision factors of every covariance group, the means integrated out."""
-        gammas = rng.gamma(self.shapes, 2.0)
+        gammas = 2.0 * rng.standard_gamma(self.shapes)
         if self.inner.ndim == 2:
             return np.sqrt(gammas / self.inner) / self.scales
-        d = self.inner.shape[1]
-        unit = np.tril(rng.standard_normal(self.inner.shape), -1)
-        unit[:, range(d), range(d)] = np.sqrt(gammas)
-        return (precision_factor(self.inner) @ unit) / self.scales[:, :, None]
+        n_groups, d = gammas.shape
+        unit = np.zeros((n_groups, d * d))
+        unit[:, :: d + 1] = np.sqrt(gammas)
+        unit[:, lower_places(d)] = rng.standard_normal((n_groups, d * (d - 1) // 2))
+        return (self._lower @ unit.reshape(self.inner.shape)) / self.scales[:, :, None]
 
     def _draw_means(self, factors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Means of every component given the precision factors."""
@@ -158,7 +177,8 @@ def posterior(
     else:
         outer = (share * pull)[:, :, None] * pull[:, None, :]
         scatter = sum_by_group(rows.scatter + outer, specification)
-        inner = np.eye(scales.shape[1]) + scatter / (scales[:, :, None] * scales[:, None, :])
+        inner = scatter / scales[:, :, None] / scales[:, None, :]
+        inner += np.eye(scales.shape[1])
     if specification.shape == "spherical":
         inner = inner.sum(axis=1, keepdims=True)
     concentrations = hyperparameters.category_concentrations
@@ -234,9 +254,14 @@ def log_evidence(
 
 
 def _dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw simplices on the last axis; positive even where a gamma draw underflows."""
-    draws = np.maximum(rng.gamma(concentration), np.finfo(float).tiny)
+    """Draw simplices on the last axis."""
+    draws = _gammas(concentration, rng)
     return draws / draws.sum(axis=-1, keepdims=True)
+
+
+def _gammas(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw gamma variables; positive even where a draw underflows."""
+    return np.maximum(rng.standard_gamma(shapes), np.finfo(float).tiny)
 
 
 def _log_beta(concentration: np.ndarray) -> float:

@@ -25,7 +25,6 @@ from scipy.special import gammaln
 from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.gaussian import LOG_2PI
 from bayesrbf.numerics.gibbs.conjugate import Conjugate
-from bayesrbf.numerics.maximisation import precision_factor
 from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.parameters import MixtureParameters
 
@@ -111,9 +110,7 @@ class ModeProposal:
     @cached_property
     def _upper(self) -> Float[np.ndarray, "reference group feature feature"]:
         """U with T = U U'."""
-        d = self._inner.shape[-1]
-        inverse = precision_factor(self._inner.reshape(-1, d, d))
-        return np.linalg.inv(inverse).swapaxes(1, 2).reshape(self._inner.shape)
+        return np.stack([one.upper for one in self._references])
 
     def _dirichlets(
         self, points: Sequence[MixtureParameters]

@@ -15,10 +15,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.gibbs.assigned import assigned
 from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
-from bayesrbf.numerics.gibbs.conjugate import posterior
+from bayesrbf.numerics.gibbs.conjugate import Conjugate, posterior
 from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_jump, slowness_of
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.mixture_structure import free_variables
@@ -58,13 +59,16 @@ class MixtureSweep:
     ) -> None:
         rows = _repeated(observations)
         self._specification = specification
-        self._hyperparameters = hyperparameters
+        self._variables = free_variables(specification)
+        self._units = hyperparameters.units
         self._standard = hyperparameters.standardised()
         self._weighted = observations
         self._jumps: ModeJumps | None = None
         self._codes = rows.codes
         self._components = ComponentDraws(rows, specification)
         self._cells = CellDraws(rows.real, specification)
+        certain = self._components.certain if self._cells.are_known else None
+        self._posterior = None if certain is None else self._given(certain, rows.real)
 
     def sweep(
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
@@ -83,6 +87,8 @@ class MixtureSweep:
         ndarray of shape (dimension,)
             Coordinates; distributed as the posterior if theta was.
         """
+        if self._posterior is not None:  # nothing is latent, and sweeps are independent
+            return self._pack(self._posterior.draw(rng))
         parameters = self._unpack(theta)
         if self._jumps is None:
             return self._pack(self._augment(parameters, rng))
@@ -125,20 +131,25 @@ class MixtureSweep:
         """Draw components and missing cells, and the parameters anew."""
         components = self._components.draw(parameters, rng)
         real = self._cells.draw(parameters, components, rng)
+        return self._given(components, real).draw(rng)
+
+    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
+        """The posterior of the parameters once nothing else is latent."""
         statistics = assigned(real, self._codes, components, self._specification)
-        return posterior(statistics, self._standard, self._specification).draw(rng)
+        return posterior(statistics, self._standard, self._specification)
 
     def _unpack(self, theta: np.ndarray) -> MixtureParameters:
         """The point in standard units."""
-        values = coordinates.to_constrained(free_variables(self._specification), theta)
-        point = parameters_of(values, self._hyperparameters, self._specification)
-        return point.standardised(self._hyperparameters.units)
+        values = coordinates.to_constrained(self._variables, theta)
+        if names.MEANS in values:
+            values[names.MEANS] = self._units.forward(values[names.MEANS])
+        return parameters_of(values, self._standard, self._specification)
 
     def _pack(self, parameters: MixtureParameters) -> np.ndarray:
         """Coordinates of a point in standard units."""
-        point = parameters.in_units(self._hyperparameters.units)
-        values = variables_of(point, self._hyperparameters, self._specification)
-        return coordinates.to_unconstrained(free_variables(self._specification), values)
+        values = variables_of(parameters, self._standard, self._specification)
+        values[names.MEANS] = self._units.backward(values[names.MEANS])
+        return coordinates.to_unconstrained(self._variables, values)
 
 
 def _repeated(observations: Observations) -> Observations:
