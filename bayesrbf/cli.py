@@ -54,6 +54,7 @@ def report(
     ignore: Names = (),
     model: Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"] = "stack",
     inference: Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
+    cost: Names = (),
     seed: int = 0,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
@@ -79,6 +80,9 @@ def report(
         How intervals are made: laplace and advi are approximations and take seconds, gibbs
         and nuts are exact and take longer, map makes none; auto takes the best one that the
         model has for about a minute.
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
+        not named. The report then says what acting on the probabilities costs.
     seed : int
         Seed of everything random.
     """
@@ -97,6 +101,7 @@ def report(
             inference=inference,
             seed=seed,
             facts=facts_of(_command(), table),
+            costs=_costs(cost),
         )
         files = _run(job, scratch)
     _point_to(out, files)
@@ -209,6 +214,18 @@ def _one_line(error: Exception) -> str:
 def _split(tokens: Iterable[str]) -> list[str]:
     """Names from ``a,b``; a name that holds a comma stands in double quotes."""
     return [name for token in tokens for name in next(csv.reader([token]), [])]
+
+
+def _costs(tokens: Iterable[str]) -> dict[str, float]:
+    """Costs from ``class=cost``; the last sign of equality counts."""
+    costs = {}
+    for pair in _split(tokens):
+        name, _, value = pair.rpartition("=")
+        try:
+            costs[name] = float(value)
+        except ValueError:
+            raise ValueError(f"--cost takes class=number, such as sick=10; got {pair!r}.") from None
+    return costs
 
 
 def _command() -> str:

@@ -42,7 +42,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     table.to_csv(file, index=False)
     words = ["report", file, "--target", "outcome", "--out", out, "--inference", "laplace"]
     words += ["--categorical", "code,=colour", "--ignore", "junk", "--seed", 3]
-    words += ["--model", "mixture"]
+    words += ["--model", "mixture", "--cost", "=1+1=4"]
     with pytest.MonkeyPatch.context() as patch:
         assert run(patch, *words) == 0
     return file, out
@@ -90,6 +90,7 @@ def test_page_shows_hostile_names_as_text(finished: tuple[Path, Path]) -> None:
     assert "&lt;b&gt;size&lt;/b&gt;" in html
     assert "<i>no</i>" not in html
     assert "--target outcome" in html
+    assert "4 if it is =1+1." in html
     assert "SHA-256" in html
 
 
@@ -193,6 +194,29 @@ def test_posterior_that_a_family_does_not_have_is_said_before_any_work(
     words = ["report", file, "--target", "outcome", "--out", tmp_path / "o"]
     assert run(monkeypatch, *words, "--inference", "gibbs") == 2
     assert "auto, laplace, nuts, map" in assert_one_sentence(capsys)
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        ("yes", "class=number"),
+        ("maybe=2", "no class of 'outcome': no, yes"),
+        ("yes=-1", "above 0"),
+        ("yes=nan", "above 0"),
+    ],
+)
+def test_costs_that_are_none_are_said(
+    cost: str,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "t.csv"
+    mixed_table(20).to_csv(file, index=False)
+    words = ["report", file, "--target", "outcome", "--out", tmp_path / "o", "--cost", cost]
+    assert run(monkeypatch, *words) == 2
+    assert said in assert_one_sentence(capsys)
 
 
 @pytest.mark.parametrize("family", ["stack", "median_lvq"])

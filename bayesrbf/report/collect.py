@@ -15,6 +15,7 @@ from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.report.columns import read_columns
+from bayesrbf.report.costs import read_costs
 from bayesrbf.report.density import Densities, densities_of
 from bayesrbf.report.describe import read_described, read_diagnostics
 from bayesrbf.report.doubts import left_out, read_doubt, read_oddities
@@ -155,6 +156,7 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
         folds=int(held_out.folds.max()) + 1,
         confusion=_confusion(held_out),
         check=_check(job, uncertainty),
+        costs=read_costs(held_out, job.costs),
         **found,
     )
 

@@ -100,15 +100,13 @@ def _stack(job: Job) -> Procedure:
     classes = job.y.nunique()
     work = len(job.X) * float(columns) ** 4 * classes
     small = len(job.X) <= MOST_ROWS and work <= MOST_WORK
-    head = (
-        "A stack of all seven members: there are"
-        if small
-        else "A stack of three members (lite) and not of all seven: there are not"
+    sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
+    rule = (
+        f"all seven are taken up to {count(MOST_ROWS)} rows, with rows × real columns⁴ × classes "
+        "up to a hundred million, because the intervals of seven take minutes beyond"
     )
-    sentence = (
-        f"{head} at most {count(MOST_ROWS)} rows with rows × real columns⁴ × classes up to "
-        "a hundred million, for which the whole report takes a minute or two."
-    )
+    chosen = "all seven members" if small else "three members (lite)"
+    sentence = f"A stack of {chosen} for {sizes}: {rule}."
     settings = {"members": "default" if small else "lite"}
     return _fixed(job, "StackedClassifier", settings, sentence)
 

@@ -93,6 +93,26 @@ def against_logistic(report: Report) -> str:
     )
 
 
+def costs(report: Report) -> str:
+    """What a row costs by the model and by others.
+
+    Parameters
+    ----------
+    report : Report
+        With costs.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    if report.costs is None:
+        return ""
+    rows = report.costs.rows
+    told = [f"{number(cost)} by {name}" for name, cost in rows]
+    return f"If one acts on the probabilities at these costs, a row costs {listing(told, 9)}."
+
+
 def read(report: Report) -> str:
     """What was read.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -60,6 +60,9 @@ class Job:
         What was hidden, where it is known.
     family : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
         What is fitted.
+    costs : mapping of str to float
+        What a mistaken row of a class costs; 1 for classes that are not named, and
+        nothing is said about costs where none is.
     draws : int, optional
         Posterior draws per chain; by default what the family takes.
     folds : int
@@ -77,6 +80,7 @@ class Job:
     facts: tuple[tuple[str, str], ...] = ()
     truth: Truth | None = None
     family: FamilyName = "stack"
+    costs: Mapping[str, float] = field(default_factory=dict)
     draws: int | None = None
     folds: int = 5
 

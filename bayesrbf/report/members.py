@@ -16,7 +16,7 @@ WORDS: Final = {
     "K3": "kernel network, Gaussian kernel, silent columns shrunk",
     "G1": "one Gaussian a class, one covariance for all",
     "G2": "three Gaussians a class, full covariances",
-    "B1": "as G1, fitted to tell the classes apart",
+    "B1": "one Gaussian a class, one covariance for all, fitted to tell the classes apart",
     "B2": "three Gaussians a class, one covariance for all, fitted to tell the classes apart",
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 from collections import Counter
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,6 +30,7 @@ def prepare(
     inference: Inference,
     seed: int,
     facts: tuple[tuple[str, str], ...],
+    costs: Mapping[str, float] | None = None,
     truth: pd.DataFrame | None = None,
 ) -> Job:
     """Set the label column apart and refuse what cannot be cross-validated.
@@ -48,6 +51,8 @@ def prepare(
         Seed of everything random.
     facts : tuple of (str, str)
         Command, versions, digest of the data.
+    costs : mapping of str to float, optional
+        What a mistaken row of a class costs.
     truth : DataFrame, optional
         The same table before anything was hidden.
 
@@ -70,10 +75,13 @@ def prepare(
     labels = frame[target].astype(object)
     y = labels.where(labels.notna(), None)
     _check_classes(y, target)
+    _check_costs({} if costs is None else costs, y, target)
     X = frame.drop(columns=target)
     kinds = {name: kind for name, kind in table.kinds.items() if name != target}
     known = None if truth is None else Truth(truth[X.columns], truth[target])
-    return Job(title, target, X, y, kinds, inference, seed, table.notes, facts, known, family)
+    return Job(
+        title, target, X, y, kinds, inference, seed, table.notes, facts, known, family, costs or {}
+    )
 
 
 def _check_classes(y: pd.Series, target: str) -> None:
@@ -96,6 +104,18 @@ def _check_classes(y: pd.Series, target: str) -> None:
             f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
             "held out; label more rows."
         )
+
+
+def _check_costs(costs: Mapping[str, float], y: pd.Series, target: str) -> None:
+    """Costs of classes that exist, above 0."""
+    classes = sorted({str(label) for label in y.dropna()})
+    for name, cost in costs.items():
+        if name not in classes:
+            raise TableError(
+                f"--cost names {name!r}, which is no class of {target!r}: {', '.join(classes)}."
+            )
+        if not (math.isfinite(cost) and cost > 0):
+            raise TableError(f"--cost {name}={cost:g} must be above 0 and finite.")
 
 
 def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.posterior.calibration import Calibration
+from bayesrbf.report.costs import Costs
 from bayesrbf.report.model_records import Described, Diagnostics, Kind, Learned
 from bayesrbf.report.row_records import Check, Doubt, Imputations, Oddities
 
@@ -143,6 +144,8 @@ class Report:
         Section 9.
     check : Check, optional
         Hidden labels, where their truth is known.
+    costs : Costs, optional
+        Decisions, where it was said what mistakes cost.
     """
 
     title: str
@@ -161,3 +164,4 @@ class Report:
     diagnostics: Diagnostics
     described: Described
     check: Check | None = None
+    costs: Costs | None = None

@@ -8,7 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from bayesrbf import __version__
-from bayesrbf.report import column_figures, figures, findings, member_figures, plate, words
+from bayesrbf.report import column_figures, decision_figures, figures, findings, plate, words
 from bayesrbf.report.records import Report
 
 MOST_CLASSES = 12
@@ -57,6 +57,7 @@ def _sentences(report: Report) -> dict[str, str]:
     return {
         "verdict": findings.verdict(report),
         "scores": findings.against_logistic(report),
+        "costs": findings.costs(report) if report.costs else "",
         "read": findings.read(report),
         "unsure": findings.unsure(report),
         "unlike": findings.without_density(report, "Rows unlike all others are not looked for"),
@@ -99,7 +100,7 @@ def _figures(report: Report) -> dict[str, Any]:
         ),
         "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
         "contributions": column_figures.contributions(report.learned.contributions),
-        "weights": member_figures.weights(members) if members else None,
+        "weights": decision_figures.weights(members) if members else None,
         "weight_marks": figures.legend(
             {"posterior mean and 90 % interval": "dot c0", "fitted, step by step": "ring c1"}
         ),
@@ -107,6 +108,8 @@ def _figures(report: Report) -> dict[str, Any]:
         "classes": figures.legend(
             {name: f"line c{c % 8} dash{c % 4}" for c, name in enumerate(report.classes)}
         ),
+        "costs": decision_figures.costs(report.costs) if report.costs else None,
+        "cost_lines": _cost_lines(report),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
         if imputations is not None and imputations.known
         else None,
@@ -115,6 +118,16 @@ def _figures(report: Report) -> dict[str, Any]:
         else None,
         "plate": plate.plate(report.described.nodes, report.described.sizes),
     }
+
+
+def _cost_lines(report: Report) -> Markup | None:
+    """Names of the cost curves."""
+    if report.costs is None:
+        return None
+    names = [name for name, _ in report.costs.curves]
+    styles = decision_figures.line_styles(report.costs)
+    marks = {name: f"line {style}" for name, style in zip(names, styles, strict=True)}
+    return figures.legend(marks)
 
 
 def _missingness(report: Report) -> Markup | None:

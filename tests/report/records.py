@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesrbf.inference.judgements import Finding
 from bayesrbf.posterior.calibration import calibration
+from bayesrbf.report.costs import Costs
 from bayesrbf.report.model_records import Density, Described, Diagnostics, Learned, Member, Node
 from bayesrbf.report.records import Column, Reading, Report, Score
 from bayesrbf.report.row_records import (
@@ -134,6 +135,14 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             priors=(("means", "Normal"),),
             trials=((text, 0.4, True), ("other", 0.5, False)),
             facts=(("command", f"bayesrbf report {text}"),),
+        ),
+        costs=Costs(
+            given=tuple((name, 1.0) for name in classes),
+            rows=(("this model", 0.1), ("the same", 0.4)),
+            dearest=text,
+            here=0.6,
+            shares=np.linspace(0, 1, 5),
+            curves=(("this model", rng.random(5)), ("the same", rng.random(5))),
         ),
         check=Check(rows=7, log_loss=0.3, accuracy=0.9, outside=0),
     )

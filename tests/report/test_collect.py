@@ -125,7 +125,7 @@ def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> Non
     assert html.count("<section") == 9
     assert "nan" not in html.lower().split()
     assert (">nearest component<" in html) != without
-    assert ("Whose say it is" in html) == (family == "stack")
+    assert ("members of the stack and their weights" in html) == (family == "stack")
     assert report.diagnostics.variables
 
 
@@ -179,7 +179,8 @@ def test_size_alone_decides_on_members(
     large = job(X=X, y=y, kinds=dict.fromkeys(X, "real"), family="stack")
     fitted = families.FAMILIES["stack"].procedure(large)(X[:3], y[:3])
     assert fitted.model.settings["members"] == ("default" if members == 7 else "lite")
-    assert ("all seven members: there are at" in fitted.sentence) == (members == 7)
+    assert ("stack of all seven members for" in fitted.sentence) == (members == 7)
+    assert f"{columns} real columns and 2 classes" in fitted.sentence
 
 
 @pytest.fixture(scope="module")

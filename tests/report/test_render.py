@@ -125,6 +125,7 @@ def test_sparse_report_renders() -> None:
         ),
         diagnostics=replace(full.diagnostics, variables=(), findings=(), warnings=()),
         check=None,
+        costs=None,
     )
     page = Page(render(sparse))
     assert len(page.all("section")) == 9
@@ -175,7 +176,7 @@ def test_without_a_density_the_page_says_what_is_left_out() -> None:
         assert part in text
     assert text.count("MedianLVQClassifier has no density of the rows") == 3
     assert "nearest component" not in text
-    assert "Whose say it is" not in text
+    assert "members of the stack and their weights" not in text
 
 
 @pytest.mark.parametrize("n_classes", [2, 12, 15])

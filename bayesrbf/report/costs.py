@@ -1,0 +1,147 @@
+"""What mistakes cost if one acts on the probabilities, whatever a mistake costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.report.validate import HeldOut
+
+STEPS = 101
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Held-out costs of acting on probabilities.
+
+    Attributes
+    ----------
+    given : tuple of (str, float)
+        What a mistaken row of each class costs.
+    rows : tuple of (str, float)
+        Way to decide, and what a row costs by it on average; the model first.
+    dearest : str
+        The class whose cost varies along the curves.
+    here : float
+        Its share in the costs that were given.
+    shares : ndarray of shape (n_steps,)
+        Shares of its cost in the sum of its own and of the others' mean cost.
+    curves : tuple of (str, ndarray of shape (n_steps,))
+        Mean cost of a row, costs adding up to 1, by classifier; the last is that of
+        the best answer that is the same for all rows.
+    """
+
+    given: tuple[tuple[str, float], ...]
+    rows: tuple[tuple[str, float], ...]
+    dearest: str
+    here: float
+    shares: Float[np.ndarray, " step"]
+    curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
+
+
+def read_costs(held_out: HeldOut, costs: Mapping[str, float]) -> Costs | None:
+    """Judge decisions on the held-out rows.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+        Held-out probabilities; the first classifier's is the model's.
+    costs : mapping of str to float
+        Cost of a mistaken row by class; 1 for classes that are not named.
+
+    Returns
+    -------
+    Costs or None
+        None where no cost was given.
+    """
+    if not costs:
+        return None
+    names = [str(label) for label in held_out.classes]
+    each = np.array([costs.get(name, 1.0) for name in names])
+    rows = held_out.scored
+    labels = held_out.labels[rows]
+    probabilities = {name: p[rows] for name, p in held_out.probabilities.items()}
+    own = next(iter(probabilities))
+    dear = int(np.argmax(each))
+    others = np.delete(each, dear).mean()
+    shares = np.linspace(0, 1, STEPS)
+    varied = shares[:, None] * (np.arange(each.size) == dear)
+    varied += (1 - shares[:, None]) * np.where(np.arange(each.size) == dear, 0, each / others)
+    curves = [
+        (name, np.array([acted(p, labels, cost).mean() for cost in varied]))
+        for name, p in probabilities.items()
+    ]
+    best = np.array([same(labels, cost) for cost in varied])
+    ignoring = each[labels] * (probabilities[own].argmax(axis=1) != labels)
+    return Costs(
+        given=tuple(zip(names, map(float, each), strict=True)),
+        rows=(
+            *((name, float(acted(p, labels, each).mean())) for name, p in probabilities.items()),
+            (f"{own}, most probable class whatever it costs", float(ignoring.mean())),
+            ("the same answer for all rows, the best one", same(labels, each)),
+        ),
+        dearest=names[dear],
+        here=float(each[dear] / (each[dear] + others)),
+        shares=shares,
+        curves=(*curves, ("the same answer for all rows", best)),
+    )
+
+
+def acted(
+    probabilities: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+    costs: Float[np.ndarray, " label"],
+) -> Float[np.ndarray, " obs"]:
+    """Cost of each row where the answer has the least expected cost.
+
+    With ``sum_c cost_c p_c - cost_a p_a`` the expected cost of answer a, that is the class
+    with the largest ``cost_c p_c``.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_obs, n_classes)
+        Class probabilities.
+    labels : ndarray of shape (n_obs,)
+        True class codes.
+    costs : ndarray of shape (n_classes,)
+        Cost of a mistaken row of each class.
+
+    Returns
+    -------
+    ndarray of shape (n_obs,)
+        The class's cost where the answer is wrong, else 0.
+
+    Examples
+    --------
+    >>> p = np.array([[0.7, 0.3], [0.9, 0.1]])
+    >>> acted(p, np.array([0, 0]), np.array([1.0, 5.0]))
+    array([1., 0.])
+    """
+    return costs[labels] * ((costs * probabilities).argmax(axis=1) != labels)
+
+
+def same(labels: Int[np.ndarray, " obs"], costs: Float[np.ndarray, " label"]) -> float:
+    """Mean cost of a row by the best answer that is the same for all.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_obs,)
+        True class codes.
+    costs : ndarray of shape (n_classes,)
+        Cost of a mistaken row of each class.
+
+    Returns
+    -------
+    float
+        In the unit of the costs.
+
+    Examples
+    --------
+    >>> same(np.array([0, 0, 0, 1]), np.array([1.0, 5.0]))
+    0.75
+    """
+    paid = costs * np.bincount(labels, minlength=costs.size)
+    return float((paid.sum() - paid.max()) / labels.size)

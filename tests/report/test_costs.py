@@ -1,0 +1,69 @@
+"""Decisions at given costs: never dearer than they must be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bayesrbf.report.costs import acted, read_costs, same
+from bayesrbf.report.validate import HeldOut
+
+CLASSES = ("a", "b", "c")
+
+
+def held_out(probabilities: np.ndarray, labels: np.ndarray) -> HeldOut:
+    """A classifier and one that knows nothing; the last row is never scored."""
+    folds = np.r_[np.zeros(labels.size - 1, dtype=int), -1]
+    flat = np.full(probabilities.shape, 1 / 3)
+    return HeldOut(CLASSES, labels, folds, {"this model": probabilities, "flat": flat})
+
+
+@pytest.fixture(scope="module")
+def calibrated() -> HeldOut:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3) / 2, 6000)
+    return held_out(p, (p.cumsum(axis=1) < rng.random((6000, 1))).sum(axis=1))
+
+
+def test_answer_has_the_least_expected_cost() -> None:
+    rng = np.random.default_rng(1)
+    p, costs = rng.dirichlet(np.ones(3), 50), np.array([1.0, 7.0, 2.5])
+    expected = np.array([[(costs * row).sum() - costs[a] * row[a] for a in range(3)] for row in p])
+    for true in range(3):
+        paid = acted(p, np.full(50, true), costs)
+        np.testing.assert_array_equal(paid, costs[true] * (expected.argmin(axis=1) != true))
+
+
+def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: HeldOut) -> None:
+    found = read_costs(calibrated, {"b": 10.0})
+    assert found is not None
+    model, flat, ignoring, constant = (cost for _, cost in found.rows)
+    assert model < min(ignoring, constant)
+    assert flat == pytest.approx(constant)
+    assert found.given == (("a", 1.0), ("b", 10.0), ("c", 1.0))
+    assert (found.dearest, found.here) == ("b", pytest.approx(10 / 11))
+
+
+def test_curves_pass_through_what_was_given(calibrated: HeldOut) -> None:
+    found = read_costs(calibrated, {"b": 3.0})
+    assert found is not None
+    at = int(np.argmin(np.abs(found.shares - found.here)))
+    assert found.shares[at] == pytest.approx(0.75)
+    for (_, curve), (_, cost) in zip(found.curves[:2], found.rows, strict=False):
+        assert curve[at] == pytest.approx(cost / 4)
+    (_, best) = found.curves[-1]
+    assert (found.curves[0][1] <= best + 0.01).all()
+    assert best[0] == pytest.approx(same(calibrated.labels[:-1], np.array([1.0, 0.0, 1.0])))
+    assert best[-1] == 0
+
+
+def test_sure_and_right_costs_nothing() -> None:
+    labels = np.array([0, 1, 2, 1, 0])
+    found = read_costs(held_out(np.eye(3)[labels], labels), {"a": 2.0})
+    assert found is not None
+    assert found.rows[0][1] == 0
+    assert not found.curves[0][1][1:-1].any()
+
+
+def test_no_cost_no_curve(calibrated: HeldOut) -> None:
+    assert read_costs(calibrated, {}) is None
