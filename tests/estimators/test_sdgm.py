@@ -172,6 +172,14 @@ def test_holes_are_averaged_and_the_error_is_told() -> None:
     assert abs(empty[0, 0] - (y[train] == "in").mean()) < 0.1
 
 
+def test_three_classes_with_an_empty_column() -> None:
+    """All rows have holes, and the blind companion knows no third class."""
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X[:, 2:], np.full(len(X), np.nan)])
+    model = SDGMClassifier(1, n_init=1, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
 def test_categories_enter_as_indicators() -> None:
     rng = np.random.default_rng(0)
     colour = rng.choice(["red", "green", "blue"], 150)

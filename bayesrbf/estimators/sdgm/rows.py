@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -40,8 +42,10 @@ def completions(
     starts : ndarray of shape (n_rows,)
         First point of every row.
     """
+    # The companion has one class for all: codes of labels mean nothing to it.
+    unlabelled = replace(rows, labels=np.full_like(rows.labels, -1))
     return complete(
-        rows,
+        unlabelled,
         companion.parameters,
         companion.specification,
         companion.units,
