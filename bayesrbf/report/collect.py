@@ -156,7 +156,7 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
         folds=int(held_out.folds.max()) + 1,
         confusion=_confusion(held_out),
         check=_check(job, uncertainty),
-        costs=read_costs(held_out, job.costs),
+        costs=read_costs(held_out, job.costs, (MODEL, LOGISTIC)),
         **found,
     )
 

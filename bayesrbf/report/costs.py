@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from bayesrbf.report.validate import HeldOut
 
 STEPS = 101
+SAME = "the best answer that is the same for all rows"
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,19 @@ class Costs:
     curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
 
 
-def read_costs(held_out: HeldOut, costs: Mapping[str, float]) -> Costs | None:
+def read_costs(
+    held_out: HeldOut, costs: Mapping[str, float], classifiers: Sequence[str]
+) -> Costs | None:
     """Judge decisions on the held-out rows.
 
     Parameters
     ----------
     held_out : HeldOut
-        Held-out probabilities; the first classifier's is the model's.
+        Held-out probabilities.
     costs : mapping of str to float
         Cost of a mistaken row by class; 1 for classes that are not named.
+    classifiers : sequence of str
+        Whose probabilities to act upon; the model first.
 
     Returns
     -------
@@ -63,8 +68,8 @@ def read_costs(held_out: HeldOut, costs: Mapping[str, float]) -> Costs | None:
     each = np.array([costs.get(name, 1.0) for name in names])
     rows = held_out.scored
     labels = held_out.labels[rows]
-    probabilities = {name: p[rows] for name, p in held_out.probabilities.items()}
-    own = next(iter(probabilities))
+    probabilities = {name: held_out.probabilities[name][rows] for name in classifiers}
+    own = classifiers[0]
     dear = int(np.argmax(each))
     others = np.delete(each, dear).mean()
     shares = np.linspace(0, 1, STEPS)
@@ -80,13 +85,13 @@ def read_costs(held_out: HeldOut, costs: Mapping[str, float]) -> Costs | None:
         given=tuple(zip(names, map(float, each), strict=True)),
         rows=(
             *((name, float(acted(p, labels, each).mean())) for name, p in probabilities.items()),
-            (f"{own}, most probable class whatever it costs", float(ignoring.mean())),
-            ("the same answer for all rows, the best one", same(labels, each)),
+            (f"{own} if it answered with the most probable class", float(ignoring.mean())),
+            (SAME, same(labels, each)),
         ),
         dearest=names[dear],
         here=float(each[dear] / (each[dear] + others)),
         shares=shares,
-        curves=(*curves, ("the same answer for all rows", best)),
+        curves=(*curves, (SAME, best)),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from bayesrbf.report.costs import acted, read_costs, same
 from bayesrbf.report.validate import HeldOut
 
-CLASSES = ("a", "b", "c")
+CLASSES, BOTH = ("a", "b", "c"), ("this model", "flat")
 
 
 def held_out(probabilities: np.ndarray, labels: np.ndarray) -> HeldOut:
@@ -35,7 +35,7 @@ def test_answer_has_the_least_expected_cost() -> None:
 
 
 def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: HeldOut) -> None:
-    found = read_costs(calibrated, {"b": 10.0})
+    found = read_costs(calibrated, {"b": 10.0}, BOTH)
     assert found is not None
     model, flat, ignoring, constant = (cost for _, cost in found.rows)
     assert model < min(ignoring, constant)
@@ -45,7 +45,7 @@ def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: Held
 
 
 def test_curves_pass_through_what_was_given(calibrated: HeldOut) -> None:
-    found = read_costs(calibrated, {"b": 3.0})
+    found = read_costs(calibrated, {"b": 3.0}, BOTH)
     assert found is not None
     at = int(np.argmin(np.abs(found.shares - found.here)))
     assert found.shares[at] == pytest.approx(0.75)
@@ -59,11 +59,11 @@ def test_curves_pass_through_what_was_given(calibrated: HeldOut) -> None:
 
 def test_sure_and_right_costs_nothing() -> None:
     labels = np.array([0, 1, 2, 1, 0])
-    found = read_costs(held_out(np.eye(3)[labels], labels), {"a": 2.0})
+    found = read_costs(held_out(np.eye(3)[labels], labels), {"a": 2.0}, BOTH)
     assert found is not None
     assert found.rows[0][1] == 0
     assert not found.curves[0][1][1:-1].any()
 
 
 def test_no_cost_no_curve(calibrated: HeldOut) -> None:
-    assert read_costs(calibrated, {}) is None
+    assert read_costs(calibrated, {}, BOTH) is None
