@@ -11,7 +11,7 @@ from bayesrbf.numerics.ascent import Acceleration, Ascent, Problem, Step, ascend
 from bayesrbf.numerics.expectation import Expectation, prepare
 from bayesrbf.numerics.initialisation import starting_point
 from bayesrbf.numerics.maximisation import at_floor, maximise
-from bayesrbf.numerics.mixture_prior import log_prior
+from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.numerics.mixture_variables import parameters_of, variables_of
 from bayesrbf.numerics.threads import one_blas_thread
@@ -114,11 +114,12 @@ def problem_of(
         EM's step, and the declared graph's coordinates to extrapolate in.
     """
     variables = free_variables(specification)
+    declared = DeclaredPrior(hyperparameters, specification)
 
     def step(parameters: MixtureParameters) -> Step:
         statistics = expectation.statistics(parameters)
         values = variables_of(parameters, hyperparameters, specification)
-        prior = log_prior(values, parameters, hyperparameters, specification)
+        prior = declared.log_density(values, parameters)
         following = maximise(statistics, parameters, hyperparameters, specification)
         return Step(statistics.log_likelihood + prior, following)
 

@@ -36,63 +36,6 @@ from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
 
 
-def log_prior(
-    values: Mapping[str, np.ndarray],
-    parameters: MixtureParameters,
-    hyperparameters: MixtureHyperparameters,
-    specification: MixtureSpecification,
-) -> float:
-    """Log density of the declared prior at one point, without Jacobian.
-
-    Parameters
-    ----------
-    values : mapping of str to ndarray
-        Values of the free variables.
-    parameters : MixtureParameters
-        The same point as parameters.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the units of ``parameters``.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    float
-        Log density in nats.
-    """
-    return DeclaredPrior(hyperparameters, specification).log_density(values, parameters)
-
-
-def gradient(
-    values: Mapping[str, np.ndarray],
-    parameters: MixtureParameters,
-    statistics: Statistics,
-    hyperparameters: MixtureHyperparameters,
-    specification: MixtureSpecification,
-) -> Float[np.ndarray, " coordinate"]:
-    """Gradient of log likelihood plus log prior, without the Jacobian's.
-
-    Parameters
-    ----------
-    values : mapping of str to ndarray
-        Values of the free variables.
-    parameters : MixtureParameters
-        The same point as parameters.
-    statistics : Statistics
-        Statistics of the E-step at ``parameters``.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the units of ``parameters``.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    ndarray of shape (dimension,)
-        Gradient in unconstrained coordinates, in the order of the free variables.
-    """
-    return DeclaredPrior(hyperparameters, specification).gradient(values, parameters, statistics)
-
-
 class DeclaredPrior:
     """The declared prior of one mixture, prepared for many points.
 

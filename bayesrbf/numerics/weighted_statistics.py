@@ -142,6 +142,9 @@ class JointDensities:
         Rows in standard units; labels and row weights are not used.
     specification : MixtureSpecification
         Structure of the mixture.
+    many : bool
+        Whether so many thousands of points follow that compiled code pays for a
+        small table too.
 
     Examples
     --------
@@ -159,11 +162,17 @@ class JointDensities:
     array([0.769, 1.231])
     """
 
-    def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        *,
+        many: bool = False,
+    ) -> None:
         self._specification = specification
         self._n_obs = observations.n_obs
         self._compiled: CompiledExpectation | None = None
-        if observations.n_obs and not is_small(observations, specification):
+        if observations.n_obs and (many or not is_small(observations, specification)):
             from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 
             unlabelled = replace(observations, labels=np.full(observations.n_obs, -1))

@@ -12,7 +12,7 @@ from bayesrbf import names
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.gibbs.assigned import Assigned, assigned
 from bayesrbf.numerics.gibbs.conjugate import Conjugate, log_evidence, posterior
-from bayesrbf.numerics.mixture_prior import log_prior
+from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import lower_entries
 from bayesrbf.numerics.mixture_variables import base_scales, variables_of
 from bayesrbf.parameters import MixtureParameters, Observations
@@ -143,7 +143,8 @@ def test_evidence_is_joint_over_posterior_at_any_point(covariance_type, tied):
     for parameters in (given.posterior.draw(rng), given.posterior.draw(rng), prior.draw(rng)):
         joint = expectation.component_log_joint(parameters)[np.arange(len(real)), components]
         values = variables_of(parameters, hyper, specification)
-        log_joint = joint.sum() + log_prior(values, parameters, hyper, specification)
+        declared = DeclaredPrior(hyper, specification)
+        log_joint = joint.sum() + declared.log_density(values, parameters)
         found = log_joint - log_density(given, parameters)
         assert log_evidence(given.statistics, hyper, specification) == pytest.approx(found)
 

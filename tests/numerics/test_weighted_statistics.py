@@ -9,7 +9,7 @@ from bayesrbf.numerics import weighted_statistics
 from bayesrbf.numerics.array_expectation import ArrayExpectation
 from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.coordinates import to_constrained
-from bayesrbf.numerics.mixture_prior import gradient
+from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.numerics.mixture_variables import parameters_of
 from bayesrbf.numerics.weighted_statistics import JointDensities
@@ -38,7 +38,7 @@ def test_slopes_of_any_sign_reach_the_coordinates(
 
     values, parameters, joint = point(theta)
     with_slopes, without = (
-        gradient(values, parameters, joint.statistics(g), hyper, specification)
+        DeclaredPrior(hyper, specification).gradient(values, parameters, joint.statistics(g))
         for g in (slopes, np.zeros_like(slopes))
     )
     step = 1e-5

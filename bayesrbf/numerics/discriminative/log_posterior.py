@@ -15,7 +15,6 @@ from jaxtyping import Float
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.discriminative.objectives import class_log_joint, value_and_slopes
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture_prior import gradient, log_prior
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.numerics.weighted_statistics import JointDensities
 from bayesrbf.objective import Objective
@@ -49,11 +48,14 @@ class HybridLogPosterior(MixtureLogPosterior):
     ) -> None:
         super().__init__(observations, specification, hyperparameters)
         self.objective = objective
-        self._observations = observations
-        self._densities = JointDensities(observations, specification)
         log_scales = specification.n_components * float(np.log(hyperparameters.scale).sum())
         self._shift = float(observations.weights @ self._objective_shift())
         self._shift -= objective.prior_power * log_scales
+
+    def _prepare_rows(self, many: bool) -> None:
+        """Put the rows into the form that so many evaluations want."""
+        super()._prepare_rows(many)
+        self._densities = JointDensities(self._observations, self.specification, many=many)
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
@@ -81,14 +83,10 @@ class HybridLogPosterior(MixtureLogPosterior):
         weights = self._observations.weights
         slopes = (weights[:, None] * slopes)[:, self.component_class] * shares
         value = float(weights @ pointwise) + self._shift
-        value += self.objective.prior_power * log_prior(
-            values, parameters, self._standard, self.specification
-        )
-        point = (values, parameters)
-        slope = gradient(*point, rows.statistics(slopes), self._standard, self.specification)
+        value += self.objective.prior_power * self._prior.log_density(values, parameters)
+        slope = self._prior.gradient(values, parameters, rows.statistics(slopes))
         if self.objective.prior_power != 1:
-            nothing = _no_rows(self.specification)
-            alone = gradient(*point, nothing, self._standard, self.specification)
+            alone = self._prior.gradient(values, parameters, _no_rows(self.specification))
             slope += (self.objective.prior_power - 1) * alone
         if jacobian:
             extra, extra_slope = coordinates.log_jacobian(self.variables, values)

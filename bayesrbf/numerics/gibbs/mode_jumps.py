@@ -23,7 +23,7 @@ from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.gibbs.augmentation import of_class
 from bayesrbf.numerics.gibbs.mode_proposals import MOST_COMPONENTS, ModeProposal
 from bayesrbf.numerics.gibbs.mode_references import Reference, fewest_components, known_share
-from bayesrbf.numerics.mixture_prior import log_prior
+from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
@@ -113,6 +113,7 @@ class ModeJumps:
     ) -> None:
         self._specification = specification
         self._hyperparameters = hyperparameters
+        self._prior = DeclaredPrior(hyperparameters, specification)
         self._expectation = prepare(observations, specification)
         model = (self._expectation, specification, hyperparameters)
         share = known_share(observations)
@@ -153,7 +154,7 @@ class ModeJumps:
     def _log_posterior(self, parameters: MixtureParameters) -> float:
         """Log posterior density, without Jacobian, up to a constant."""
         values = variables_of(parameters, self._hyperparameters, self._specification)
-        prior = log_prior(values, parameters, self._hyperparameters, self._specification)
+        prior = self._prior.log_density(values, parameters)
         return self._expectation.statistics(parameters).log_likelihood + prior
 
     def _proposal(

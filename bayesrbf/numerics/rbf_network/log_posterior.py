@@ -19,7 +19,6 @@ from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture_prior import gradient, log_prior
 from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.halves import Smooth
@@ -67,10 +66,14 @@ class RBFNetworkLogPosterior(MixtureLogPosterior):
         self.dimension = sum(variable.size for variable in self.variables)
         self._output = output
         self._weights = observations.weights
-        self._densities = JointDensities(observations, network.mixture)
         self._features = FeatureMap(observations, network)
         # The mixture's own shift counts every row once: here it counts kappa times.
         self._shift += (prior.kappa - 1) * float(self._weights @ self._row_shift)
+
+    def _prepare_rows(self, many: bool) -> None:
+        """Put the rows into the form that so many evaluations want."""
+        super()._prepare_rows(many)
+        self._densities = JointDensities(self._observations, self.specification, many=many)
 
     @property
     def coefficient_places(self) -> slice:
@@ -174,7 +177,7 @@ class RBFNetworkLogPosterior(MixtureLogPosterior):
         kappa = self.prior.kappa
         link = point.link(self.prior, self.network)
         value = float(self._weights @ (log_likelihood + kappa * log_density)) + self._shift
-        value += log_prior(point.values, point.mixture, self._standard, self.specification)
+        value += self._prior.log_density(point.values, point.mixture)
         value += point.log_output_prior(self.prior, self.network) + link.value
 
         by_linear = self._weights[:, None] * by_linear
@@ -300,10 +303,7 @@ class RBFNetworkLogPosterior(MixtureLogPosterior):
         self, point: NetworkPoint, joint: JointPoint, slopes: np.ndarray, counts: np.ndarray
     ) -> np.ndarray:
         """Gradient in the mixture's coordinates, in the user's units."""
-        statistics = joint.statistics(slopes)
-        result = gradient(
-            point.values, point.mixture, statistics, self._standard, self.specification
-        )
+        result = self._prior.gradient(point.values, point.mixture, joint.statistics(slopes))
         for variable, place in coordinates.slices(self.variables):
             if variable.name == names.WEIGHTS:
                 result[place] += coordinates.simplex_gradient(counts, point.mixture.weights)

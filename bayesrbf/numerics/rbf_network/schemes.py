@@ -28,7 +28,7 @@ from jaxtyping import Float
 from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
 from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.numerics.maximisation import maximise
-from bayesrbf.numerics.mixture_prior import log_prior
+from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.features import FeatureMap
@@ -94,6 +94,7 @@ class Alternation:
         self.specification = specification
         self.hyperparameters = hyperparameters
         self._impute = impute
+        self._declared = DeclaredPrior(hyperparameters.mixture, specification.mixture)
         self._densities = JointDensities(observations, specification.mixture)
         self._feature_map = FeatureMap(observations, specification)
         self._last: tuple[MixtureParameters, Round] | None = None
@@ -232,7 +233,7 @@ class Alternation:
         """Log prior of hidden layer, output layer and, where finite, link."""
         prior, structure = self.hyperparameters, self.specification.mixture
         values = variables_of(parameters.mixture, prior.mixture, structure)
-        total = log_prior(values, parameters.mixture, prior.mixture, structure)
+        total = self._declared.log_density(values, parameters.mixture)
         free = parameters.coefficients[self.specification.connected]
         total += log_output_prior(free, parameters.intercepts, prior)
         if self.specification.response == "number":
