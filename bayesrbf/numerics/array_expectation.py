@@ -108,18 +108,24 @@ class _Point:
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
         self.means = parameters.means
         self.factors = parameters.precisions_cholesky[specification.covariance_group]
-        self.log_weights = component_log_weights(parameters, specification)
+        self._log_weights = component_log_weights(parameters, specification)
         self.levels = log_levels(parameters)
         self._components: dict[tuple[int, int], FullComponents] = {}
 
     def moments(self, block: _Block) -> Moments | QuadraticMoments:
-        """Evaluate the Gaussian part of a block."""
+        """Evaluate the Gaussian part of a block, log weights included."""
         part = block.components
+        if block.products is not None and self._exact[part].all():
+            return QuadraticMoments(self._weighted_forms[part] @ block.products, block.products)
+        moments = self._centred_moments(block, part)
+        moments.log_density[:] += self._log_weights[part, None]  # made for this block
+        return moments
+
+    def _centred_moments(self, block: _Block, part: slice) -> Moments:
+        """Evaluate the Gaussian part of a block that its products do not serve."""
         if self.factors.ndim == 2:
             means, factors = self.means[part], self.factors[part]
             return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
-        if block.products is not None and self._exact[part].all():
-            return QuadraticMoments(self._forms[part] @ block.products, block.products)
         components = self._components.setdefault(
             (part.start, part.stop), FullComponents(self.means[part], self.factors[part])
         )
@@ -131,6 +137,13 @@ class _Point:
     def _forms(self) -> Float[np.ndarray, "component product"]:
         """All components as quadratic forms."""
         return quadratic_forms(FullComponents(self.means, self.factors))
+
+    @cached_property
+    def _weighted_forms(self) -> Float[np.ndarray, "component product"]:
+        """The same with log weights: the last product is 1."""
+        forms = self._forms.copy()
+        forms[:, -1] += self._log_weights
+        return forms
 
     @cached_property
     def _exact(self) -> Bool[np.ndarray, " component"]:
@@ -158,6 +171,7 @@ class _Sums:
     def add(self, part: slice, moments: Moments | QuadraticMoments, shares: np.ndarray) -> None:
         """Add a block's moments; products are centred last, all at once."""
         if not isinstance(moments, QuadraticMoments):
+            self.counts[part] += shares.sum(axis=1)
             moments.add_to(self.first[part], self.second[part], shares)
             return
         if self.products is None:
@@ -168,6 +182,7 @@ class _Sums:
         """Turn the sums of products into moments about the means."""
         if self.products is not None:
             first, second = centred_moments(self.products, means)
+            self.counts += self.products[:, -1]  # the last product is 1
             self.first += first
             self.second += second
 
@@ -211,13 +226,11 @@ class ArrayExpectation:
             part = block.components
             moments = point.moments(block)
             log_joint = moments.log_density  # made for this block: what follows is in place
-            log_joint += point.log_weights[part, None]
             if self._specification.levels:
                 log_joint += point.levels[part] @ block.one_hot.T
             np.maximum(log_joint, LOWEST, out=log_joint)
             pointwise[block.rows], shares = log_sum_exp(log_joint, axis=0)
             shares *= block.weights
-            sums.counts[part] += shares.sum(axis=1)
             if self._specification.levels:
                 sums.categories[part] += shares @ block.one_hot
             sums.add(part, moments, shares)
@@ -250,7 +263,7 @@ class ArrayExpectation:
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         for block in self._all_rows:
             log_density = point.moments(block).log_density.T
-            log_joint[block.rows] = log_density + point.log_weights + block.one_hot @ point.levels.T
+            log_joint[block.rows] = log_density + block.one_hot @ point.levels.T
         return np.maximum(log_joint, LOWEST)
 
     @cached_property
