@@ -307,7 +307,7 @@ def healthy(report: Report) -> str:
     if not bad:
         return f"{text}."
     figures = listing([one.row.replace("_", " ") for one in bad])
-    return f"{text}, but {plural(len(bad), 'figure needs', 'figures need')} attention: {figures}."
+    return f"{text}, and {plural(len(bad), 'figure needs', 'figures need')} attention: {figures}."
 
 
 def model(report: Report) -> str:

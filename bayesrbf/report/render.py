@@ -105,9 +105,7 @@ def _figures(report: Report) -> dict[str, Any]:
             {"posterior mean and 90 % interval": "dot c0", "fitted, step by step": "ring c1"}
         ),
         "densities": [column_figures.density(d, report.classes) for d in report.learned.densities],
-        "classes": figures.legend(
-            {name: f"line c{c % 8} dash{c % 4}" for c, name in enumerate(report.classes)}
-        ),
+        "classes": _class_lines(report),
         "costs": decision_figures.costs(report.costs) if report.costs else None,
         "cost_lines": _cost_lines(report),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
@@ -118,6 +116,14 @@ def _figures(report: Report) -> dict[str, Any]:
         else None,
         "plate": plate.plate(report.described.nodes, report.described.sizes),
     }
+
+
+def _class_lines(report: Report) -> Markup | None:
+    """Names of the classes; none where components, and so densities, are shared."""
+    if any(len(density.curves) < len(report.classes) for density in report.learned.densities):
+        return None
+    styles = [f"line c{c % 8} dash{c % 4}" for c in range(len(report.classes))]
+    return figures.legend(dict(zip(report.classes, styles, strict=True)))
 
 
 def _cost_lines(report: Report) -> Markup | None:

@@ -88,7 +88,8 @@ def tell(said: Report) -> None:
         f"{number(own.calibration.error)} (chance alone {number(low)} to {number(high)})",
     )
     table.add_row("unsure of", plural(said.doubt.below, "row"))
-    table.add_row("look wrong", plural(said.oddities.found, "cell"))
+    if said.imputations is not None:
+        table.add_row("look wrong", plural(said.oddities.found, "cell"))
     if said.check is not None:
         found = f"{percent(said.check.accuracy)} of {said.check.rows} right"
         table.add_row("hidden labels", found)

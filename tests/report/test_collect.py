@@ -136,7 +136,9 @@ def test_a_mixture_is_asked_about_cells(of_family: tuple[FamilyName, Outcome]) -
         assert report.oddities.cells == report.doubt.novel == report.learned.densities == ()
         return
     assert len(report.learned.densities[0].curves) == (1 if family == "rbf" else 2)
-    assert ("fitted beside" in render(report)) == (family == "stack")
+    html = render(report)
+    assert ("fitted beside" in html) == (family == "stack")
+    assert ("all classes together" in html) == (family == "rbf")
     if family == "stack":
         assert report.oddities.cells[0].row == 5
         assert report.doubt.novel[0][0] == 5
