@@ -91,7 +91,7 @@ def hold_out(
 ) -> HeldOut:
     """Cross-validate several classifiers on the same folds.
 
-    Rows without a label and classes rarer than the folds are in every training part.
+    Rows without a label and the only row of a class are in every training part.
 
     Parameters
     ----------

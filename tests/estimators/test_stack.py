@@ -209,7 +209,7 @@ def test_members_that_stay_at_their_point_are_named() -> None:
     extra = [("flat", GaussianNB())]
     model = StackedClassifier(["G1"], extra=extra, cv=2, random_state=0)
     model.fit(X[["wind"]].fillna(0.0), y)
-    with pytest.warns(UserWarning, match="flat stay at their fitted point"):
+    with pytest.warns(UserWarning, match="left at the fitted point: flat"):
         model.refine("laplace", draws=30, chains=2)
     assert model.pointwise_ == ("flat",)
 

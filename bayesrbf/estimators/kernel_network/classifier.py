@@ -58,8 +58,8 @@ class KernelNetworkClassifier(KernelNetwork):
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration. An integer deals distinct rows; classes rarer
-        than the folds stay in every training fold and out of the temperature.
+        Folds of the calibration. An integer deals the rows of every class in
+        turn; the only row of a class stays in every training fold.
     prior : MixturePrior, optional
         Hyper-parameters of the companion mixture; ``MixturePrior()`` by default.
     max_iter : int

@@ -150,7 +150,7 @@ class StackPosterior(CompanionClassifier):
         self.pointwise_ = (*fixed, *(member.name for member in self._fitted.extra))
         if self.pointwise_:
             warnings.warn(
-                f"{type(self).__name__}: {', '.join(self.pointwise_)} stay at their fitted point, "
+                f"{type(self).__name__}: left at the fitted point: {', '.join(self.pointwise_)}; "
                 "so the draws understate what is not known.",
                 stacklevel=3,
             )
