@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from pickle import PicklingError
@@ -137,34 +136,6 @@ def processes_for(chains: int, seconds: float, cores: int | None, work: Sequence
     if chains == 1 or seconds < WORTHWHILE or not _travels(work):
         return 1
     return int(min(chains, loky.cpu_count()))
-
-
-@contextmanager
-def shown_progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Show how far all chains together are.
-
-    Parameters
-    ----------
-    name : str
-        What runs.
-    total : int
-        Steps of all chains.
-    shown : bool
-        Whether to show anything.
-
-    Yields
-    ------
-    callable
-        Takes how many steps were done since it was last called.
-    """
-    if not shown:
-        yield lambda steps: None
-        return
-    from rich.progress import Progress
-
-    with Progress() as bar:
-        task = bar.add_task(name, total=total)
-        yield lambda steps: bar.advance(task, steps)
 
 
 def longest_rectangle(lengths: Sequence[int]) -> int:

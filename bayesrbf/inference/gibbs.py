@@ -15,9 +15,9 @@ from bayesrbf.inference.chains import (
     longest_rectangle,
     processes_for,
     run_chains,
-    shown_progress,
 )
 from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.progress import shown_progress
 from bayesrbf.inference.protocol import LogPosterior, MarkovKernel, SweptPosterior
 
 _DISPERSION: Final = 0.5

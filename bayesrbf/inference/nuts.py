@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
@@ -10,21 +10,18 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.inference.approximation import evaluate
 from bayesrbf.inference.chains import (
     Watch,
     longest_rectangle,
     processes_for,
     run_chains,
     seconds_of,
-    shown_progress,
 )
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.laplace import GaussianApproximation, approximate
+from bayesrbf.inference.laplace import approximate
+from bayesrbf.inference.progress import shown_progress
 from bayesrbf.inference.protocol import LogPosterior, for_many
-
-_DISPERSION: Final = 2.0
-"""Chains start this many Laplace standard deviations wide: R-hat sees what they forget."""
+from bayesrbf.inference.whitening import Whitened, dispersed
 
 _STATS: Final = {
     "logp": "lp",
@@ -46,8 +43,6 @@ _EVALUATIONS: Final = 12
 
 _PATIENCE: Final = 0.1
 """Seconds after which the waiting thread looks whether to stop."""
-
-Density = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 def nuts(
@@ -139,86 +134,10 @@ def nuts(
 
 
 @dataclass(frozen=True)
-class Whitened:
-    r"""The log density over z, with :math:`\theta = \hat\theta + C z`.
-
-    Attributes
-    ----------
-    log_posterior : LogPosterior
-        The density over theta, with Jacobian.
-    gaussian : GaussianApproximation
-        Its mode and C.
-    """
-
-    log_posterior: LogPosterior
-    gaussian: GaussianApproximation
-
-    def __call__(self, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log density and gradient at a point.
-
-        Parameters
-        ----------
-        z : ndarray of shape (dimension,)
-            Whitened coordinates.
-
-        Returns
-        -------
-        value : float
-            Log density in nats.
-        gradient : ndarray of shape (dimension,)
-            Its gradient; the value is NaN where either is not finite or the
-            model has no value, which nutpie takes as a divergence.
-        """
-        value, gradient = evaluate(self.log_posterior, self.theta(z))
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-            return np.nan, np.zeros(z.size)
-        return float(value), gradient @ self.gaussian.factor
-
-    def theta(self, z: np.ndarray) -> np.ndarray:
-        """Coordinates of points.
-
-        Parameters
-        ----------
-        z : ndarray of shape (..., dimension)
-            Whitened coordinates.
-
-        Returns
-        -------
-        ndarray of shape (..., dimension)
-            Coordinates of the log posterior.
-        """
-        return self.gaussian.mode + z @ self.gaussian.factor.T
-
-
-def dispersed(density: Density, dimension: int, seed: int) -> Float[np.ndarray, " coordinate"]:
-    """Start of a chain: a draw wider than the posterior, where there is a density.
-
-    Parameters
-    ----------
-    density : callable
-        A :class:`Whitened` density.
-    dimension : int
-        Number of coordinates.
-    seed : int
-        Seed of the chain.
-
-    Returns
-    -------
-    ndarray of shape (dimension,)
-        Twice a standard normal draw, halved until its density is finite: it is
-        finite at the mode.
-    """
-    z = _DISPERSION * np.random.default_rng(seed).standard_normal(dimension)
-    while not np.isfinite(density(z)[0]):
-        z = z / 2
-    return z
-
-
-@dataclass(frozen=True)
 class _Sampling:
     """How a chain is drawn from its seed."""
 
-    density: Density
+    density: Whitened
     dimension: int
     draws: int
     tune: int

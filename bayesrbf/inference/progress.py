@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -63,3 +63,31 @@ def progress(shown: bool) -> Iterator[Track]:
             yield from bar.track(sequence, description=description)
 
         yield track
+
+
+@contextmanager
+def shown_progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Show how far all chains together are.
+
+    Parameters
+    ----------
+    name : str
+        What runs.
+    total : int
+        Steps of all chains.
+    shown : bool
+        Whether to show anything.
+
+    Yields
+    ------
+    callable
+        Takes how many steps were done since it was last called.
+    """
+    if not shown:
+        yield lambda steps: None
+        return
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda steps: bar.advance(task, steps)

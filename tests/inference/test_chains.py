@@ -19,9 +19,9 @@ from bayesrbf.inference.chains import (
     longest_rectangle,
     processes_for,
     run_chains,
-    shown_progress,
 )
 from bayesrbf.inference.gibbs import gibbs
+from bayesrbf.inference.progress import shown_progress
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from tests.cases import hyperparameters, structure, table
 

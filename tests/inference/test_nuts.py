@@ -10,7 +10,8 @@ import pytest
 
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.laplace import approximate, laplace
-from bayesrbf.inference.nuts import Whitened, dispersed, nuts
+from bayesrbf.inference.nuts import nuts
+from bayesrbf.inference.whitening import Whitened, dispersed
 from tests.inference.moments import BOUND, errors, moment_errors
 from tests.inference.targets import Gaussian, LogGamma, Mixture
 
