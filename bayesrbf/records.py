@@ -54,7 +54,7 @@ HOMES: Final = {
     "HeldOut": "bayesrbf.estimators.out_of_fold",
     "HorseshoePrecisions": "bayesrbf.sdgm_parameters",
     "KernelBasis": "bayesrbf.sdgm_parameters",
-    "MatrixSource": "bayesrbf.estimators.median_lvq.dissimilarities",
+    "MatrixSource": "bayesrbf.estimators.median_lvq.sources",
     "MedianLVQParameters": "bayesrbf.exemplars",
     "MedianLVQPrior": "bayesrbf.exemplars",
     "MixtureHyperparameters": "bayesrbf.priors",
@@ -76,10 +76,10 @@ HOMES: Final = {
     "Solver": "bayesrbf.estimators.mixture.fitting",
     "Standardisation": "bayesrbf.parameters",
     "Status": "bayesrbf.results",
-    "TableSource": "bayesrbf.estimators.median_lvq.dissimilarities",
+    "TableSource": "bayesrbf.estimators.median_lvq.sources",
     "Trace": "bayesrbf.results",
     "Variable": "bayesrbf.specification",
-    "VectorSource": "bayesrbf.estimators.median_lvq.dissimilarities",
+    "VectorSource": "bayesrbf.estimators.median_lvq.sources",
 }
 """Where each class that may be stored lives; a file can name no other."""
 

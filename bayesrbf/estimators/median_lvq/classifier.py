@@ -25,11 +25,10 @@ from bayesrbf.estimators.median_lvq.fitting import (
     SearchSettings,
     candidates_of,
     check_choices,
-    choose_width,
     prototypes_per_class,
     search,
-    widths_to_try,
 )
+from bayesrbf.estimators.median_lvq.widths import choose_width, widths_to_try
 from bayesrbf.estimators.table_estimator import LARGEST_SEED
 from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior
 from bayesrbf.solvers.pairwise import Metric

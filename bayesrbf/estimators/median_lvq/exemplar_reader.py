@@ -14,11 +14,11 @@ from bayesrbf.estimators.classifier import PosteriorClassifier
 from bayesrbf.estimators.median_lvq.dissimilarities import (
     GOWER,
     PRECOMPUTED,
-    Source,
     check_values,
     read_rows,
 )
 from bayesrbf.estimators.median_lvq.fitting import FittedExemplars
+from bayesrbf.estimators.median_lvq.sources import Source
 from bayesrbf.exemplars import Dissimilarities
 from bayesrbf.parameters import Observations
 

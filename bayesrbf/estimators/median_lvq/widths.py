@@ -1,0 +1,192 @@
+"""The width of the prototypes: which are tried, and what rows held out say of each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.estimators.calibrating import split_rows
+from bayesrbf.estimators.median_lvq.fitting import SearchSettings, search
+from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
+from bayesrbf.exemplars import (
+    Dissimilarities,
+    MedianLVQPrior,
+    Prototypes,
+    Sigma,
+)
+from bayesrbf.parameters import Observations
+from bayesrbf.posterior.temperature import fit_temperature, tempered
+
+SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.8)
+"""Values of sigma squared that cross-validation tries, in median dissimilarities."""
+
+
+def widths_to_try(
+    objective: str, sigma: object, prior: MedianLVQPrior, scale: float
+) -> tuple[Sigma | None, ...]:
+    """Widths among which cross-validation chooses; one where there is no choice.
+
+    Parameters
+    ----------
+    objective : {"rslvq", "glvq"}
+        GLVQ has no width.
+    sigma : "cv", float or "sample"
+        As given to the constructor.
+    prior : MedianLVQPrior
+        Prior of the width.
+    scale : float
+        Median dissimilarity.
+
+    Returns
+    -------
+    tuple of SigmaPrior, float or None
+        At least one.
+
+    Examples
+    --------
+    >>> widths_to_try("rslvq", 2, MedianLVQPrior(), 1.0)
+    (2.0,)
+    """
+    if objective == "glvq":
+        return (None,)
+    if sigma == "sample":
+        return (prior.resolve(scale),)
+    if sigma == "cv":
+        return tuple(float(np.sqrt(share * scale)) for share in SIGMA_GRID)
+    return (float(sigma),)  # type: ignore[arg-type]  # checked before
+
+
+def choose_width(
+    rows: Dissimilarities,
+    prototypes: Prototypes,
+    widths: Sequence[Sigma | None],
+    settings: SearchSettings,
+    *,
+    cv: object,
+    kept: Int[np.ndarray, " obs"],
+    classes: np.ndarray,
+    calibrate: bool,
+    owner: str,
+) -> tuple[Sigma | None, float]:
+    """Width of least held-out log loss, and the temperature that calibrates it.
+
+    Parameters
+    ----------
+    rows : Dissimilarities
+        Training rows.
+    prototypes : Prototypes
+        Class of every prototype.
+    widths : sequence of SigmaPrior, float or None
+        The widths to try.
+    settings : SearchSettings
+        How to search.
+    cv : int, splitter or iterable
+        Folds.
+    kept : ndarray of shape (n_obs,)
+        Position of each row among those given to ``fit``.
+    classes : ndarray of shape (n_classes,)
+        Class labels, for messages.
+    calibrate : bool
+        Whether a temperature is wanted.
+    owner : str
+        Name of the estimator, for messages.
+
+    Returns
+    -------
+    width : SigmaPrior, float or None
+        The best; the middle one, with a warning, where no row can be held out.
+    temperature : float
+        1 unless it is wanted and rows can be held out.
+    """
+    if len(widths) == 1 and not calibrate:
+        return widths[0], 1.0
+    held = held_out(rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes)
+    if held is None:
+        warnings.warn(
+            f"{owner}: no labelled row could be held out by cv={cv} (the only row of a class "
+            "never is), so sigma is the middle of its grid and the temperature 1; label more "
+            "rows, or give sigma.",
+            stacklevel=4,
+        )
+        return widths[len(widths) // 2], 1.0
+    own = tempered(held.values, 1.0)[np.arange(held.labels.size), :, held.labels]
+    best = int((held.weights @ own).argmax())
+    if not calibrate:
+        return widths[best], 1.0
+    return widths[best], fit_temperature(held.values[:, best], held.labels, held.weights)
+
+
+def held_out(
+    rows: Dissimilarities,
+    prototypes: Prototypes,
+    widths: Sequence[Sigma | None],
+    settings: SearchSettings,
+    *,
+    cv: object,
+    kept: Int[np.ndarray, " obs"],
+    classes: np.ndarray,
+) -> HeldOut | None:
+    """Class log joints of rows that the exemplars were not searched for with.
+
+    A row that is held out is no exemplar and has no likelihood.
+
+    Parameters
+    ----------
+    rows : Dissimilarities
+        Training rows.
+    prototypes : Prototypes
+        Class of every prototype.
+    widths : sequence of SigmaPrior, float or None
+        The widths to try.
+    settings : SearchSettings
+        How to search; folds have one restart.
+    cv : int, splitter or iterable
+        Folds.
+    kept : ndarray of shape (n_obs,)
+        Position of each row among those given to ``fit``.
+    classes : ndarray of shape (n_classes,)
+        Class labels, for messages.
+
+    Returns
+    -------
+    HeldOut or None
+        Values of shape (n_held_out, n_widths, n_classes); None where no class has
+        rows enough for the folds.
+    """
+    # Rows go by their position, which is all that the folds need to know of them.
+    named = Observations(
+        np.arange(rows.n_obs, dtype=np.float64)[:, None],
+        np.empty((rows.n_obs, 0), dtype=np.intp),
+        rows.labels,
+        rows.weights,
+    )
+
+    def predict(
+        fold: int, train: Observations, test: Observations
+    ) -> Float[np.ndarray, "test width label"]:
+        seen, unseen = (part.real[:, 0].astype(np.intp) for part in (train, test))
+        part = _restricted(rows, seen)
+        seeded = replace(settings, n_init=1, seed=settings.seed + 1 + fold)
+        found = [search(part, prototypes, width, seeded)[0] for width in widths]
+        return np.stack(
+            [
+                fitted.class_log_joint(rows.values[unseen[:, None], fitted.parameters.exemplars])
+                for fitted in found
+            ],
+            axis=1,
+        )
+
+    return hold_out(split_rows(cv, named, kept, settings.seed), predict, classes)
+
+
+def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissimilarities:
+    """The same matrix, where only some rows have a label or may be exemplars."""
+    labels = np.full(rows.n_obs, -1)
+    labels[seen] = rows.labels[seen]
+    candidates = tuple(part[np.isin(part, seen)] for part in rows.candidates)
+    return replace(rows, labels=labels, candidates=candidates)
