@@ -61,6 +61,7 @@ def progress(shown: bool) -> Iterator[Track]:
 
         def track(sequence: Sequence[Any], description: str) -> Iterator[Any]:
             yield from bar.track(sequence, description=description)
+            bar.refresh()  # a stage of a few milliseconds is shown, too
 
         yield track
 
