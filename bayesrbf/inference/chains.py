@@ -92,14 +92,35 @@ def run_chains(
     groups = [chains[a:b] for a, b in pairwise(bounds)]
     with TemporaryDirectory(prefix="bayesrbf-", ignore_cleanup_errors=True) as folder:
         board = _FileWatch.started(Path(folder) / "board", len(groups))
-        executor = _executor(processes)
-        runs = [
-            executor.submit(_in_group, work, group, board.path, place)
-            for place, group in enumerate(groups)
-        ]
-        _await(runs, board, advance)
+        try:
+            executor = _executor(processes)
+            runs = [
+                executor.submit(_in_group, work, group, board.path, place)
+                for place, group in enumerate(groups)
+            ]
+            _await(runs, board, advance)
+        except BaseException:  # nobody waits any more: no group is to go on for nothing
+            board.stop()
+            raise
         results = [result for run in runs for result in run.result()]
         return results, not board.stopped
+
+
+def check_cores(cores: int | None) -> None:
+    """Refuse a number of processes below 1, before any work.
+
+    Parameters
+    ----------
+    cores : int or None
+        What the caller asks for.
+
+    Raises
+    ------
+    ValueError
+        If it is below 1.
+    """
+    if cores is not None and cores < 1:
+        raise ValueError(f"cores must be at least 1, or None; received {cores!r}.")
 
 
 def processes_for(chains: int, seconds: float, cores: int | None, work: Sequence[object]) -> int:
@@ -121,15 +142,8 @@ def processes_for(chains: int, seconds: float, cores: int | None, work: Sequence
     -------
     int
         At least 1 and at most ``chains``.
-
-    Raises
-    ------
-    ValueError
-        If ``cores`` is below 1.
     """
     if cores is not None:
-        if cores < 1:
-            raise ValueError(f"cores must be at least 1, or None; received {cores!r}.")
         return min(cores, chains)
     import loky
 

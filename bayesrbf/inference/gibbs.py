@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bayesrbf.inference.chains import (
     Watch,
+    check_cores,
     longest_rectangle,
     processes_for,
     run_chains,
@@ -106,6 +107,7 @@ def gibbs(
     ):
         if value < least:
             raise ValueError(f"gibbs({name}=...) must be at least {least}; received {value!r}.")
+    check_cores(cores)
     rngs = np.random.default_rng(random_state).spawn(chains)
     kernel = log_posterior.markov_kernel()
     states = [_Chain.started(log_posterior, start, rng) for rng in rngs]
@@ -116,10 +118,10 @@ def gibbs(
             drawn, states, complete = _run(states, kernel, int(part), 1, processes, advance)
             if not complete:
                 raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
+            seconds = (time.perf_counter() - begun) * sweeps / part
             seen = np.concatenate([seen, drawn[:, drawn.shape[1] // 2 :].reshape(-1, start.size)])
             kernel = kernel.adapted(seen)
             if turn == 0:
-                seconds = (time.perf_counter() - begun) * sweeps / part
                 processes = processes_for(chains, seconds, cores, (kernel, states))
         drawn, _, complete = _run(states, kernel, draws, thin, processes, advance)
     theta = on_grid(drawn, log_posterior.variables)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bayesrbf.inference.chains import (
     Watch,
+    check_cores,
     longest_rectangle,
     processes_for,
     run_chains,
@@ -112,6 +113,7 @@ def nuts(
     """
     _import_nutpie()
     _check(draws, tune, chains)
+    check_cores(cores)
     rng = np.random.default_rng(random_state)
     log_posterior = for_many(log_posterior)
     gaussian = approximate(log_posterior, start)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 import threading
 from dataclasses import dataclass, replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -114,8 +115,30 @@ def test_other_processes_are_for_long_runs_that_can_travel(monkeypatch):
     assert processes_for(4, WORTHWHILE * 2, None, (here,)) == 1
     assert processes_for(4, 0.0, 3, ()) == 3
     assert processes_for(2, 0.0, 3, ()) == 2
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "nuts"])
+def test_no_process_is_refused_before_any_work(sampler, mixture, monkeypatch):
+    module = pytest.importorskip(f"bayesrbf.inference.{sampler}")
+    worked = Mock(side_effect=AssertionError("a density was asked for"))
+    monkeypatch.setattr(MixtureLogPosterior, "value_and_gradient", worked)
     with pytest.raises(ValueError, match="cores must be at least 1, or None; received 0"):
-        processes_for(2, 0.0, 0, ())
+        getattr(module, sampler)(mixture, np.zeros(mixture.dimension), cores=0)
+
+
+def test_groups_do_not_go_on_when_their_start_is_interrupted(monkeypatch):
+    boards = []
+
+    class Interrupted:
+        def submit(self, work, chain_work, group, path, place):
+            boards.append(np.memmap(path, dtype=np.int64, mode="r"))
+            if place == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr("bayesrbf.inference.chains._executor", lambda processes: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        run_chains(Counting(1), [0, 1], processes=2, advance=lambda steps: None)
+    assert boards[0][0] == 1, "the group that was started is told to stop"
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=6))

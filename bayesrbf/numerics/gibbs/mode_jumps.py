@@ -99,7 +99,7 @@ class ModeJumps:
     points : sequence of MixtureParameters
         Draws, and points found otherwise, in standard units.
     slowness : ndarray of shape (n_classes,)
-        How slowly the chains moved without jumps (:func:`slowness_of`): a class
+        How slowly the chains have moved so far (:func:`slowness_of`): a class
         is offered jumps in proportion.
     """
 
