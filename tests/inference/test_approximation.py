@@ -56,6 +56,7 @@ def test_an_interrupt_before_the_first_draw_is_an_interrupt(method):
 @every_method
 def test_progress_is_shown_when_asked_for_and_changes_no_bit(method, capsys, monkeypatch):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("TERM", "xterm")  # rich draws no bar on a terminal that cannot move back
     target = Mixture()
     quiet = method(target, target.start(), **SIZE)
     assert capsys.readouterr().out == ""
