@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,10 @@ from jaxtyping import Bool, Float
 from bayesrbf.inference import importance
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.progress import Track, silent
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.protocol import BatchedPosterior, LogPosterior
+
+_AT_ONCE: Final = 64
+"""Draws evaluated between two looks at progress and interrupts."""
 
 _FLAT: Final = 1e-9
 """Curvatures below this share of the largest are lost in rounding."""
@@ -140,6 +144,33 @@ def evaluate(
         return np.nan, np.full(theta.size, np.nan)
 
 
+def evaluate_all(
+    log_posterior: LogPosterior, thetas: Float[np.ndarray, "point coordinate"]
+) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
+    """Log density and gradient at many points, in one call where the density can.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density.
+    thetas : ndarray of shape (n_points, dimension)
+        Where.
+
+    Returns
+    -------
+    values : ndarray of shape (n_points,)
+        Log densities with Jacobian in nats; not finite where the model has none.
+    gradients : ndarray of shape (n_points, dimension)
+        Their gradients.
+    """
+    if isinstance(log_posterior, BatchedPosterior):
+        return log_posterior.values_and_gradients(thetas)
+    values, gradients = np.empty(len(thetas)), np.empty(thetas.shape)
+    for i, theta in enumerate(thetas):
+        values[i], gradients[i] = evaluate(log_posterior, theta)
+    return values, gradients
+
+
 def log_density(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> float:
     """Log density with Jacobian, minus infinity where it is not a number.
 
@@ -201,15 +232,16 @@ def _densities(
     log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"], track: Track
 ) -> Float[np.ndarray, "chain made"]:
     """Log densities of the first draws of all chains; all of them unless interrupted."""
-    chains, draws, _ = theta.shape
-    values: list[float] = []
-    try:
-        # All chains step by step, so that an interrupt leaves every chain its first draws.
-        for draw, chain in track(list(np.ndindex(draws, chains)), "Drawing"):
-            values.append(log_density(log_posterior, theta[chain, draw]))
-    except KeyboardInterrupt:
-        del values[len(values) // chains * chains :]
-    return np.array(values).reshape(-1, chains).T
+    chains, draws, dimension = theta.shape
+    made = [np.empty((chains, 0))]
+    # All chains step by step, so that an interrupt leaves every chain its first draws.
+    size = max(1, _AT_ONCE // chains) if isinstance(log_posterior, BatchedPosterior) else 1
+    with suppress(KeyboardInterrupt):
+        for start in track(range(0, draws, size), "Drawing"):
+            some = theta[:, start : start + size]
+            values, _ = evaluate_all(log_posterior, some.reshape(-1, dimension))
+            made.append(np.where(np.isfinite(values), values, -np.inf).reshape(chains, -1))
+    return np.concatenate(made, axis=1)
 
 
 def _log_normal(

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import ortho_group
 
-from bayesrbf.inference.approximation import evaluate
+from bayesrbf.inference.approximation import evaluate_all
 from bayesrbf.inference.laplace import GaussianApproximation
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.inference.protocol import LogPosterior
@@ -198,5 +198,4 @@ class FixedDrawObjective:
         deviations: Float[np.ndarray, "fixed coordinate"],
     ) -> tuple[Float[np.ndarray, " fixed"], Float[np.ndarray, "fixed coordinate"]]:
         """Log density and gradient of every draw."""
-        found = [evaluate(self.log_posterior, mean + one) for one in deviations]
-        return np.array([value for value, _ in found]), np.stack([slope for _, slope in found])
+        return evaluate_all(self.log_posterior, mean + deviations)

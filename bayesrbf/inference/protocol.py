@@ -212,6 +212,29 @@ class PreparablePosterior(LogPosterior, Protocol):
         """
 
 
+@runtime_checkable
+class BatchedPosterior(LogPosterior, Protocol):
+    """A log posterior that evaluates many points in one call."""
+
+    def values_and_gradients(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
+        """Log densities with Jacobian, and their gradients.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates, anywhere.
+
+        Returns
+        -------
+        values : ndarray of shape (n_points,)
+            What ``value_and_gradient`` gives, NaN or infinite where there is no density.
+        gradients : ndarray of shape (n_points, dimension)
+            Their gradients.
+        """
+
+
 def for_many(log_posterior: LogPosterior) -> LogPosterior:
     """Prepare a density for thousands of points, where it knows how.
 

@@ -168,7 +168,7 @@ def _linear_response(
 ) -> _Response:
     r"""The block of the mean in the inverse of H: the inverse of the Schur complement.
 
-    .. math:: (H_{vv} - H_{vr} H_{rr}^{-1} H_{rv})^{-1}, \quad 	heta = \hat	heta + C v.
+    .. math:: (H_{vv} - H_{vr} H_{rr}^{-1} H_{rv})^{-1}, \quad \theta = \hat\theta + C v.
     """
     hessian = objective.hessian(eta, track)
     half = eta.size // 2

@@ -51,7 +51,7 @@ class Whitened:
             model has no value, which nutpie takes as a divergence.
         """
         value, gradient = evaluate(self.log_posterior, self.theta(z))
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+        if not (np.isfinite(value) and np.isfinite(gradient.sum())):
             return np.nan, np.zeros(z.size)
         return float(value), gradient @ self.gaussian.factor
 

@@ -38,6 +38,17 @@ class CompiledExpectation:
     n_threads : int or None
         Most threads at work, at least 1; None for what Numba was granted
         (``NUMBA_NUM_THREADS``, by default one per processor).
+
+    Attributes
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+    tiles : Tiles
+        The rows as the kernels read them.
+    members : ndarray of shape (n_codes, width)
+        What combined category codes stand for.
+    has_holes : bool
+        Whether cells are missing under full covariances.
     """
 
     def __init__(
@@ -47,22 +58,27 @@ class CompiledExpectation:
         *,
         n_threads: int | None = None,
     ) -> None:
-        self._specification = specification
+        self.specification = specification
         self._classes = np.asarray(specification.component_class)
         self._group = specification.covariance_group
         packing = pack(observations.codes, specification.levels)
-        self._members = packing.members
-        self._tiles = plan_tiles(observations, packing.codes, specification)
-        self._chunks = balanced_chunks(self._tiles, specification).tolist()
-        self._every = np.full_like(self._tiles.components, 0)
+        self.members = packing.members
+        self.tiles = plan_tiles(observations, packing.codes, specification)
+        self._chunks = balanced_chunks(self.tiles, specification).tolist()
+        self._every = np.full_like(self.tiles.components, 0)
         self._every[:, 1] = specification.n_components
-        self._has_holes = bool(self._tiles.n_missing.any())
+        self.has_holes = bool(self.tiles.n_missing.any())
         self._n_obs = observations.n_obs
         granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
         available = granted if n_threads is None else n_threads
-        self._n_threads = min(available, len(self._chunks) - 1)
+        self._n_threads = min(available, self.n_pieces)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_process = 0
+
+    @property
+    def n_pieces(self) -> int:
+        """Pieces that threads may share."""
+        return len(self._chunks) - 1
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_pool": None}  # threads cannot be pickled, and start anew
@@ -81,8 +97,8 @@ class CompiledExpectation:
             Expected statistics, centred at the means of ``parameters``.
         """
         pointwise = np.empty(self._n_obs)
-        unused = np.empty((0, self._specification.n_components))
-        pieces = self._run(parameters, self._tiles.components, pointwise, unused)
+        unused = np.empty((0, self.specification.n_components))
+        pieces = self._run(parameters, self.tiles.components, pointwise, unused)
         return self._statistics(pieces, pointwise, float(_total(pieces, "log_likelihood")[0]))
 
     def slope_statistics(
@@ -104,7 +120,7 @@ class CompiledExpectation:
             any likelihood.
         """
         nothing = np.empty(0)
-        unused = np.empty((0, self._specification.n_components))
+        unused = np.empty((0, self.specification.n_components))
         pieces = self._run(parameters, self._every, nothing, unused, np.ascontiguousarray(slopes))
         return self._statistics(pieces, nothing, 0.0)
 
@@ -123,7 +139,7 @@ class CompiledExpectation:
         ndarray of shape (n_obs, n_components)
             ``log pi_c + log w_k + log p(x_o | k)`` in nats.
         """
-        log_joint = np.empty((self._n_obs, self._specification.n_components))
+        log_joint = np.empty((self._n_obs, self.specification.n_components))
         self._run(parameters, self._every, np.empty(0), log_joint)
         return log_joint
 
@@ -150,7 +166,7 @@ class CompiledExpectation:
     ) -> list[Results]:
         """Send every piece through the kernels; the caller's thread works too."""
         given = (ranges, slopes, *self._model(parameters))
-        pieces = [self._empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
+        pieces = [self.empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
         others = [
             self._threads().submit(self._work, thread, pieces, given)
             for thread in range(1, self._n_threads)
@@ -164,7 +180,7 @@ class CompiledExpectation:
         """Send one thread's share of the pieces through the kernels."""
         ranges, *rest = given
         for i in range(thread, len(pieces), self._n_threads):
-            expect(self._tiles, ranges, self._chunks[i], self._chunks[i + 1], pieces[i], *rest)
+            expect(self.tiles, ranges, self._chunks[i], self._chunks[i + 1], pieces[i], *rest)
 
     def _threads(self) -> ThreadPoolExecutor:
         """Give the threads beside the caller's; a forked process inherits none that live."""
@@ -173,35 +189,52 @@ class CompiledExpectation:
             self._pool_process = os.getpid()
         return self._pool
 
-    def _empty_results(self, pointwise: np.ndarray, log_joint: np.ndarray) -> Results:
-        """Zero sums for one piece, and the arrays that all pieces write to."""
-        k, d = self._specification.n_components, self._specification.n_features
-        second = (k, d, d) if self._specification.shape == "full" else (k, d)
+    def empty_results(
+        self,
+        pointwise: Float[np.ndarray, " obs"] | None = None,
+        log_joint: Float[np.ndarray, "obs component"] | None = None,
+    ) -> Results:
+        """Make room for the sums of one piece.
+
+        Parameters
+        ----------
+        pointwise : ndarray of shape (n_obs,) or None
+            What all pieces write to; None for new room.
+        log_joint : ndarray of shape (n_obs, n_components) or None
+            The same; None where it is not wanted.
+
+        Returns
+        -------
+        Results
+            Zero sums.
+        """
+        k, d = self.specification.n_components, self.specification.n_features
+        second = (k, d, d) if self.specification.shape == "full" else (k, d)
         return Results(
             np.zeros(k),
             np.zeros((k, d)),
             np.zeros(second),
-            np.zeros((len(self._members), k)),
+            np.zeros((len(self.members), k)),
             np.zeros(1),
-            pointwise,
-            log_joint,
+            np.empty(self._n_obs) if pointwise is None else pointwise,
+            np.empty((0, k)) if log_joint is None else log_joint,
         )
 
     def _model(self, parameters: MixtureParameters) -> Model:
         """Put the parameters into the form that the kernels read."""
-        d = self._specification.n_features
+        d = self.specification.n_features
         full = holes = diagonal = categories = None
         with np.errstate(divide="ignore"):  # a weight or level of probability 0 is log -inf
             constants = np.log(parameters.class_probabilities)[self._classes]
             constants += np.log(parameters.weights)
-            if self._members.size:
+            if self.members.size:
                 levels = parameters.category_probabilities
-                categories = log_table(levels, self._members, len(constants))
+                categories = log_table(levels, self.members, len(constants))
         means, factors = parameters.means, parameters.precisions_cholesky
-        if d and self._specification.shape == "full":
+        if d and self.specification.shape == "full":
             full = FullGaussians(means, factors * np.sqrt(0.5), self._group)
             constants += (log_factor_determinants(factors) - 0.5 * d * LOG_2PI)[self._group]
-            if self._has_holes:
+            if self.has_holes:
                 precisions = factors @ factors.swapaxes(1, 2)
                 holes = GaussiansWithHoles(means, full.factors, precisions, self._group)
         elif d:
@@ -213,11 +246,11 @@ class CompiledExpectation:
 
     def _category_counts(self, counts: np.ndarray) -> tuple[np.ndarray, ...]:
         """Counts of single levels from those of combined codes, without the missing level."""
-        levels = self._specification.levels
+        levels = self.specification.levels
         if not levels:
             return ()
-        by_level = np.zeros((sum(levels) + 1, self._specification.n_components))
-        unpack_counts(counts, self._members, by_level)
+        by_level = np.zeros((sum(levels) + 1, self.specification.n_components))
+        unpack_counts(counts, self.members, by_level)
         return split_levels(np.ascontiguousarray(by_level[:-1].T), levels)
 
 

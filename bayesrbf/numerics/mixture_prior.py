@@ -45,6 +45,17 @@ class DeclaredPrior:
         Resolved prior, in the units of the parameters.
     specification : MixtureSpecification
         Structure of the mixture.
+
+    Attributes
+    ----------
+    constant : float
+        What no point changes, without Jacobian.
+    powers : list of ndarray of shape (n_entries,)
+        Powers of the probabilities, without and with Jacobian.
+    gamma_powers : list of ndarray of shape (n_groups, 1)
+        Powers of ``precision_diagonal``, without and with Jacobian.
+    rate : float
+        Rate of its gamma distribution.
     """
 
     def __init__(
@@ -61,11 +72,12 @@ class DeclaredPrior:
         self._dimension = sum(variable.size for variable in variables)
         alphas = _concentrations(hyperparameters, specification)
         # With the log Jacobian every power is one higher: [without, with].
-        self._powers = [self._simplices.entries(alphas) + step for step in (-1, 0)]
-        self._constant = sum(
+        self.powers = [self._simplices.entries(alphas) + step for step in (-1, 0)]
+        self.constant = sum(
             float((gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)).sum())
             for alpha in alphas.values()
         )
+        self.rate, self.gamma_powers = 0.0, [np.zeros((specification.group_sizes.size, 1))] * 2
         if specification.n_features:
             self._prepare_reals()
 
@@ -79,17 +91,17 @@ class DeclaredPrior:
         shape = rate * hyperparameters.degrees_of_freedom + 1
         n_gammas = sizes.size * d // self._copies
         powers = (shape - 1 + rate * sizes)[:, None]
-        self._rate, self._gamma_powers = rate, [powers, powers + 1]
-        self._constant += n_gammas * float(shape * np.log(rate) - gammaln(shape))
-        self._constant += 0.5 * n_means * float(np.log(kappa) - LOG_2PI)
+        self.rate, self.gamma_powers = rate, [powers, powers + 1]
+        self.constant += n_gammas * float(shape * np.log(rate) - gammaln(shape))
+        self.constant += 0.5 * n_means * float(np.log(kappa) - LOG_2PI)
         scales = base_scales(hyperparameters, specification)
-        self._constant -= float(sizes @ np.log(scales).sum(axis=1))
+        self.constant -= float(sizes @ np.log(scales).sum(axis=1))
         untied = sizes.size == specification.n_components
         self._group = slice(None) if untied else specification.covariance_group
         if specification.shape == "full":
             rows, _ = lower_entries(d)
             self._lower, self._lower_scales = lower_places(d), scales[:, rows]
-            self._constant -= 0.5 * self._lower_scales.size * LOG_2PI
+            self.constant -= 0.5 * self._lower_scales.size * LOG_2PI
 
     def log_density(
         self,
@@ -113,14 +125,14 @@ class DeclaredPrior:
         float
             Log density in nats.
         """
-        total = self._constant + (self._simplices.log_sizes if jacobian else 0.0)
+        total = self.constant + (self._simplices.log_sizes if jacobian else 0.0)
         probabilities = self._simplices.entries(values)
-        total += float(self._powers[jacobian] @ safe_log(probabilities))
+        total += float(self.powers[jacobian] @ safe_log(probabilities))
         if self._specification.n_features == 0:
             return total
-        powers = self._gamma_powers[jacobian]
+        powers = self.gamma_powers[jacobian]
         diagonal = values[names.PRECISION_DIAGONAL].reshape(len(powers), -1)
-        total += float((powers * np.log(diagonal) - self._rate * diagonal).sum())
+        total += float((powers * np.log(diagonal) - self.rate * diagonal).sum())
         if names.PRECISION_LOWER in values:
             lower = values[names.PRECISION_LOWER]
             total -= 0.5 * float(np.vdot(lower, lower))
@@ -162,7 +174,7 @@ class DeclaredPrior:
         """
         result = np.empty(self._dimension)
         counts = self._simplices.entries(self._counts(statistics))
-        counts += self._powers[jacobian]
+        counts += self.powers[jacobian]
         probabilities = self._simplices.entries(values)
         result[self._simplices.places] = self._simplices.gradient(counts, probabilities)
         if self._specification.n_features:
@@ -172,7 +184,7 @@ class DeclaredPrior:
             result[self._places[names.MEANS]] = by_mean.reshape(-1)
             stress = self._stress(pull, parameters, statistics)
             by_log = self._by_log(stress, values, parameters, statistics)
-            by_log += self._gamma_powers[jacobian]
+            by_log += self.gamma_powers[jacobian]
             result[self._places[names.PRECISION_DIAGONAL]] = by_log.reshape(-1)
         if names.PRECISION_LOWER in values:
             # L^-T is upper triangular: below the diagonal only the scatter pulls.
@@ -224,7 +236,7 @@ class DeclaredPrior:
         squares = stress * factors
         if self._specification.shape == "spherical":
             squares = squares.sum(axis=1, keepdims=True)
-        return self._rate * (counts - diagonal) - 0.5 * squares
+        return self.rate * (counts - diagonal) - 0.5 * squares
 
 
 def _concentrations(

@@ -113,7 +113,7 @@ def test_rows_of_few_patterns_and_of_many() -> None:
     real[300:500, :5] = np.nan
     real[500:][np.random.default_rng(0).random((400, 6)) < 0.4] = np.nan
     observations = replace(observations, real=real)
-    plan = CompiledExpectation(observations, specification)._tiles
+    plan = CompiledExpectation(observations, specification).tiles
     assert ((plan.n_missing > 0) & (plan.pattern >= 0)).any()
     assert ((plan.n_missing > 0) & (plan.pattern < 0)).any()
     assert_equals_reference(specification, observations)
@@ -133,7 +133,7 @@ def test_every_width_gives_the_same(width: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tiles, "WIDTHS", (width,))
     specification = structure(classes=(0, 0, 1), n_features=5, levels=(3,))
     observations = table(specification, 300, missing=0.4)
-    plan = CompiledExpectation(observations, specification)._tiles
+    plan = CompiledExpectation(observations, specification).tiles
     assert plan.cells.shape[2] == width
     assert_equals_reference(specification, observations)
 
@@ -141,7 +141,7 @@ def test_every_width_gives_the_same(width: int, monkeypatch: pytest.MonkeyPatch)
 def test_scratch_is_bounded() -> None:
     specification = structure(classes=(0,) * 100, n_features=40)
     observations = table(specification, 300, missing=0.5)
-    plan = CompiledExpectation(observations, specification)._tiles
+    plan = CompiledExpectation(observations, specification).tiles
     most = plan.n_missing.max()
     per_place = 100 * (most * (most + 1) // 2 + 40)
     assert tiles.WIDEST_WITH_HOLES * per_place > tiles.SCRATCH_CELLS

@@ -21,6 +21,7 @@ from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.posterior_estimator import Description, PosteriorEstimator
 from bayesrbf.estimators.table_estimator import LARGEST_SEED, TableEstimator
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.sampling import sample
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters, MixturePrior
@@ -93,14 +94,14 @@ class MixtureEstimator(
 
     # ---- the hooks of a posterior
 
-    def _log_posterior(self) -> MixtureLogPosterior:
+    def _log_posterior(self) -> MixtureOnRows:
         """The log posterior given the training rows, in the graph's coordinates."""
         mixture = self._mixture
         return MixtureLogPosterior(
             mixture.standardise(self._rows), mixture.specification, mixture.hyperparameters
         )
 
-    def _map(self, log_posterior: MixtureLogPosterior) -> Float[np.ndarray, " coordinate"]:
+    def _map(self, log_posterior: MixtureOnRows) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the graph's coordinates."""
         mixture = self._mixture
         return log_posterior.pack(mixture.parameters.in_units(mixture.units))

@@ -17,7 +17,7 @@ from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task, choose, open_settings
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import MixtureParameters
 from bayesrbf.results import Fit
@@ -164,7 +164,7 @@ class ObjectiveMixture(MixtureClassifier):
             )
         return super().refine(method, **options)
 
-    def _log_posterior(self) -> MixtureLogPosterior:
+    def _log_posterior(self) -> MixtureOnRows:
         """The log (Gibbs) posterior given the training rows, in the graph's coordinates."""
         if self._objective.name == "likelihood":
             return super()._log_posterior()

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.discriminative.objectives import class_log_joint, value_and_slopes
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.numerics.weighted_statistics import JointDensities
 from bayesrbf.objective import Objective
@@ -23,7 +23,7 @@ from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
 
 
-class HybridLogPosterior(MixtureLogPosterior):
+class HybridLogPosterior(MixtureOnRows):
     """Log Gibbs posterior of a class-conditional mixture given a table.
 
     Parameters
@@ -48,9 +48,8 @@ class HybridLogPosterior(MixtureLogPosterior):
     ) -> None:
         super().__init__(observations, specification, hyperparameters)
         self.objective = objective
-        log_scales = specification.n_components * float(np.log(hyperparameters.scale).sum())
         self._shift = float(observations.weights @ self._objective_shift())
-        self._shift -= objective.prior_power * log_scales
+        self._shift += objective.prior_power * self._prior_shift
 
     def _prepare_rows(self, many: bool) -> None:
         """Put the rows into the form that so many evaluations want."""

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.halves import Smooth
@@ -34,7 +34,7 @@ from bayesrbf.rbf_parameters import (
 )
 
 
-class RBFNetworkLogPosterior(MixtureLogPosterior):
+class RBFNetworkLogPosterior(MixtureOnRows):
     """Log posterior of an RBF network with one mixture, given a table.
 
     Parameters
@@ -67,8 +67,7 @@ class RBFNetworkLogPosterior(MixtureLogPosterior):
         self._output = output
         self._weights = observations.weights
         self._features = FeatureMap(observations, network)
-        # The mixture's own shift counts every row once: here it counts kappa times.
-        self._shift += (prior.kappa - 1) * float(self._weights @ self._row_shift)
+        self._shift = prior.kappa * float(self._weights @ self._row_shift) + self._prior_shift
 
     def _prepare_rows(self, many: bool) -> None:
         """Put the rows into the form that so many evaluations want."""

@@ -1,0 +1,203 @@
+"""A mixture's log posterior in one compiled call, for tables that one thread goes through."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf import names
+from bayesrbf.numerics.compiled_expectation import CompiledExpectation
+from bayesrbf.numerics.coordinates import Simplices, slices
+from bayesrbf.numerics.expectation import Expectation
+from bayesrbf.numerics.kernels.declared_full import Point, Reals
+from bayesrbf.numerics.kernels.declared_simplexes import Levels, Simplexes
+from bayesrbf.numerics.kernels.driver import Model
+from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
+from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+from bayesrbf.numerics.kernels.mixture_posterior import log_posterior
+from bayesrbf.numerics.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture_structure import free_variables
+from bayesrbf.numerics.mixture_variables import base_scales
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification, Variable
+
+
+def density_in_one_call(
+    expectation: Expectation,
+    prior: DeclaredPrior,
+    hyperparameters: MixtureHyperparameters,
+) -> CompiledDensity | None:
+    """Put prior and rows into one compiled call, where that gains anything.
+
+    Parameters
+    ----------
+    expectation : Expectation
+        Rows in standard units.
+    prior : DeclaredPrior
+        Prior in standard units.
+    hyperparameters : MixtureHyperparameters
+        The same in the units of the coordinates.
+
+    Returns
+    -------
+    CompiledDensity or None
+        None for an empty table and for one that several threads go through.
+    """
+    if isinstance(expectation, CompiledExpectation) and expectation.n_pieces == 1:
+        return CompiledDensity(expectation, prior, hyperparameters)
+    return None
+
+
+class CompiledDensity:
+    """Value and gradient of a mixture's log posterior, rows in standard units.
+
+    Parameters
+    ----------
+    expectation : CompiledExpectation
+        Rows in standard units.
+    prior : DeclaredPrior
+        Prior in standard units.
+    hyperparameters : MixtureHyperparameters
+        The same in the units of the coordinates.
+    """
+
+    def __init__(
+        self,
+        expectation: CompiledExpectation,
+        prior: DeclaredPrior,
+        hyperparameters: MixtureHyperparameters,
+    ) -> None:
+        specification = expectation.specification
+        variables = free_variables(specification)
+        self._expectation = expectation
+        self._specification = specification
+        log_sizes = Simplices.among(variables).log_sizes
+        self._constants = [prior.constant, prior.constant + log_sizes]
+        self._levels = _levels(variables, expectation.members, specification)
+        self._simplexes = [_simplexes(variables, powers, specification) for powers in prior.powers]
+        self._reals = [
+            _reals(prior, jacobian, hyperparameters, specification) for jacobian in (False, True)
+        ]
+
+    def __call__(
+        self, thetas: Float[np.ndarray, "point coordinate"], jacobian: bool
+    ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
+        """Log posterior density and its gradient at some points.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+        jacobian : bool
+            Whether the log determinant of the transforms is in it.
+
+        Returns
+        -------
+        values : ndarray of shape (n_points,)
+            Log densities in nats, rows in standard units.
+        gradients : ndarray of shape (n_points, dimension)
+            Gradients in the coordinates.
+        """
+        thetas = np.ascontiguousarray(thetas)
+        values, slopes = np.empty(len(thetas)), np.empty(thetas.shape)
+        point, model = self._room()
+        log_posterior(
+            thetas,
+            values,
+            slopes,
+            self._expectation.tiles,
+            self._simplexes[jacobian],
+            self._reals[jacobian],
+            self._levels,
+            point,
+            self._expectation.empty_results(),
+            *model,
+        )
+        return values + self._constants[jacobian], slopes
+
+    def _room(self) -> tuple[Point, Model]:
+        """Where a point goes: each call has its own, for threads may call at once."""
+        specification, group = self._specification, self._specification.covariance_group
+        k, d = specification.n_components, specification.n_features
+        n_groups = specification.group_sizes.size
+        full = holes = diagonal = categories = None
+        means = np.empty((k, d))
+        if specification.levels:
+            categories = np.empty((len(self._levels.members), k))
+        if d == 0 or specification.shape != "full":
+            factors = np.empty((n_groups, d))
+            if d:
+                diagonal = DiagonalGaussians(means, np.empty((k, d)), np.empty((k, d)))
+        else:
+            factors, halves = np.empty((n_groups, d, d)), np.empty((n_groups, d, d))
+            full = FullGaussians(means, halves, group)
+            if self._expectation.has_holes:
+                holes = GaussiansWithHoles(means, halves, np.empty((n_groups, d, d)), group)
+        return Point(means, factors), Model(np.empty(k), full, holes, diagonal, categories)
+
+
+def _simplexes(
+    variables: tuple[Variable, ...],
+    powers: Float[np.ndarray, " entry"],
+    specification: MixtureSpecification,
+) -> Simplexes:
+    """Places of all simplices among coordinates and entries."""
+    sizes, places = [], []
+    for variable, place in slices(variables):
+        if variable.transform == "simplex":
+            number, free = math.prod(variable.shape[:-1]), variable.shape[-1] - 1
+            sizes += [free + 1] * number
+            places += [place.start + i * free for i in range(number)]
+    of_class = np.full(specification.n_components, -1)
+    of_weight = of_class.copy()
+    entries = Simplices.among(variables).slices
+    for index, part in enumerate(specification.class_slices):
+        if names.CLASS_PROBABILITIES in entries:
+            of_class[part] = entries[names.CLASS_PROBABILITIES].start + index
+        weights = entries.get(names.class_weights(index, specification.n_classes))
+        if weights is not None:
+            of_weight[part] = np.arange(weights.start, weights.stop)
+    starts = np.array([0, *np.cumsum(sizes)], dtype=np.int64)
+    return Simplexes(starts, np.array(places, dtype=np.int64), powers, of_class, of_weight)
+
+
+def _levels(
+    variables: tuple[Variable, ...],
+    members: Int[np.ndarray, "code width"],
+    specification: MixtureSpecification,
+) -> Levels:
+    """Places of all levels among the entries."""
+    entries = Simplices.among(variables).slices
+    levels = specification.levels
+    starts = [entries[names.category_probability(i)].start for i in range(len(levels))]
+    sizes = zip(starts, levels, strict=True)
+    lines = [np.arange(start, start + size) for start, size in sizes]
+    first = np.concatenate([np.zeros(0, dtype=np.int64), *lines])
+    return Levels(np.ascontiguousarray(members), first, np.repeat(levels, levels).astype(np.int64))
+
+
+def _reals(
+    prior: DeclaredPrior,
+    jacobian: bool,
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> Reals:
+    """Places and prior of the real columns."""
+    places = {variable.name: place for variable, place in slices(free_variables(specification))}
+    first = {name: place.start for name, place in places.items()}
+    return Reals(
+        means=first.get(names.MEANS, 0),
+        diagonal=first.get(names.PRECISION_DIAGONAL, 0),
+        lower=first.get(names.PRECISION_LOWER, 0),
+        location=hyperparameters.location,
+        scale=hyperparameters.scale,
+        mean_precision=float(hyperparameters.mean_precision),
+        group=specification.covariance_group,
+        base=base_scales(hyperparameters.standardised(), specification),
+        rate=float(prior.rate),
+        powers=np.ascontiguousarray(prior.gamma_powers[jacobian][:, 0]),
+        spherical=specification.shape == "spherical",
+    )

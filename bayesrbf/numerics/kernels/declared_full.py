@@ -1,0 +1,144 @@
+r"""Means and full precisions of a declared mixture: their prior and the gradient.
+
+Factors are :math:`L_{ii} = e^{\theta / 2} / s_i` and :math:`L_{ij} = \theta / s_i`; with n rows
+and G means under a factor, S their scatter and M that of the means,
+:math:`\partial / \partial L = (n + G) L^{-T} - (S + \kappa_0 M) L`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from bayesrbf.numerics.kernels.compilation import kernel
+from bayesrbf.numerics.kernels.driver import Results
+from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+
+HALF_LOG_2PI: Final = 0.5 * math.log(2 * math.pi)
+
+
+class Reals(NamedTuple):
+    """Places and prior of means and precisions."""
+
+    means: int  # first coordinate of the means
+    diagonal: int  # first coordinate of log precision_diagonal
+    lower: int  # first coordinate of precision_lower
+    location: np.ndarray  # (feature,): of the columns, in the user's units
+    scale: np.ndarray  # (feature,)
+    mean_precision: float  # kappa0; the prior mean is 0 in standard units
+    group: np.ndarray  # (component,): which precision
+    base: np.ndarray  # (group, feature): inverse diagonal of L0, in standard units
+    rate: float  # of the gamma
+    powers: np.ndarray  # (group,): of every d
+    spherical: bool
+
+
+class Point(NamedTuple):
+    """Means and precisions at one point, in standard units."""
+
+    means: np.ndarray  # (component, feature)
+    factors: np.ndarray  # (group, feature, feature): L; or (group, feature): roots of precisions
+
+
+@kernel
+def write_means(theta: np.ndarray, reals: Reals, means: np.ndarray) -> None:
+    """Write the means in standard units."""
+    k, d = means.shape
+    for c in range(k):
+        for i in range(d):
+            distance = theta[reals.means + c * d + i] - reals.location[i]
+            means[c, i] = distance / reals.scale[i]
+
+
+@kernel
+def _write_factors(theta: np.ndarray, reals: Reals, factors: np.ndarray) -> float:
+    """Write the precision factors L; log prior of their entries."""
+    groups, d = factors.shape[:2]
+    value, lower = 0.0, reals.lower
+    for g in range(groups):
+        for i in range(d):
+            log_d = theta[reals.diagonal + g * d + i]
+            value += reals.powers[g] * log_d - reals.rate * math.exp(log_d)
+            for j in range(i):
+                value -= 0.5 * theta[lower] ** 2
+                factors[g, i, j] = theta[lower] / reals.base[g, i]
+                factors[g, j, i] = 0.0
+                lower += 1
+            factors[g, i, i] = math.exp(0.5 * log_d) / reals.base[g, i]
+    return value
+
+
+@kernel
+def full_point(
+    theta: np.ndarray, reals: Reals, point: Point, full: FullGaussians, constants: np.ndarray
+) -> float:
+    """Write means and factors, add normalisers to ``constants``; log prior of the factors."""
+    write_means(theta, reals, full.means)
+    value = _write_factors(theta, reals, point.factors)
+    for g in range(len(point.factors)):
+        for i in range(point.factors.shape[1]):
+            for j in range(point.factors.shape[1]):
+                full.factors[g, i, j] = point.factors[g, i, j] * math.sqrt(0.5)
+    for k in range(len(constants)):
+        for i in range(full.means.shape[1]):
+            constants[k] += math.log(point.factors[reals.group[k], i, i]) - HALF_LOG_2PI
+    return value
+
+
+@kernel
+def write_precisions(factors: np.ndarray, precisions: np.ndarray) -> None:
+    """Write P = L L'."""
+    for g in range(len(factors)):
+        for i in range(factors.shape[1]):
+            for j in range(i + 1):
+                total = 0.0
+                for m in range(j + 1):
+                    total += factors[g, i, m] * factors[g, j, m]
+                precisions[g, i, j] = precisions[g, j, i] = total
+
+
+@kernel
+def full_slopes(
+    theta: np.ndarray, reals: Reals, point: Point, sums: Results, slope: np.ndarray
+) -> float:
+    """Log prior of the means; slopes of means and full precisions."""
+    means, factors = point.means, point.factors
+    (k, d), kappa = means.shape, reals.mean_precision
+    counts, scatter = np.zeros(len(factors)), np.zeros_like(factors)
+    line, force = np.empty(d), np.empty(d)
+    value = 0.0
+    for c in range(k):
+        g = reals.group[c]
+        counts[g] += sums.counts[c]
+        for i in range(d):
+            force[i] = sums.first[c, i] - kappa * means[c, i]
+            for j in range(d):
+                scatter[g, i, j] += sums.second[c, i, j] + kappa * means[c, i] * means[c, j]
+        for j in range(d):
+            whitened = line[j] = 0.0
+            for i in range(j, d):
+                whitened += factors[g, i, j] * means[c, i]
+                line[j] += factors[g, i, j] * force[i]
+            value -= 0.5 * kappa * whitened**2
+        for i in range(d):
+            total = 0.0
+            for j in range(i + 1):
+                total += factors[g, i, j] * line[j]
+            slope[reals.means + c * d + i] = total / reals.scale[i]
+    lower = reals.lower
+    for g in range(len(factors)):
+        for i in range(d):
+            for j in range(i + 1):
+                line[j] = 0.0
+            for m in range(d):
+                for j in range(min(i, m) + 1):
+                    line[j] += scatter[g, i, m] * factors[g, m, j]
+            for j in range(i):
+                slope[lower] = -line[j] / reals.base[g, i] - theta[lower]
+                lower += 1
+            place = reals.diagonal + g * d + i
+            free = reals.rate * (counts[g] - math.exp(theta[place])) + reals.powers[g]
+            slope[place] = free - 0.5 * line[i] * factors[g, i, i]
+    return value

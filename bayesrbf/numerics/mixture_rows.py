@@ -1,0 +1,182 @@
+"""A mixture given a table: what every log posterior over its rows shares."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property
+from typing import Final, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.array_expectation import log_sum_exp
+from bayesrbf.numerics.expectation import Expectation, prepare
+from bayesrbf.numerics.mixture_points import MixturePoints
+from bayesrbf.numerics.mixture_prior import DeclaredPrior
+from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+WITNESSES: Final = 500
+"""Most rows by which components are told apart."""
+
+
+class MixtureOnRows(MixturePoints, ABC):
+    """Points of a mixture, its prior, and rows prepared for its E-step.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior in the user's units; its location and scale are the
+        change of units between the rows and the coordinates.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        hyperparameters: MixtureHyperparameters,
+    ) -> None:
+        super().__init__(specification, hyperparameters)
+        self._prior = DeclaredPrior(self._standard, specification)
+        self._observations = observations
+        self._prepare_rows(many=False)
+        # From standard units to the user's: of a row's log density, and of the means' prior.
+        self._row_shift = log_units(observations, hyperparameters.units)
+        self._prior_shift = 0.0
+        if specification.n_features:
+            log_scales = float(np.log(hyperparameters.scale).sum())
+            self._prior_shift = -specification.n_components * log_scales
+
+    @abstractmethod
+    def value_and_gradient(
+        self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
+    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+        """Log density and its gradient, equal to the declared graph's.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+        jacobian : bool
+            Whether to add the log determinant of the transforms.
+
+        Returns
+        -------
+        value : float
+            Log density in nats, in the user's units.
+        gradient : ndarray of shape (dimension,)
+            Gradient in the coordinates.
+        """
+
+    @abstractmethod
+    def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
+        """Log likelihood, or what stands in its place, of every row, not weighted.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            In nats, in the user's units.
+        """
+
+    def prepared_for_many(self) -> Self:
+        """Prepare the same density for thousands of points, as samplers ask for.
+
+        Returns
+        -------
+        MixtureOnRows
+            The same density but for rounding, its rows in compiled kernels
+            however few they are: loading these takes half a second once.
+        """
+        prepared = copy(self)
+        prepared._prepare_rows(many=True)
+        return prepared
+
+    def _prepare_rows(self, many: bool) -> None:
+        """Put the rows into the form that so many evaluations want."""
+        self._expectation = prepare(self._observations, self.specification, many=many)
+
+    def component_log_joint(
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, "obs component"]:
+        """Joint log density of rows of the table with every component.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            ``log p(x_o, k)`` in nats, in standard units; labels ignored. The
+            rows are always the same: all, or 500 evenly spread.
+        """
+        _, parameters = self._standard_point(theta)
+        return self._witnesses.component_log_joint(parameters)
+
+    @cached_property
+    def _witnesses(self) -> Expectation:
+        """Rows by which components are told apart: so many do it as well as all."""
+        n_obs = self._observations.n_obs
+        spread = np.linspace(0, n_obs - 1, min(n_obs, WITNESSES)).astype(np.intp)
+        return prepare(self._observations.take(spread), self.specification)
+
+    def predictor(
+        self, observations: Observations
+    ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs label"]]:
+        """Prepare new rows for the class log joint at many points.
+
+        Parameters
+        ----------
+        observations : Observations
+            New rows, in standard units; labels and weights are not used.
+
+        Returns
+        -------
+        callable
+            Maps coordinates to ``log p(x_o, c)`` of shape (n_obs, n_classes),
+            in nats, in the user's units.
+        """
+        expectation = prepare(observations, self.specification)
+        shift = log_units(observations, self.hyperparameters.units)
+
+        def class_log_joint(theta: np.ndarray) -> np.ndarray:
+            _, parameters = self._standard_point(theta)
+            log_joint = expectation.component_log_joint(parameters)
+            parts = [
+                log_sum_exp(log_joint[:, p], axis=1)[0] for p in self.specification.class_slices
+            ]
+            return np.stack(parts, axis=1) + shift[:, None]
+
+        return class_log_joint
+
+
+def log_units(observations: Observations, units: Standardisation) -> Float[np.ndarray, " obs"]:
+    """Log density of each row in the user's units less that in standard units.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows; what cells are observed matters, their values do not.
+    units : Standardisation
+        Location and scale of the real columns.
+
+    Returns
+    -------
+    ndarray of shape (n_obs,)
+        Minus the sum of the log scales of the observed cells, in nats.
+    """
+    observed = ~np.isnan(observations.real)
+    return -(observed @ np.log(units.scale)) if observed.shape[1] else np.zeros(len(observed))
