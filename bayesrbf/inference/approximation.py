@@ -14,7 +14,7 @@ from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.inference.protocol import BatchedPosterior, LogPosterior
 
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 256
 """Draws evaluated between two looks at progress and interrupts."""
 
 _FLAT: Final = 1e-9
@@ -239,9 +239,18 @@ def _densities(
     with suppress(KeyboardInterrupt):
         for start in track(range(0, draws, size), "Drawing"):
             some = theta[:, start : start + size]
-            values, _ = evaluate_all(log_posterior, some.reshape(-1, dimension))
+            values = _values(log_posterior, some.reshape(-1, dimension))
             made.append(np.where(np.isfinite(values), values, -np.inf).reshape(chains, -1))
     return np.concatenate(made, axis=1)
+
+
+def _values(
+    log_posterior: LogPosterior, thetas: Float[np.ndarray, "point coordinate"]
+) -> Float[np.ndarray, " point"]:
+    """Log densities at many points, without gradients where the density can."""
+    if isinstance(log_posterior, BatchedPosterior):
+        return log_posterior.log_densities(thetas)
+    return evaluate_all(log_posterior, thetas)[0]
 
 
 def _log_normal(

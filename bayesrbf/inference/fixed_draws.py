@@ -81,8 +81,7 @@ class FixedDrawObjective:
     @cached_property
     def log_sd(self) -> Float[np.ndarray, " coordinate"]:
         """Log of the spread s0, one over the root of the precision's diagonal."""
-        inverse = np.linalg.inv(self.gaussian.factor)
-        return -0.5 * np.log(np.sum(inverse**2, axis=0))
+        return -0.5 * np.log(np.diag(self.gaussian.precision))
 
     def mean_and_log_sd(
         self, eta: Float[np.ndarray, " argument"]
@@ -154,13 +153,13 @@ class FixedDrawObjective:
     def hessian(
         self, eta: Float[np.ndarray, " argument"], track: Track = silent
     ) -> Float[np.ndarray, "argument argument"]:
-        r"""Second derivatives, from the change of every draw's gradient along v.
+        r"""Second derivatives, from the change of every draw's gradient along coordinates.
 
-        A step of v moves all draws alike, so that the columns :math:`H_j C e_l` of
+        A step of the mean moves all draws alike, so that the columns :math:`H_j e_l` of
         their second derivatives are known one by one; with :math:`d_j = e^s z_j`,
 
-        .. math:: f_{vv} = -\frac{1}{M} \sum_j C' H_j C, \quad
-            f_{rv} = -\frac{1}{M} \sum_j \operatorname{diag}(d_j) H_j C, \quad
+        .. math:: f_{vv} = -C' \Bigl(\frac{1}{M} \sum_j H_j\Bigr) C, \quad
+            f_{rv} = -\Bigl(\frac{1}{M} \sum_j \operatorname{diag}(d_j) H_j\Bigr) C, \quad
             f_{rr} = -\frac{1}{M} \sum_j \operatorname{diag}(d_j) \left( H_j
                 \operatorname{diag}(d_j) + \operatorname{diag}(g_j) \right).
 
@@ -179,17 +178,20 @@ class FixedDrawObjective:
         mean, log_sd = self.mean_and_log_sd(eta)
         deviations = np.exp(log_sd) * self.z
         _, slopes = self._at(mean, deviations)
-        factor, inverse = self.gaussian.factor, np.linalg.inv(self.gaussian.factor)
-        of_mean, cross = np.empty_like(factor), np.empty_like(factor)
-        of_spread = np.diag(-(slopes * deviations).mean(axis=0))
-        for axis in track(range(mean.size), "Linear response"):
-            _, moved = self._at(mean + _STEP * factor[:, axis], deviations)
-            change = (moved - slopes) / _STEP
+        factor = self.gaussian.factor
+        bend, cross, of_spread = np.empty((3, *factor.shape))
+        for axis, sd in track(list(enumerate(np.exp(self.log_sd))), "Linear response"):
+            moved_mean = mean.copy()
+            moved_mean[axis] += _STEP * sd
+            _, moved = self._at(moved_mean, deviations)
+            change = (moved - slopes) / (moved_mean[axis] - mean[axis])
             bent = change * deviations
-            of_mean[axis] = -factor.T @ change.mean(axis=0)
-            cross[axis] = -bent.mean(axis=0)
-            of_spread -= bent.T @ (deviations * inverse[axis]) / len(bent)
-        result = np.block([[of_mean, cross], [cross.T, of_spread]])
+            bend[:, axis] = change.mean(axis=0)
+            cross[:, axis] = bent.mean(axis=0)
+            of_spread[:, axis] = bent.T @ deviations[:, axis] / len(bent)
+        of_spread += np.diag((slopes * deviations).mean(axis=0))
+        by_mean, cross = factor.T @ bend @ factor, cross @ factor
+        result = -np.block([[by_mean, cross.T], [cross, of_spread]])
         return (result + result.T) / 2
 
     def _at(

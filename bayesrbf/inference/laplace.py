@@ -39,9 +39,9 @@ class GaussianApproximation:
     mode : ndarray of shape (dimension,)
         Maximum of the log density with Jacobian.
     factor : ndarray of shape (dimension, dimension)
-        C with covariance = C C', symmetric in coordinates per scale: of all such
-        factors it moves the coordinates least, so that what a sampler learns
-        about one z is about one coordinate.
+        C with covariance = C C', symmetric in coordinates per scale.
+    precision : ndarray of shape (dimension, dimension)
+        Inverse of the covariance.
     log_density : float
         Log density with Jacobian at the mode.
     n_indefinite : int
@@ -52,6 +52,7 @@ class GaussianApproximation:
 
     mode: Float[np.ndarray, " coordinate"]
     factor: Float[np.ndarray, "coordinate coordinate"]
+    precision: Float[np.ndarray, "coordinate coordinate"]
     log_density: float
     n_indefinite: int
     gradient_norm: float
@@ -199,6 +200,7 @@ def approximate(
     return GaussianApproximation(
         mode=u * scales,
         factor=scales[:, None] * (axes / np.sqrt(curvatures)) @ axes.T,
+        precision=(axes * curvatures) @ axes.T / np.outer(scales, scales),
         log_density=value,
         n_indefinite=int(indefinite.sum()),
         gradient_norm=float(np.max(np.abs(gradient), initial=0.0)),

@@ -22,7 +22,7 @@ from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.laplace import approximate
 from bayesrbf.inference.progress import shown_progress
 from bayesrbf.inference.protocol import LogPosterior, for_many
-from bayesrbf.inference.whitening import Whitened, dispersed
+from bayesrbf.inference.whitening import Whitened, dispersed, whitened
 
 _STATS: Final = {
     "logp": "lp",
@@ -60,10 +60,11 @@ def nuts(
 ) -> Draws:
     r"""Draw from the posterior by Hamiltonian Monte Carlo.
 
-    The chains run in z with :math:`\theta = \hat\theta + C z`, where
-    :math:`C C'` is the covariance of the Laplace approximation: in z the
-    posterior is nearly round, and nutpie's adaptation finds little to mend.
-    They start at draws twice as wide as that approximation. A seed gives the same
+    The chains run in z with :math:`\theta = \hat\theta + C z`, where :math:`C C'`
+    is nearly the covariance of the Laplace approximation
+    (:func:`bayesrbf.inference.whitening.whitened`): in z the posterior is nearly
+    round, and nutpie's adaptation finds little to mend. They start at draws twice
+    as wide as that. A seed gives the same
     bits on any number of processes. An interrupt (Ctrl-C) returns what was drawn,
     marked incomplete.
 
@@ -117,7 +118,7 @@ def nuts(
     rng = np.random.default_rng(random_state)
     log_posterior = for_many(log_posterior)
     gaussian = approximate(log_posterior, start)
-    density = Whitened(log_posterior, gaussian)
+    density = whitened(log_posterior, gaussian)
     sampling = _Sampling(density, gaussian.mode.size, draws, tune, target_accept)
     seconds = seconds_of(lambda: density(np.zeros(gaussian.mode.size)))
     seconds *= _EVALUATIONS * chains * (tune + draws)

@@ -234,6 +234,22 @@ class BatchedPosterior(LogPosterior, Protocol):
             Their gradients.
         """
 
+    def log_densities(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, " point"]:
+        """The same log densities alone.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates, anywhere.
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+            Equal to the values of ``values_and_gradients`` but for rounding.
+        """
+
 
 def for_many(log_posterior: LogPosterior) -> LogPosterior:
     """Prepare a density for thousands of points, where it knows how.

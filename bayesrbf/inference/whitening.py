@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from bayesrbf.inference.approximation import evaluate
 from bayesrbf.inference.laplace import GaussianApproximation
@@ -16,23 +19,32 @@ from bayesrbf.inference.protocol import LogPosterior
 _DISPERSION: Final = 2.0
 """Chains start this many Laplace standard deviations wide: R-hat sees what they forget."""
 
+_COUPLED: Final = 0.03
+"""Correlation in the precision from which two coordinates are whitened together."""
+
+_DENSE: Final = 100
+"""Coordinates up to which a dense product is as quick as a sparse one."""
+
 Density = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Whitened:
-    r"""The log density over z, with :math:`\theta = \hat\theta + C z`.
+    r"""The log density over z, with :math:`\theta = m + C z`.
 
     Attributes
     ----------
     log_posterior : LogPosterior
         The density over theta, with Jacobian.
-    gaussian : GaussianApproximation
-        Its mode and C.
+    centre : ndarray of shape (dimension,)
+        m.
+    factor : ndarray or sparse array of shape (dimension, dimension)
+        C.
     """
 
     log_posterior: LogPosterior
-    gaussian: GaussianApproximation
+    centre: Float[np.ndarray, " coordinate"]
+    factor: np.ndarray | csr_array
 
     def __call__(self, z: np.ndarray) -> tuple[float, np.ndarray]:
         """Log density and gradient at a point.
@@ -50,10 +62,15 @@ class Whitened:
             Its gradient; the value is NaN where either is not finite or the
             model has no value, which nutpie takes as a divergence.
         """
-        value, gradient = evaluate(self.log_posterior, self.theta(z))
-        if not (np.isfinite(value) and np.isfinite(gradient.sum())):
+        value, gradient = evaluate(self.log_posterior, self.centre + self.factor @ z)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return np.nan, np.zeros(z.size)
-        return float(value), gradient @ self.gaussian.factor
+        return float(value), self._transposed @ gradient
+
+    @cached_property
+    def _transposed(self) -> np.ndarray | csr_array:
+        """C', in the form in which it multiplies quickly."""
+        return self.factor.T if isinstance(self.factor, np.ndarray) else csr_array(self.factor.T)
 
     def theta(self, z: np.ndarray) -> np.ndarray:
         """Coordinates of points.
@@ -68,7 +85,49 @@ class Whitened:
         ndarray of shape (..., dimension)
             Coordinates of the log posterior.
         """
-        return self.gaussian.mode + z @ self.gaussian.factor.T
+        rows = z.reshape(-1, z.shape[-1])
+        return self.centre + (self.factor @ rows.T).T.reshape(z.shape)
+
+
+def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> Whitened:
+    r"""Coordinates in which a posterior is nearly round, at the price of few products.
+
+    Coordinates whose correlation in the precision P is below 3 % are whitened apart: of
+    the blocks b that remain, with S the root of the diagonal of P,
+
+    .. math:: C_{bb} = S_b^{-1} \left( S_b^{-1} P_{bb} S_b^{-1} \right)^{-1/2}.
+
+    The symmetric root moves the coordinates least, so that what a sampler learns about
+    one z is about one coordinate. What is neglected leaves condition numbers near 1: it
+    costs no steps, and a mixture's precision falls into blocks of the size of its columns.
+
+    Parameters
+    ----------
+    log_posterior : LogPosterior
+        The density over theta.
+    gaussian : GaussianApproximation
+        Its mode and curvature.
+
+    Returns
+    -------
+    Whitened
+        The density over z.
+    """
+    roots = np.sqrt(np.diag(gaussian.precision))
+    correlation = gaussian.precision / np.outer(roots, roots)
+    _, block = connected_components(csr_array(np.abs(correlation) > _COUPLED), directed=False)
+    order = np.argsort(block, kind="stable")
+    rows, columns, entries = [], [], []
+    for members in np.split(order, np.flatnonzero(np.diff(block[order])) + 1):
+        curvatures, axes = np.linalg.eigh(correlation[np.ix_(members, members)])
+        root = (axes / np.sqrt(curvatures)) @ axes.T / roots[members, None]
+        rows.append(np.repeat(members, members.size))
+        columns.append(np.tile(members, members.size))
+        entries.append(root.reshape(-1))
+    places = (np.concatenate(rows), np.concatenate(columns))
+    factor = csr_array((np.concatenate(entries), places), shape=correlation.shape)
+    small = roots.size <= _DENSE
+    return Whitened(log_posterior, gaussian.mode, factor.toarray() if small else factor)
 
 
 def dispersed(density: Density, dimension: int, seed: int) -> Float[np.ndarray, " coordinate"]:

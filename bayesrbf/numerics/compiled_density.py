@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
+import numba
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -23,6 +27,9 @@ from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.numerics.mixture_variables import base_scales
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification, Variable
+
+_POINTS_OF_A_THREAD: Final = 100
+"""Points for which starting a thread pays."""
 
 
 def density_in_one_call(
@@ -101,9 +108,58 @@ class CompiledDensity:
         gradients : ndarray of shape (n_points, dimension)
             Gradients in the coordinates.
         """
-        thetas = np.ascontiguousarray(thetas)
-        values, slopes = np.empty(len(thetas)), np.empty(thetas.shape)
+        slopes = np.empty(thetas.shape)
+        return self._evaluated(thetas, slopes, jacobian), slopes
+
+    def values(self, thetas: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, " point"]:
+        """Log posterior density with Jacobian at some points, without the gradient's sums.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+            Log densities in nats, rows in standard units.
+        """
+        return self._evaluated(thetas, None, True)
+
+    def _evaluated(
+        self, thetas: np.ndarray, slopes: np.ndarray | None, jacobian: bool
+    ) -> Float[np.ndarray, " point"]:
+        """Log densities, on as many threads as the points feed; gradients go to ``slopes``."""
+        values, thetas = np.empty(len(thetas)), np.ascontiguousarray(thetas)
+        granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        n_threads = min(granted, len(thetas) // _POINTS_OF_A_THREAD)
+        if n_threads < 2:
+            self._evaluate(thetas, values, slopes, jacobian)
+        else:
+            edges = np.linspace(0, len(thetas), n_threads + 1).astype(int)
+            parts = [slice(*ends) for ends in itertools.pairwise(edges)]
+            with ThreadPoolExecutor(n_threads) as pool:
+                for _ in pool.map(
+                    lambda part: self._evaluate(
+                        thetas[part],
+                        values[part],
+                        None if slopes is None else slopes[part],
+                        jacobian,
+                    ),
+                    parts,
+                ):
+                    pass
+        return values + self._constants[jacobian]
+
+    def _evaluate(
+        self, thetas: np.ndarray, values: np.ndarray, slopes: np.ndarray | None, jacobian: bool
+    ) -> None:
+        """Write log densities and, where there is room for them, gradients."""
         point, model = self._room()
+        sums = self._expectation.empty_results()
+        if slopes is None:
+            slopes = np.empty((0, thetas.shape[1]))
+            sums = sums._replace(first=sums.first[:0], second=sums.second[:0])
         log_posterior(
             thetas,
             values,
@@ -113,10 +169,9 @@ class CompiledDensity:
             self._reals[jacobian],
             self._levels,
             point,
-            self._expectation.empty_results(),
+            sums,
             *model,
         )
-        return values + self._constants[jacobian], slopes
 
     def _room(self) -> tuple[Point, Model]:
         """Where a point goes: each call has its own, for threads may call at once."""

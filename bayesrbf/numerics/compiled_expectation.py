@@ -191,17 +191,17 @@ class CompiledExpectation:
 
     def empty_results(
         self,
-        pointwise: Float[np.ndarray, " obs"] | None = None,
-        log_joint: Float[np.ndarray, "obs component"] | None = None,
+        pointwise: Float[np.ndarray, " _"] | None = None,
+        log_joint: Float[np.ndarray, "_ component"] | None = None,
     ) -> Results:
         """Make room for the sums of one piece.
 
         Parameters
         ----------
-        pointwise : ndarray of shape (n_obs,) or None
-            What all pieces write to; None for new room.
-        log_joint : ndarray of shape (n_obs, n_components) or None
-            The same; None where it is not wanted.
+        pointwise : ndarray of shape (n_obs,) or (0,) or None
+            Where all pieces write the rows' log likelihood; None for new room.
+        log_joint : ndarray of shape (n_obs, n_components) or (0, n_components) or None
+            The same of their log joint, where that is wanted.
 
         Returns
         -------

@@ -110,6 +110,25 @@ class MixtureLogPosterior(MixtureOnRows):
         found = [self.value_and_gradient(theta) for theta in thetas]
         return np.array([value for value, _ in found]), np.stack([slope for _, slope in found])
 
+    def log_densities(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, " point"]:
+        """Log posterior densities with Jacobian at many points.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+            Log densities in nats, in the user's units.
+        """
+        if self._density is not None:
+            return self._density.values(thetas) + self._shift
+        return np.array([self.value_and_gradient(theta)[0] for theta in thetas])
+
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Log likelihood of every row, not weighted.
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.laplace import approximate, laplace
+from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
-from bayesrbf.inference.whitening import Whitened, dispersed
 from tests.inference.moments import BOUND, errors, moment_errors
 from tests.inference.targets import Gaussian, LogGamma, Mixture
 
@@ -95,36 +94,6 @@ def test_units_of_the_coordinates_change_no_bit():
     one = nuts(first, np.zeros(5), draws=30, tune=50, random_state=0)
     two = nuts(second, np.zeros(5), draws=30, tune=50, random_state=0)
     np.testing.assert_array_equal(one.theta * factor, two.theta)
-
-
-def test_chains_start_wider_than_the_posterior():
-    target = Gaussian()
-    density = Whitened(target, approximate(target, np.zeros(5)))
-    starts = np.stack([dispersed(density, 5, seed) for seed in range(2000)])
-    assert starts.std() == pytest.approx(2, abs=0.05)
-
-
-def test_chains_start_where_there_is_a_density():
-    def density(z):
-        return (0.0 if np.abs(z).max() < 0.5 else np.nan), -z
-
-    starts = np.stack([dispersed(density, 3, seed) for seed in range(100)])
-    assert np.abs(starts).max() < 0.5
-    assert starts.std() > 0.1
-
-
-def test_whitening_is_a_change_of_variables():
-    target = LogGamma()
-    gaussian = approximate(target, np.zeros(2))
-    density = Whitened(target, gaussian)
-    z, step = np.array([0.3, -0.8]), 1e-6
-    value, gradient = density(z)
-    assert value == target.value_and_gradient(gaussian.mode + gaussian.factor @ z)[0]
-    rises = [
-        (density(z + step * axis)[0] - density(z - step * axis)[0]) / (2 * step)
-        for axis in np.eye(2)
-    ]
-    np.testing.assert_allclose(gradient, rises, rtol=1e-6)
 
 
 class Walled(LogGamma):

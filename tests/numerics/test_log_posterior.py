@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.parameters import Observations
 from bayesrbf.specification import MixtureSpecification
@@ -116,17 +115,3 @@ def test_pack_inverts_unpack():
         target = log_posterior(specification, location=-3.0, scale=0.1)
         theta = np.random.default_rng(7).normal(size=target.dimension)
         np.testing.assert_allclose(target.pack(target.unpack(theta)), theta, atol=1e-10)
-
-
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-def test_prepared_for_many_is_the_same_density_in_compiled_kernels(covariance_type, tied):
-    specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
-    target = log_posterior(specification, location=1.0, scale=2.0)
-    many = target.prepared_for_many()
-    theta = np.random.default_rng(8).normal(size=target.dimension)
-    before = target.value_and_gradient(theta)
-    value, gradient = many.value_and_gradient(theta)
-    assert value == pytest.approx(before[0], rel=1e-12)
-    np.testing.assert_allclose(gradient, before[1], rtol=1e-9, atol=1e-10)
-    assert isinstance(many._expectation, CompiledExpectation)
-    np.testing.assert_array_equal(target.value_and_gradient(theta)[1], before[1])  # stays as it was

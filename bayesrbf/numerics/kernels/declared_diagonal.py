@@ -38,12 +38,14 @@ def diagonal_point(
     diagonal: DiagonalGaussians,
     constants: np.ndarray,
 ) -> float:
-    """Write means and roots, add normalisers to ``constants``; log prior of the roots."""
+    """Write means and roots, add normalisers to ``constants``; log prior of the point."""
     write_means(theta, reals, diagonal.means)
     value = _write_roots(theta, reals, point.factors)
+    kappa = reals.mean_precision
     for k in range(len(constants)):
         for i in range(diagonal.means.shape[1]):
             root = point.factors[reals.group[k], i]
+            value -= 0.5 * kappa * (root * diagonal.means[k, i]) ** 2
             diagonal.scales[k, i] = root * math.sqrt(0.5)
             diagonal.constants[k, i] = math.log(root) - HALF_LOG_2PI
             constants[k] += diagonal.constants[k, i]
@@ -53,20 +55,17 @@ def diagonal_point(
 @kernel
 def diagonal_slopes(
     theta: np.ndarray, reals: Reals, point: Point, sums: Results, slope: np.ndarray
-) -> float:
-    """Log prior of the means; slopes of means and diagonal or spherical precisions."""
+) -> None:
+    """Write the slopes of means and precisions under the statistics of the rows."""
     means, factors = point.means, point.factors
     (k, d), kappa = means.shape, reals.mean_precision
     counts, scatter = np.zeros(len(factors)), np.zeros_like(factors)
-    value = 0.0
     for c in range(k):
         g = reals.group[c]
         counts[g] += sums.counts[c]
         for i in range(d):
-            precision = factors[g, i] ** 2
-            value -= 0.5 * kappa * precision * means[c, i] ** 2
             force = sums.first[c, i] - kappa * means[c, i]
-            slope[reals.means + c * d + i] = force * precision / reals.scale[i]
+            slope[reals.means + c * d + i] = force * factors[g, i] ** 2 / reals.scale[i]
             scatter[g, i] += sums.second[c, i] + kappa * means[c, i] ** 2
     for g in range(len(factors)):
         for i in range(d):
@@ -75,4 +74,3 @@ def diagonal_slopes(
                 free = reals.rate * (counts[g] - math.exp(theta[place]))
                 slope[place] = free + reals.powers[g]
             slope[place] -= 0.5 * scatter[g, i] * factors[g, i] ** 2
-    return value

@@ -71,10 +71,25 @@ def _write_factors(theta: np.ndarray, reals: Reals, factors: np.ndarray) -> floa
 
 
 @kernel
+def _log_prior_of_means(reals: Reals, point: Point) -> float:
+    """Minus half of kappa0 |L' mu|^2 over all components."""
+    k, d = point.means.shape
+    total = 0.0
+    for c in range(k):
+        g = reals.group[c]
+        for j in range(d):
+            whitened = 0.0
+            for i in range(j, d):
+                whitened += point.factors[g, i, j] * point.means[c, i]
+            total += whitened**2
+    return -0.5 * reals.mean_precision * total
+
+
+@kernel
 def full_point(
     theta: np.ndarray, reals: Reals, point: Point, full: FullGaussians, constants: np.ndarray
 ) -> float:
-    """Write means and factors, add normalisers to ``constants``; log prior of the factors."""
+    """Write means and factors, add normalisers to ``constants``; log prior of the point."""
     write_means(theta, reals, full.means)
     value = _write_factors(theta, reals, point.factors)
     for g in range(len(point.factors)):
@@ -84,7 +99,7 @@ def full_point(
     for k in range(len(constants)):
         for i in range(full.means.shape[1]):
             constants[k] += math.log(point.factors[reals.group[k], i, i]) - HALF_LOG_2PI
-    return value
+    return value + _log_prior_of_means(reals, point)
 
 
 @kernel
@@ -102,33 +117,53 @@ def write_precisions(factors: np.ndarray, precisions: np.ndarray) -> None:
 @kernel
 def full_slopes(
     theta: np.ndarray, reals: Reals, point: Point, sums: Results, slope: np.ndarray
-) -> float:
-    """Log prior of the means; slopes of means and full precisions."""
-    means, factors = point.means, point.factors
-    (k, d), kappa = means.shape, reals.mean_precision
-    counts, scatter = np.zeros(len(factors)), np.zeros_like(factors)
-    line, force = np.empty(d), np.empty(d)
-    value = 0.0
+) -> None:
+    """Write the slopes of means and precisions under the statistics of the rows."""
+    means, kappa = point.means, reals.mean_precision
+    k, d = means.shape
+    counts, scatter = np.zeros(len(point.factors)), np.zeros_like(point.factors)
     for c in range(k):
         g = reals.group[c]
         counts[g] += sums.counts[c]
         for i in range(d):
-            force[i] = sums.first[c, i] - kappa * means[c, i]
             for j in range(d):
                 scatter[g, i, j] += sums.second[c, i, j] + kappa * means[c, i] * means[c, j]
+    _mean_slopes(reals, point, sums.first, slope)
+    _factor_slopes(theta, reals, point.factors, counts, scatter, slope)
+
+
+@kernel
+def _mean_slopes(reals: Reals, point: Point, first: np.ndarray, slope: np.ndarray) -> None:
+    """Write L L' (sum r (x - mu) - kappa0 mu), in the user's units."""
+    means, factors, kappa = point.means, point.factors, reals.mean_precision
+    k, d = means.shape
+    line = np.empty(d)
+    for c in range(k):
+        g = reals.group[c]
         for j in range(d):
-            whitened = line[j] = 0.0
+            line[j] = 0.0
             for i in range(j, d):
-                whitened += factors[g, i, j] * means[c, i]
-                line[j] += factors[g, i, j] * force[i]
-            value -= 0.5 * kappa * whitened**2
+                line[j] += factors[g, i, j] * (first[c, i] - kappa * means[c, i])
         for i in range(d):
             total = 0.0
             for j in range(i + 1):
                 total += factors[g, i, j] * line[j]
             slope[reals.means + c * d + i] = total / reals.scale[i]
-    lower = reals.lower
-    for g in range(len(factors)):
+
+
+@kernel
+def _factor_slopes(
+    theta: np.ndarray,
+    reals: Reals,
+    factors: np.ndarray,
+    counts: np.ndarray,
+    scatter: np.ndarray,
+    slope: np.ndarray,
+) -> None:
+    """Write the slopes behind the factors: line i of scatter times L up to its diagonal."""
+    n_groups, d = factors.shape[:2]
+    line, lower = np.empty(d), reals.lower
+    for g in range(n_groups):
         for i in range(d):
             for j in range(i + 1):
                 line[j] = 0.0
@@ -141,4 +176,3 @@ def full_slopes(
             place = reals.diagonal + g * d + i
             free = reals.rate * (counts[g] - math.exp(theta[place])) + reals.powers[g]
             slope[place] = free - 0.5 * line[i] * factors[g, i, i]
-    return value

@@ -98,19 +98,25 @@ def add_level_counts(levels: Levels, counts: np.ndarray, entries: np.ndarray) ->
 
 
 @kernel
+def log_prior_of_simplexes(simplexes: Simplexes, logs: np.ndarray) -> float:
+    """Powers times logs."""
+    value = 0.0
+    for e in range(len(logs)):
+        value += simplexes.powers[e] * logs[e]
+    return value
+
+
+@kernel
 def simplex_slopes(
     simplexes: Simplexes, logs: np.ndarray, counts: np.ndarray, slope: np.ndarray
-) -> float:
-    """Log prior of the simplices; their slope under expected counts."""
-    value = 0.0
+) -> None:
+    """Write the slopes under expected counts, to which the prior's powers are added."""
     for s in range(len(simplexes.places)):
         low, high = simplexes.starts[s], simplexes.starts[s + 1]
         total = 0.0
         for e in range(low, high):
-            value += simplexes.powers[e] * logs[e]
             counts[e] += simplexes.powers[e]
             total += counts[e]
         last = counts[high - 1] - total * math.exp(logs[high - 1])
         for e in range(low, high - 1):
             slope[simplexes.places[s] + e - low] = counts[e] - total * math.exp(logs[e]) - last
-    return value

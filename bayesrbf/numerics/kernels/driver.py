@@ -73,7 +73,7 @@ class Results(NamedTuple):
     """Where the results go; the sums of one piece belong to it alone."""
 
     counts: np.ndarray  # (component,)
-    first: np.ndarray  # (component, feature)
+    first: np.ndarray  # (component, feature), or (0, feature) where moments are not wanted
     second: np.ndarray  # (component, feature, feature) or (component, feature)
     categories: np.ndarray  # (code, component)
     log_likelihood: np.ndarray  # (1,)
@@ -280,9 +280,10 @@ def _compiled(sources: str) -> Callable[..., None]:
                     _hand_out(tiles, tile, space.log_joint, results.log_joint)
                 else:
                     _normalise(tiles, tile, part, space, results)
-                    _add_statistics(
-                        tiles, tile, part, full, holes, diagonal, categories, space, results
-                    )
+                    if len(results.first):
+                        _add_statistics(
+                            tiles, tile, part, full, holes, diagonal, categories, space, results
+                        )
             else:
                 if holes is not None:  # noqa: SIM102
                     if tiles.n_missing[tile] > 0:  # completes the cells, as moments want them

@@ -34,6 +34,7 @@ from bayesrbf.numerics.kernels.declared_simplexes import (
     Simplexes,
     add_counts,
     add_level_counts,
+    log_prior_of_simplexes,
     simplex_slopes,
     write_constants,
     write_levels,
@@ -70,9 +71,10 @@ def _compiled(sources: str) -> Callable[..., None]:
         n_entries, n_tiles = simplexes.starts[-1], len(tiles.sizes)
         logs, entries = np.empty(n_entries), np.empty(n_entries)
         for i in range(len(thetas)):
-            theta, slope, value = thetas[i], slopes[i], 0.0
+            theta = thetas[i]
             write_logs(theta, simplexes, logs)
             write_constants(simplexes, logs, constants)
+            value = log_prior_of_simplexes(simplexes, logs)
             if full is not None:
                 value += full_point(theta, reals, point, full, constants)
             if holes is not None:
@@ -85,18 +87,20 @@ def _compiled(sources: str) -> Callable[..., None]:
             sums.first[:], sums.second[:], sums.categories[:] = 0.0, 0.0, 0.0
             model = (constants, full, holes, diagonal, categories)
             expect(tiles, tiles.components, 0, n_tiles, sums, None, *model)
-            value += sums.log_likelihood[0]
-            if full is not None:
-                value += full_slopes(theta, reals, point, sums, slope)
-            if diagonal is not None:
-                value += diagonal_slopes(theta, reals, point, sums, slope)
-            if categories is not None:
-                add_level_counts(levels, sums.categories, entries)
-            add_counts(simplexes, sums.counts, entries)
-            values[i] = value + simplex_slopes(simplexes, logs, entries, slope)
+            values[i] = value + sums.log_likelihood[0]
+            if i < len(slopes):
+                if full is not None:
+                    full_slopes(theta, reals, point, sums, slopes[i])
+                if diagonal is not None:
+                    diagonal_slopes(theta, reals, point, sums, slopes[i])
+                if categories is not None:
+                    add_level_counts(levels, sums.categories, entries)
+                add_counts(simplexes, sums.counts, entries)
+                simplex_slopes(simplexes, logs, entries, slopes[i])
 
     return log_posterior
 
 
 log_posterior = _compiled(SOURCES)
-"""Write log densities at points ``thetas``, without constants, and their gradients."""
+"""Write log densities at points ``thetas``, without constants, and their gradients; where there
+is no room for these, ``sums`` has none for moments either, and they are left out."""
