@@ -25,7 +25,7 @@ def blocks(size: int, number: int, coupling: float = 0.0) -> np.ndarray:
     rng = np.random.default_rng(0)
     precision = np.full((size * number, size * number), coupling)
     for b in range(number):
-        root = rng.normal(size=(size, size)) + 2 * np.eye(size)
+        root = rng.normal(size=(size, size)) + 4 * np.eye(size)
         within = root @ root.T
         scale = np.sqrt(np.diag(within))
         part = slice(b * size, (b + 1) * size)
