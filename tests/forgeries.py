@@ -1,0 +1,38 @@
+"""Artefacts taken apart, changed and put together again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bayesrbf.artefact import MANIFEST
+
+Forgery = Callable[[dict[str, Any], dict[str, Any]], None]
+"""A change of header and manifest, in place."""
+
+
+def parts(content: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    """Header without metadata, manifest, data."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    manifest = json.loads(header.pop("__metadata__")[MANIFEST])
+    return header, manifest, content[8 + length :]
+
+
+def assemble(header: dict[str, Any], manifest: str, data: bytes) -> bytes:
+    whole = {"__metadata__": {MANIFEST: manifest}, **header}
+    encoded = json.dumps(whole).encode()
+    return len(encoded).to_bytes(8, "little") + encoded + data
+
+
+def forge(path: Path, change: Forgery) -> None:
+    """Rewrite an artefact after a change of header and manifest."""
+    header, manifest, data = parts(path.read_bytes())
+    change(header, manifest)
+    path.write_bytes(assemble(header, json.dumps(manifest), data))
+
+
+def put(**items: object) -> Forgery:
+    return lambda header, manifest: manifest.update(items)
