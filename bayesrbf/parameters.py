@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -50,6 +50,16 @@ class Observations:
         return Observations(
             self.real[rows], self.codes[rows], self.labels[rows], self.weights[rows]
         )
+
+    def unlabelled(self) -> Observations:
+        """Hide the labels.
+
+        Returns
+        -------
+        Observations
+            The same rows, whose labels are all -1.
+        """
+        return replace(self, labels=np.full_like(self.labels, -1))
 
 
 @dataclass(frozen=True)

@@ -251,6 +251,27 @@ class BatchedPosterior(LogPosterior, Protocol):
         """
 
 
+@runtime_checkable
+class ComparedPosterior(LogPosterior, Protocol):
+    """A log posterior that tells components apart at many points in one call."""
+
+    def component_log_joints(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point row component"]:
+        """What ``component_log_joint`` gives at every point.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_rows, n_components)
+            ``log p(x_n, k)`` up to a constant per row.
+        """
+
+
 def for_many(log_posterior: LogPosterior) -> LogPosterior:
     """Prepare a density for thousands of points, where it knows how.
 

@@ -8,10 +8,12 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
-from scipy.special import log_softmax
 
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.protocol import ComparedPosterior, LogPosterior
+
+_MOST_ENTRIES: Final = 2**22
+"""Numbers that the log joints of all draws compared at once may take: 32 MiB."""
 
 _FLOOR: Final = -50.0
 """Log responsibilities below this cost the same: one far row must not decide alone."""
@@ -55,47 +57,67 @@ def relabel(
     theta = on_grid(draws.theta, log_posterior.variables)
     if np.bincount(classes).max(initial=0) < 2:
         return replace(draws, theta=theta)
-    responsibilities = np.exp(log_softmax(log_posterior.component_log_joint(reference), axis=1))
-    for chain, draw in np.ndindex(theta.shape[:2]):
-        point = theta[chain, draw]
-        order = best_order(responsibilities, log_posterior.component_log_joint(point), classes)
-        if np.any(order != np.arange(order.size)):
-            theta[chain, draw] = log_posterior.permute(point, order)
+    responsibilities = np.exp(_log_shares(log_posterior.component_log_joint(reference)))
+    flat = theta.reshape(-1, theta.shape[-1])  # a view: what is written here is in theta
+    size = max(1, _MOST_ENTRIES // responsibilities.size)
+    for start in range(0, len(flat), size):
+        some = flat[start : start + size]
+        orders = best_orders(responsibilities, _log_joints(log_posterior, some), classes)
+        for place in np.flatnonzero((orders != np.arange(classes.size)).any(axis=1)):
+            some[place] = log_posterior.permute(some[place], orders[place])
     return replace(draws, theta=on_grid(theta, log_posterior.variables))
 
 
-def best_order(
+def best_orders(
     responsibilities: Float[np.ndarray, "row component"],
-    log_joint: Float[np.ndarray, "row component"],
+    log_joints: Float[np.ndarray, "draw row component"],
     component_class: Int[np.ndarray, " component"],
-) -> Int[np.ndarray, " component"]:
-    """The order of a draw's components that is nearest to the reference.
+) -> Int[np.ndarray, "draw component"]:
+    """The order of each draw's components that is nearest to the reference.
 
     Parameters
     ----------
     responsibilities : ndarray of shape (n_rows, n_components)
         p(component | row) under the reference.
-    log_joint : ndarray of shape (n_rows, n_components)
-        Log joint of rows and components under the draw.
+    log_joints : ndarray of shape (n_draws, n_rows, n_components)
+        Log joint of rows and components under the draws.
     component_class : ndarray of shape (n_components,)
         Class of every component; only components of one class trade places.
 
     Returns
     -------
-    ndarray of shape (n_components,)
-        Component ``order[k]`` of the draw takes the place k.
+    ndarray of shape (n_draws, n_components)
+        Component ``order[k]`` of a draw takes the place k.
 
     Examples
     --------
     >>> q = np.array([[1.0, 0.0], [0.0, 1.0]])
-    >>> best_order(q, np.log([[0.1, 0.9], [0.8, 0.2]]), np.array([0, 0])).tolist()
-    [1, 0]
+    >>> best_orders(q, np.log([[[0.1, 0.9], [0.8, 0.2]]]), np.array([0, 0])).tolist()
+    [[1, 0]]
     """
-    log_r = np.maximum(log_softmax(log_joint, axis=1), _FLOOR)
-    cost = -(log_r.T @ responsibilities)
-    order = np.arange(component_class.size)
+    costs = -np.maximum(_log_shares(log_joints), _FLOOR).swapaxes(1, 2) @ responsibilities
+    orders = np.tile(np.arange(component_class.size), (len(costs), 1))
     for label in np.unique(component_class):
         members = np.flatnonzero(component_class == label)
-        chosen, places = linear_sum_assignment(cost[np.ix_(members, members)])
-        order[members[places]] = members[chosen]
-    return order
+        within = costs[:, members[:, None], members]
+        for order, cost in zip(orders, within, strict=True):
+            chosen, places = linear_sum_assignment(cost)
+            order[members[places]] = members[chosen]
+    return orders
+
+
+def _log_joints(
+    log_posterior: LogPosterior, thetas: Float[np.ndarray, "draw coordinate"]
+) -> Float[np.ndarray, "draw row component"]:
+    """Log joints of rows and components at every draw, in one call where the density can."""
+    if isinstance(log_posterior, ComparedPosterior):
+        return log_posterior.component_log_joints(thetas)
+    return np.stack([log_posterior.component_log_joint(theta) for theta in thetas])
+
+
+def _log_shares(
+    log_joints: Float[np.ndarray, "*draws row component"],
+) -> Float[np.ndarray, "*draws row component"]:
+    """Log responsibilities."""
+    shifted = log_joints - log_joints.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

@@ -31,6 +31,17 @@ class MixturePoints:
     hyperparameters : MixtureHyperparameters
         Resolved prior in the user's units; its location and scale are the
         change of units between standard units and the coordinates.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of coordinates.
+    variables, deterministic_variables : tuple of Variable
+        Free variables in the order of the coordinates, and what is reported beside them.
+    component_class : ndarray of shape (n_components,)
+        Class of every component.
+    standard : MixtureHyperparameters
+        The prior in standard units.
     """
 
     def __init__(
@@ -44,7 +55,7 @@ class MixturePoints:
         self.component_class: Int[np.ndarray, " component"] = np.asarray(
             specification.component_class
         )
-        self._standard = hyperparameters.standardised()
+        self.standard = hyperparameters.standardised()
         self._units = hyperparameters.units
 
     @cached_property
@@ -158,12 +169,30 @@ class MixturePoints:
                 values[variable.name] = values[variable.name][order]
         return coordinates.to_unconstrained(self.variables, values)
 
-    def _standard_point(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], MixtureParameters]:
-        """Values and parameters in standard units."""
-        values = self.constrained(theta)
+    def standard_values(
+        self, thetas: Float[np.ndarray, "*batch coordinate"]
+    ) -> dict[str, np.ndarray]:
+        """Values of the free variables at one point or many, in standard units.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (..., dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (..., *variable.shape)
+            Values, the means in standard units.
+        """
+        values = self.constrained(thetas)
         if names.MEANS in values:
             values[names.MEANS] = self._units.forward(values[names.MEANS])
-        return values, parameters_of(values, self._standard, self.specification)
+        return values
+
+    def _standard_point(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], MixtureParameters]:
+        """Values and parameters in standard units."""
+        values = self.standard_values(theta)
+        return values, parameters_of(values, self.standard, self.specification)
 
     def _covariances(self, values: dict[str, np.ndarray]) -> np.ndarray:
         """Covariance matrices in the user's units."""

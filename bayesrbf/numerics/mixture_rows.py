@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.array_expectation import log_sum_exp
-from bayesrbf.numerics.expectation import Expectation, prepare
+from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.side_by_side import SideBySide
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -44,7 +45,7 @@ class MixtureOnRows(MixturePoints, ABC):
         hyperparameters: MixtureHyperparameters,
     ) -> None:
         super().__init__(specification, hyperparameters)
-        self._prior = DeclaredPrior(self._standard, specification)
+        self._prior = DeclaredPrior(self.standard, specification)
         self._observations = observations
         self._prepare_rows(many=False)
         # From standard units to the user's: of a row's log density, and of the means' prior.
@@ -123,19 +124,33 @@ class MixtureOnRows(MixturePoints, ABC):
             ``log p(x_o, k)`` in nats, in standard units; labels ignored. The
             rows are always the same: all, or 500 evenly spread.
         """
-        _, parameters = self._standard_point(theta)
-        return self._witnesses.component_log_joint(parameters)
+        return self.component_log_joints(theta[None])[0]
+
+    def component_log_joints(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs component"]:
+        """What :meth:`component_log_joint` gives, at many points in one go.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_rows, n_components)
+            ``log p(x_o, k)`` in nats, in standard units.
+        """
+        return self._witnesses.component_log_joints(thetas)
 
     @cached_property
-    def _witnesses(self) -> Expectation:
+    def _witnesses(self) -> SideBySide:
         """Rows by which components are told apart: so many do it as well as all."""
         n_obs = self._observations.n_obs
         spread = np.linspace(0, n_obs - 1, min(n_obs, WITNESSES)).astype(np.intp)
-        return prepare(self._observations.take(spread), self.specification)
+        return SideBySide(self._observations.take(spread), self)
 
-    def predictor(
-        self, observations: Observations
-    ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs label"]]:
+    def predictor(self, observations: Observations) -> Callable[[np.ndarray], np.ndarray]:
         """Prepare new rows for the class log joint at many points.
 
         Parameters
@@ -145,22 +160,62 @@ class MixtureOnRows(MixturePoints, ABC):
 
         Returns
         -------
-        callable
+        MixturePredictor
             Maps coordinates to ``log p(x_o, c)`` of shape (n_obs, n_classes),
             in nats, in the user's units.
         """
-        expectation = prepare(observations, self.specification)
-        shift = log_units(observations, self.hyperparameters.units)
+        return MixturePredictor(observations, self)
 
-        def class_log_joint(theta: np.ndarray) -> np.ndarray:
-            _, parameters = self._standard_point(theta)
-            log_joint = expectation.component_log_joint(parameters)
-            parts = [
-                log_sum_exp(log_joint[:, p], axis=1)[0] for p in self.specification.class_slices
-            ]
-            return np.stack(parts, axis=1) + shift[:, None]
 
-        return class_log_joint
+class MixturePredictor:
+    """Class log joint of some rows at any point.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units; labels and weights play no part.
+    points : MixturePoints
+        Says which mixture belongs to coordinates.
+    """
+
+    def __init__(self, observations: Observations, points: MixturePoints) -> None:
+        self._rows = SideBySide(observations, points)
+        self._classes = points.specification.class_slices
+        self._shift = log_units(observations, points.hyperparameters.units)
+
+    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, "obs label"]:
+        """Class log joint at one point.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            ``log p(x_o, c)`` in nats, in the user's units.
+        """
+        return self.at_all(theta[None])[0]
+
+    def at_all(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs label"]:
+        """Class log joint at many points.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_obs, n_classes)
+            ``log p(x_o, c)`` in nats, in the user's units.
+        """
+        log_joints = self._rows.component_log_joints(thetas)
+        by_class = [log_sum_exp(log_joints[..., part], axis=2)[0] for part in self._classes]
+        return np.stack(by_class, axis=2) + self._shift[:, None]
 
 
 def log_units(observations: Observations, units: Standardisation) -> Float[np.ndarray, " obs"]:

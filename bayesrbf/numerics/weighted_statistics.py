@@ -175,7 +175,7 @@ class JointDensities:
         if observations.n_obs and (many or not is_small(observations, specification)):
             from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 
-            unlabelled = replace(observations, labels=np.full(observations.n_obs, -1))
+            unlabelled = observations.unlabelled()
             self._compiled = CompiledExpectation(unlabelled, specification)
             return
         self._blocks = _blocks(observations, specification)

@@ -6,22 +6,47 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import logsumexp, xlogy
+from scipy.special import logsumexp
 
 from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.parameters import Observations
+from bayesrbf.posterior.summary import PredictiveSummary, entropy
 from bayesrbf.posterior.temperature import tempered
 
 _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: log joints, probabilities, workspace."""
 
+_MEAN_ENTRIES: Final = 2**18
+"""Numbers of one block of draws of which a mean is taken: 2 MiB."""
+
 Predictor = Callable[[np.ndarray], np.ndarray]
 """Coordinates of one draw -> class log joint log p(x_o, c) of shape (n_rows, n_classes)."""
+
+
+@runtime_checkable
+class BatchedPredictor(Protocol):
+    """A predictor that knows many draws at once."""
+
+    def at_all(
+        self, thetas: Float[np.ndarray, "draw coordinate"]
+    ) -> Float[np.ndarray, "draw obs label"]:
+        """Class log joint under every draw.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_draws, dimension)
+            Coordinates of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows, n_classes)
+            Class log joints ``log p(x_o, c)``.
+        """
 
 
 @dataclass(frozen=True)
@@ -173,7 +198,7 @@ class ClassPosterior:
         )
 
     def mean(self, observations: Observations) -> Float[np.ndarray, "obs label"]:
-        """Posterior mean of the class probabilities; no draw but one is held.
+        """Posterior mean of the class probabilities; never are all draws held.
 
         Parameters
         ----------
@@ -188,8 +213,13 @@ class ClassPosterior:
         predict = self.predictor(observations)
         total = np.zeros((observations.n_obs, self.n_classes))
         thetas = self.theta.reshape(self.n_draws, -1)
-        for theta, shift in zip(thetas, self._shifts.reshape(self.n_draws, -1), strict=True):
-            total += self.probabilities(predict(theta), shift)
+        shifts = self._shifts.reshape(self.n_draws, 1, -1)
+        size = max(1, _MEAN_ENTRIES // max(1, total.size))
+        for start in range(0, self.n_draws, size):
+            some = slice(start, start + size)
+            total += self.probabilities(_log_joints(predict, thetas[some]), shifts[some]).sum(
+                axis=0
+            )
         return total / self.n_draws
 
     def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
@@ -246,67 +276,10 @@ class ClassPosterior:
         }
 
 
-@dataclass(frozen=True)
-class PredictiveSummary:
-    r"""What the draws say about every row.
-
-    The entropy of the mean probability is what one does not know in all; its
-    mean over the draws is what more data like these would not take away:
-
-    .. math:: H[\bar p] = \overline{H[p_s]} + I(c; \theta).
-
-    Attributes
-    ----------
-    mean, sd, lower, upper : ndarray of shape (n_obs, n_classes)
-        Mean, standard deviation and equal-tailed interval of the class
-        probabilities.
-    total, aleatoric : ndarray of shape (n_obs,)
-        Entropy of the mean and mean of the entropies, in nats.
-    log_density : ndarray of shape (n_obs,)
-        Log of the posterior mean density of the observed cells.
-    prob : float
-        Probability inside the interval.
-    """
-
-    mean: Float[np.ndarray, "obs label"]
-    sd: Float[np.ndarray, "obs label"]
-    lower: Float[np.ndarray, "obs label"]
-    upper: Float[np.ndarray, "obs label"]
-    total: Float[np.ndarray, " obs"]
-    aleatoric: Float[np.ndarray, " obs"]
-    log_density: Float[np.ndarray, " obs"]
-    prob: float
-
-    @property
-    def epistemic(self) -> Float[np.ndarray, " obs"]:
-        """Mutual information of class and parameters, in nats: what more data would tell."""
-        return self.total - self.aleatoric
-
-
 def _log_joints(
     predict: Predictor, thetas: Float[np.ndarray, "draw coordinate"]
 ) -> Float[np.ndarray, "draw obs label"]:
     """Class log joints of all rows under every draw."""
+    if isinstance(predict, BatchedPredictor):
+        return predict.at_all(thetas)
     return np.stack([predict(theta) for theta in thetas])
-
-
-def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows"]:
-    r"""Entropy :math:`-\sum_c p_c \log p_c` in nats.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (..., n_classes)
-        Probabilities that sum to one over the last axis.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Entropies, from 0 to log n_classes.
-
-    Examples
-    --------
-    >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4)
-    array([0.6931, 0.    ])
-    """
-    values: np.ndarray = -xlogy(probabilities, probabilities).sum(axis=-1)
-    return np.abs(values)

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bayesrbf import names
-from bayesrbf.posterior.predictive import PredictiveSummary
+from bayesrbf.posterior.summary import PredictiveSummary
 
 _DESCRIPTIONS = {
     "mean": "posterior mean of the class probability",

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
-from bayesrbf.posterior.predictive import entropy
+from bayesrbf.posterior.summary import entropy
 from bayesrbf.report.density import component_names, standard_rows
 from bayesrbf.report.job import Job
 from bayesrbf.report.row_records import Doubt, OddCell, Oddities, OddLabel, UnsureRow

@@ -11,7 +11,8 @@ from jaxtyping import Int, Shaped
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from bayesrbf.table.cells import clean, missing_cells
+from bayesrbf.table.cells import missing_cells
+from bayesrbf.table.objects import clean
 
 
 def encode_labels(

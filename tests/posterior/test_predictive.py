@@ -8,7 +8,8 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from bayesrbf.parameters import Observations
-from bayesrbf.posterior.predictive import ClassPosterior, entropy
+from bayesrbf.posterior.predictive import ClassPosterior
+from bayesrbf.posterior.summary import entropy
 from bayesrbf.posterior.uncertainty import to_dataset
 
 N_OBS, N_CLASSES = 11, 3

@@ -31,7 +31,6 @@ from bayesrbf.estimators.rbf_network.settings import (
 from bayesrbf.numerics.kernel_network.fitting import OutputFit
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit, count_falls
 from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.rows import hide_labels
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import (
     Features,
@@ -206,7 +205,7 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
             coords |= self._network.coords(classes)
         # As in the graph: the node of the rows has no label, the responses are a node.
         responses = (names.OBS,), self._responses(self._rows)
-        observed = observed_data(hide_labels(self._rows)) | {names.OBSERVED_LABEL: responses}
+        observed = observed_data(self._rows.unlabelled()) | {names.OBSERVED_LABEL: responses}
         return Description(coords, observed, constant_data(self._rows))
 
     def _declared(

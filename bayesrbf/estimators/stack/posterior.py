@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names
-from bayesrbf.estimators.classifier import DIAGNOSED
+from bayesrbf.estimators.class_posterior import DIAGNOSED
 from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.posterior_estimator import Description

@@ -114,7 +114,7 @@ class ComponentDraws:
             classes = specification.component_class if part == every else (0,) * size
             own = replace(specification, component_class=classes)
             groups = np.unique(specification.covariance_group[part])
-            hidden = replace(observations.take(rows), labels=np.full(rows.size, -1))
+            hidden = observations.take(rows).unlabelled()
             self._open.append(_Open(rows, part, groups, prepare(hidden, own)))
         self.certain = None if self._open else self._certain
 

@@ -24,7 +24,7 @@ from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.halves import Smooth
 from bayesrbf.numerics.rbf_network.output import Output
 from bayesrbf.numerics.rbf_network.point import NetworkPoint, output_variables
-from bayesrbf.numerics.rbf_network.rows import Network, hide_labels
+from bayesrbf.numerics.rbf_network.rows import Network
 from bayesrbf.numerics.weighted_statistics import JointDensities, JointPoint
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import (
@@ -58,7 +58,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     ) -> None:
         if not network.shared:
             raise ValueError("A declared RBF network has one mixture that all outputs share.")
-        super().__init__(hide_labels(observations), network.mixture, prior.mixture)
+        super().__init__(observations.unlabelled(), network.mixture, prior.mixture)
         self.network = network
         self.prior = prior
         self._hidden_dimension = self.dimension

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from jaxtyping import Float
 
@@ -27,7 +25,7 @@ class Network:
 
     def __init__(self, observations: Observations, specification: RBFNetworkSpecification) -> None:
         self._specification = specification
-        self._expectation = prepare(hide_labels(observations), specification.mixture)
+        self._expectation = prepare(observations.unlabelled(), specification.mixture)
         self._features = FeatureMap(observations, specification)
 
     def features(self, mixture: MixtureParameters) -> Float[np.ndarray, "obs component"]:
@@ -85,19 +83,3 @@ class Network:
         """Features of rows whose log joints are known."""
         log_weights = component_log_weights(mixture, self._specification.mixture)
         return self._features.forward(log_joint, log_weights)
-
-
-def hide_labels(observations: Observations) -> Observations:
-    """The same rows without labels, which are no classes of the mixture.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows.
-
-    Returns
-    -------
-    Observations
-        Rows whose labels are all -1.
-    """
-    return replace(observations, labels=np.full_like(observations.labels, -1))

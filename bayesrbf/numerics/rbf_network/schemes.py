@@ -34,7 +34,6 @@ from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer, fit_output_la
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.output import Output
 from bayesrbf.numerics.rbf_network.prior import Link, log_output_prior, shares
-from bayesrbf.numerics.rbf_network.rows import hide_labels
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.numerics.weighted_statistics import JointDensities
 from bayesrbf.parameters import MixtureParameters, Observations
@@ -273,7 +272,7 @@ def imputed(
     Observations
         Reals at their conditional mean, categories at their most probable level.
     """
-    hidden = hide_labels(observations)
+    hidden = observations.unlabelled()
     real, _ = conditional_moments(hidden, mixture, specification.mixture)
     levels = conditional_probabilities(hidden, mixture, specification.mixture)
     codes = observations.codes.copy()

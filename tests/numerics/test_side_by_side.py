@@ -1,0 +1,69 @@
+"""Many mixtures at once are what each is alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bayesrbf.numerics import side_by_side
+from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.side_by_side import SideBySide
+from bayesrbf.parameters import Observations
+from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
+
+
+def one_by_one(target: MixtureLogPosterior, rows: Observations, thetas: np.ndarray) -> np.ndarray:
+    """Log joints by the E-step's own code, a point at a time."""
+    expectation = prepare(rows, target.specification)
+    units = target.hyperparameters.units
+    points = [target.unpack(theta).standardised(units) for theta in thetas]
+    return np.stack([expectation.component_log_joint(point) for point in points])
+
+
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (2, ()), (0, (3,))])
+@pytest.mark.parametrize("complete", [True, False])
+def test_points_do_not_meddle_with_each_other(
+    covariance_type, tied, classes, n_features, levels, complete, monkeypatch
+):
+    specification = structure(covariance_type, tied, classes, n_features, levels)
+    rows = table(specification)
+    if complete:
+        rows = Observations(np.nan_to_num(rows.real), rows.codes, rows.labels, rows.weights)
+    hyper = hyperparameters(specification, location=1.0, scale=2.0)
+    target = MixtureLogPosterior(rows, specification, hyper)
+    thetas = np.random.default_rng(1).normal(size=(5, target.dimension))
+    # two points a block, and one in the last
+    monkeypatch.setattr(side_by_side, "MOST_ENTRIES", 2 * len(rows.labels) * len(classes))
+    found = SideBySide(rows, target).component_log_joints(thetas)
+    np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
+
+
+def test_class_log_joints_of_draws_are_those_of_single_points():
+    specification = structure(classes=(0, 0, 1), levels=(2,))
+    rows = table(specification)
+    hyper = hyperparameters(specification, location=1.0, scale=2.0)
+    target = MixtureLogPosterior(rows, specification, hyper)
+    predict = target.predictor(rows)
+    thetas = np.random.default_rng(2).normal(size=(7, target.dimension))
+    many = predict.at_all(thetas)
+    assert many.shape == (7, rows.n_obs, 2)
+    np.testing.assert_allclose(many, np.stack([predict(theta) for theta in thetas]), rtol=1e-10)
+    # the log density of an unlabelled row is what the log posterior says of it
+    hidden = MixtureLogPosterior(rows.unlabelled(), specification, hyper)
+    np.testing.assert_allclose(
+        np.logaddexp.reduce(many[0], axis=1), hidden.pointwise(thetas[0]), rtol=1e-10
+    )
+
+
+def test_no_rows_and_no_points_are_empty():
+    specification = structure(levels=(2,))
+    rows = table(specification)
+    target = MixtureLogPosterior(rows, specification, hyperparameters(specification))
+    theta = np.zeros((2, target.dimension))
+    none = rows.take(np.zeros(0, dtype=np.intp))
+    k = specification.n_components
+    assert SideBySide(none, target).component_log_joints(theta).shape == (2, 0, k)
+    assert SideBySide(rows, target).component_log_joints(theta[:0]).shape == (0, rows.n_obs, k)
