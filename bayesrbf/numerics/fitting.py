@@ -118,8 +118,7 @@ def problem_of(
 
     def step(parameters: MixtureParameters) -> Step:
         statistics = expectation.statistics(parameters)
-        values = variables_of(parameters, hyperparameters, specification)
-        prior = declared.log_density(values, parameters)
+        prior = declared.log_density(parameters)
         following = maximise(statistics, parameters, hyperparameters, specification)
         return Step(statistics.log_likelihood + prior, following)
 

@@ -83,7 +83,7 @@ class MixtureLogPosterior(MixtureOnRows):
         values, parameters = self._standard_point(theta)
         statistics = self._expectation.statistics(parameters)
         value = statistics.log_likelihood + self._shift
-        value += self._prior.log_density(values, parameters, jacobian)
+        value += self._prior.log_density(parameters, jacobian)
         slope = self._prior.gradient(values, parameters, statistics, jacobian)
         return value, slope / self.scales
 

@@ -86,9 +86,12 @@ def precision_factor(
     """
     try:
         factors = _factor(covariances)
-        precisions = factors @ factors.swapaxes(1, 2)
-        # The product of Frobenius norms bounds the condition number from above.
-        conditions = _norms(covariances) * _norms(precisions)
+        # The product of the traces of Sigma and P = L L' bounds the condition number from above.
+        traces = np.trace(covariances, axis1=1, axis2=2) * (factors**2).sum(axis=(1, 2))
+        if (traces <= 1 / SMALLEST_EIGENVALUE).all():
+            return factors
+        # So does that of their Frobenius norms, more narrowly.
+        conditions = _norms(covariances) * _norms(factors @ factors.swapaxes(1, 2))
         weak = ~(conditions <= 1 / SMALLEST_EIGENVALUE)
     except np.linalg.LinAlgError:
         factors, weak = np.empty_like(covariances), np.ones(len(covariances), dtype=bool)

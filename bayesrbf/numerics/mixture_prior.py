@@ -94,7 +94,7 @@ class DeclaredPrior:
         self.rate, self.gamma_powers = rate, [powers, powers + 1]
         self.constant += n_gammas * float(shape * np.log(rate) - gammaln(shape))
         self.constant += 0.5 * n_means * float(np.log(kappa) - LOG_2PI)
-        scales = base_scales(hyperparameters, specification)
+        self._scales = scales = base_scales(hyperparameters, specification)
         self.constant -= float(sizes @ np.log(scales).sum(axis=1))
         untied = sizes.size == specification.n_components
         self._group = slice(None) if untied else specification.covariance_group
@@ -103,20 +103,13 @@ class DeclaredPrior:
             self._lower, self._lower_scales = lower_places(d), scales[:, rows]
             self.constant -= 0.5 * self._lower_scales.size * LOG_2PI
 
-    def log_density(
-        self,
-        values: Mapping[str, np.ndarray],
-        parameters: MixtureParameters,
-        jacobian: bool = False,
-    ) -> float:
+    def log_density(self, parameters: MixtureParameters, jacobian: bool = False) -> float:
         """Log density at one point.
 
         Parameters
         ----------
-        values : mapping of str to ndarray
-            Values of the free variables.
         parameters : MixtureParameters
-            The same point as parameters.
+            The point.
         jacobian : bool
             Whether to add the log determinant of the transforms.
 
@@ -126,21 +119,36 @@ class DeclaredPrior:
             Log density in nats.
         """
         total = self.constant + (self._simplices.log_sizes if jacobian else 0.0)
-        probabilities = self._simplices.entries(values)
-        total += float(self.powers[jacobian] @ safe_log(probabilities))
+        total += float(self.powers[jacobian] @ safe_log(self._probabilities(parameters)))
         if self._specification.n_features == 0:
             return total
-        powers = self.gamma_powers[jacobian]
-        diagonal = values[names.PRECISION_DIAGONAL].reshape(len(powers), -1)
-        total += float((powers * np.log(diagonal) - self.rate * diagonal).sum())
-        if names.PRECISION_LOWER in values:
-            lower = values[names.PRECISION_LOWER]
-            total -= 0.5 * float(np.vdot(lower, lower))
+        squares, diagonal = self._unit_squares(parameters.precisions_cholesky)
+        # Under full covariances the rate is 1/2, as is that of the squares below the diagonal.
+        total += float((self.gamma_powers[jacobian] * np.log(diagonal)).sum())
+        total -= self.rate * float(squares.sum())
         pull = parameters.means - self._hyperparameters.location
         factors = parameters.precisions_cholesky[self._group]
         whitened = factors * pull if factors.ndim == 2 else pull[:, None, :] @ factors
         square = float(np.vdot(whitened, whitened))
         return total - 0.5 * self._hyperparameters.mean_precision * square
+
+    def _probabilities(self, parameters: MixtureParameters) -> Float[np.ndarray, " entry"]:
+        """Entries of all simplices."""
+        values = {name: parameters.weights[part] for name, part in self._weights.items()}
+        values[names.CLASS_PROBABILITIES] = parameters.class_probabilities
+        for index, probabilities in enumerate(parameters.category_probabilities):
+            values[names.category_probability(index)] = probabilities
+        return self._simplices.entries(values)
+
+    def _unit_squares(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Squares of the entries of A, and those on its diagonal, ``precision_diagonal``."""
+        if factors.ndim == 3:
+            squares = (factors * self._scales[:, :, None]) ** 2
+            return squares, squares.diagonal(0, 1, 2)
+        squares = (factors * self._scales) ** 2
+        if self._specification.shape == "spherical":
+            squares = squares[:, :1]
+        return squares, squares
 
     def gradient(
         self,

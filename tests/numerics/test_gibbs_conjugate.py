@@ -14,7 +14,7 @@ from bayesrbf.numerics.gibbs.assigned import Assigned, assigned
 from bayesrbf.numerics.gibbs.conjugate import Conjugate, log_evidence, posterior
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import lower_entries
-from bayesrbf.numerics.mixture_variables import base_scales, variables_of
+from bayesrbf.numerics.mixture_variables import base_scales
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -53,7 +53,6 @@ def log_density(given: Given, parameters: MixtureParameters) -> float:
     """Density of the conjugate posterior by SciPy, in the constrained variables."""
     specification, hyper = given.specification, given.hyperparameters
     rows = given.statistics
-    values = variables_of(parameters, hyper, specification)
     total = 0.0
     counts = np.bincount(specification.component_class, weights=rows.counts)
     concentrations = {names.CLASS_PROBABILITIES: counts + hyper.class_concentration}
@@ -142,9 +141,8 @@ def test_evidence_is_joint_over_posterior_at_any_point(covariance_type, tied):
     prior = posterior(nothing, hyper, specification)
     for parameters in (given.posterior.draw(rng), given.posterior.draw(rng), prior.draw(rng)):
         joint = expectation.component_log_joint(parameters)[np.arange(len(real)), components]
-        values = variables_of(parameters, hyper, specification)
         declared = DeclaredPrior(hyper, specification)
-        log_joint = joint.sum() + declared.log_density(values, parameters)
+        log_joint = joint.sum() + declared.log_density(parameters)
         found = log_joint - log_density(given, parameters)
         assert log_evidence(given.statistics, hyper, specification) == pytest.approx(found)
 

@@ -82,7 +82,7 @@ class HybridLogPosterior(MixtureOnRows):
         weights = self._observations.weights
         slopes = (weights[:, None] * slopes)[:, self.component_class] * shares
         value = float(weights @ pointwise) + self._shift
-        value += self.objective.prior_power * self._prior.log_density(values, parameters)
+        value += self.objective.prior_power * self._prior.log_density(parameters)
         slope = self._prior.gradient(values, parameters, rows.statistics(slopes))
         if self.objective.prior_power != 1:
             alone = self._prior.gradient(values, parameters, _no_rows(self.specification))

@@ -24,7 +24,6 @@ from bayesrbf.numerics.gibbs.augmentation import of_class
 from bayesrbf.numerics.gibbs.mode_proposals import MOST_COMPONENTS, ModeProposal
 from bayesrbf.numerics.gibbs.mode_references import Reference, fewest_components, known_share
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -153,8 +152,7 @@ class ModeJumps:
 
     def _log_posterior(self, parameters: MixtureParameters) -> float:
         """Log posterior density, without Jacobian, up to a constant."""
-        values = variables_of(parameters, self._hyperparameters, self._specification)
-        prior = self._prior.log_density(values, parameters)
+        prior = self._prior.log_density(parameters)
         return self._expectation.statistics(parameters).log_likelihood + prior
 
     def _proposal(

@@ -176,7 +176,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         kappa = self.prior.kappa
         link = point.link(self.prior, self.network)
         value = float(self._weights @ (log_likelihood + kappa * log_density)) + self._shift
-        value += self._prior.log_density(point.values, point.mixture)
+        value += self._prior.log_density(point.mixture)
         value += point.log_output_prior(self.prior, self.network) + link.value
 
         by_linear = self._weights[:, None] * by_linear

@@ -29,7 +29,6 @@ from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_e
 from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.numerics.maximisation import maximise
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.output import Output
@@ -230,9 +229,8 @@ class Alternation:
 
     def _log_prior(self, parameters: RBFNetworkParameters) -> float:
         """Log prior of hidden layer, output layer and, where finite, link."""
-        prior, structure = self.hyperparameters, self.specification.mixture
-        values = variables_of(parameters.mixture, prior.mixture, structure)
-        total = self._declared.log_density(values, parameters.mixture)
+        prior = self.hyperparameters
+        total = self._declared.log_density(parameters.mixture)
         free = parameters.coefficients[self.specification.connected]
         total += log_output_prior(free, parameters.intercepts, prior)
         if self.specification.response == "number":
