@@ -1,4 +1,4 @@
-"""Text files of separated cells: encoding, separator and structure, before any meaning.
+"""Text files of separated cells: separator and structure, before any meaning.
 
 Whatever is unusual is either an error with its line or a sentence in the notes;
 nothing is shifted, padded or dropped in silence.
@@ -6,42 +6,22 @@ nothing is shifted, padded or dropped in silence.
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
 import io
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from bayesrbf.reading.decoding import decode
+from bayesrbf.reading.table_error import TableError
+
 SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 _SAMPLE: Final = 1000
 """Rows that the separators are tried on."""
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_OTHER_FORMATS: Final = {
-    b"PK\x03\x04": "an Excel workbook or zip archive",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
-    b"%PDF": "a PDF",
-    b"SQLite format 3": "an SQLite database",
-    b"\x89HDF": "an HDF5 file",
-}
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_NEWLINE: Final = re.compile(r"\r\n|\r|\n")
-
-
-class TableError(ValueError):
-    """A file that cannot be read as a table, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +94,7 @@ def read_delimited(content: bytes, name: str) -> Delimited:
     (('name', 'size'), [['fox', '1,5']])
     """
     notes: list[str] = []
-    text = _decode(content, name, notes)
+    text = decode(content, name, notes)
     separator = _separator(text, name, notes)
     records = list(_records(text, separator, name))
     if not records:
@@ -131,60 +111,6 @@ def read_delimited(content: bytes, name: str) -> Delimited:
         0, f"{len(rows)} rows and {len(header)} columns, separated by {SEPARATORS[separator]}."
     )
     return Delimited(header, rows, lines, tuple(notes))
-
-
-def _decode(content: bytes, name: str, notes: list[str]) -> str:
-    """The text of a file, whatever its encoding; binary files are refused."""
-    if content.startswith(b"\x1f\x8b"):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise TableError(f"{name} is a damaged gzip file ({error}).") from error
-    for signature, what in _OTHER_FORMATS.items():
-        if content.startswith(signature):
-            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
-    encoding = next((e for mark, e in _MARKS if content.startswith(mark)), None)
-    encoding = encoding or _without_mark(content)
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = _line_after(content[: error.start].decode("latin-1"))
-        raise TableError(
-            f"{name}, line {line}: not text in {encoding}; save the file as UTF-8."
-        ) from error
-    control = _CONTROL.search(text)
-    if control:
-        line = _line_after(text[: control.start()])
-        raise TableError(
-            f"{name}, line {line}: the control character {control.group()!r} is no text; "
-            "is this a binary file?"
-        )
-    if encoding == "cp1252":
-        strange = next(character for character in text if ord(character) > 127)
-        line = _line_after(text[: text.index(strange)])
-        notes.append(
-            f"The file is not UTF-8; it was read as Windows-1252 (line {line} has {strange!r})."
-        )
-    return text
-
-
-def _line_after(text: str) -> int:
-    """Number of the line on which what follows a text stands."""
-    return 1 + len(_NEWLINE.findall(text))
-
-
-def _without_mark(content: bytes) -> str:
-    """Encoding of a file without byte order mark."""
-    head = content[:4096]
-    zeros = (head[0::2].count(0), head[1::2].count(0))
-    for which, encoding in enumerate(("utf-16-be", "utf-16-le")):
-        if zeros[which] > len(head) / 4 and zeros[1 - which] == 0:
-            return encoding
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8"
 
 
 def _separator(text: str, name: str, notes: list[str]) -> str:

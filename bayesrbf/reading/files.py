@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayesrbf.reading.delimited import TableError, read_delimited
+from bayesrbf.reading.delimited import read_delimited
 from bayesrbf.reading.inferring import Kind, TextColumn, infer
+from bayesrbf.reading.table_error import TableError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from bayesrbf.reading.delimited import TableError, is_number
+from bayesrbf.reading.delimited import is_number
+from bayesrbf.reading.table_error import TableError
 
 Kind = Literal["real", "categorical"]
 Values = np.ndarray | list[str | None]
