@@ -12,19 +12,12 @@ from bayesrbf import names, table
 from bayesrbf.estimators.checks import Stored, prevalence
 from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
 from bayesrbf.estimators.stack.extra import extra_members
-from bayesrbf.estimators.stack.fitting import (
-    StackSettings,
-    equal_pool,
-    fit_pool,
-)
+from bayesrbf.estimators.stack.fitting import Pool, StackSettings, equal_pool, fit_pool
 from bayesrbf.estimators.stack.folds import stack_folds
 from bayesrbf.estimators.stack.members import DEFAULT, LITE, MEMBERS
 from bayesrbf.estimators.stack.posterior import StackPosterior
+from bayesrbf.estimators.stack.scores import held_out_losses
 from bayesrbf.estimators.stack.training import fit_density
-from bayesrbf.numerics.pooling import (
-    pooled,
-)
-from bayesrbf.posterior.scores import log_loss
 from bayesrbf.priors import MixturePrior
 from bayesrbf.results import Status, Trace
 
@@ -260,6 +253,7 @@ class StackedClassifier(StackPosterior):
         draws = laplace(log_posterior, self._map(log_posterior), draws=500, random_state=self._seed)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         weights = weights.reshape(-1, len(self.members_))
+        pool = Pool(self.weights_, self.member_temperatures_, self.temperature_)
         result = pd.DataFrame(
             {
                 "weight": [*self.weights_, 1.0],
@@ -267,29 +261,12 @@ class StackedClassifier(StackPosterior):
                 "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
                 "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
                 "temperature": [*self.member_temperatures_, self.temperature_],
-                "log_loss": self._held_out_losses(),
+                "log_loss": held_out_losses(self._held, pool),
             },
             index=[*self.members_, "stack"],
         )
         result.index.name = names.MEMBER
         return result
-
-    def _held_out_losses(self) -> list[float]:
-        """Held-out log loss of every member, tempered, and of the pool."""
-        values, labels, weights = self._held.values, self._held.labels, self._held.weights
-        if labels.size == 0:
-            return [np.nan] * (len(self.members_) + 1)
-        ones = np.ones(1)
-        pools = [
-            pooled(values[:, [j]], ones, self.member_temperatures_[[j]])
-            for j in range(len(self.members_))
-        ]
-        whole = self.temperature_ * pooled(values, self.weights_, self.member_temperatures_)
-        whole = whole - np.logaddexp.reduce(whole, axis=1, keepdims=True)
-        return [
-            float(np.average(log_loss(np.exp(pool), labels), weights=weights))
-            for pool in [*pools, whole]
-        ]
 
 
 def _own_members(members: object) -> tuple[str, ...]:
