@@ -21,15 +21,6 @@ from bayesrbf import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesrbf.report.collect import Outcome
-    from bayesrbf.report.job import Job
-
-MODEL, PREDICTIONS, POSTERIOR, PAGE = (
-    "model.safetensors",
-    "predictions.csv",
-    "posterior.nc",
-    "report.html",
-)
 REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
 
 app = App(
@@ -90,6 +81,7 @@ def report(
     from bayesrbf.reading import read_table
     from bayesrbf.report.output import filled_whole
     from bayesrbf.report.prepare import facts_of, prepare
+    from bayesrbf.report.run import run
 
     with filled_whole(out) as scratch:
         read = read_table(table, categorical=[*_split(categorical), target], ignore=_split(ignore))
@@ -103,7 +95,7 @@ def report(
             facts=facts_of(_command(), table),
             costs=_costs(cost),
         )
-        files = _run(job, scratch)
+        files = run(job, scratch)
     _point_to(out, files)
 
 
@@ -128,6 +120,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
     from bayesrbf.reading import read_table
     from bayesrbf.report.output import filled_whole, to_csv
     from bayesrbf.report.prepare import facts_of, prepare
+    from bayesrbf.report.run import run
 
     with filled_whole(out) as scratch:
         incomplete, truth = demo_tables(np.random.default_rng(seed))
@@ -144,7 +137,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
             facts=facts_of(_command(), file),
             truth=truth,
         )
-        files = _run(job, scratch)
+        files = run(job, scratch)
     _point_to(out, files)
 
 
@@ -163,7 +156,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     """
     from bayesrbf import load
     from bayesrbf.files import write_whole
-    from bayesrbf.report.output import predictions_frame, to_csv
+    from bayesrbf.report.output import MODEL, predictions_frame, to_csv
 
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None else out
@@ -244,41 +237,12 @@ def _need(packages: Iterable[str]) -> None:
         )
 
 
-def _run(job: Job, scratch: Path) -> list[str]:
-    """Say what was read, look at it, write every file; their names."""
-    from bayesrbf.report.collect import collect
-    from bayesrbf.report.output import predictions_frame, to_csv
-    from bayesrbf.report.render import render
-    from bayesrbf.report.terminal import introduce, progress, tell
-
-    introduce(job)
-    with progress() as track:
-        outcome = collect(job, track)
-        for _ in track((None,), "Writing", 1):
-            predictions = predictions_frame(outcome.uncertainty, job.y, outcome.held_out)
-            (scratch / PREDICTIONS).write_bytes(to_csv(predictions))
-            outcome.model.save(scratch / MODEL)
-            _write_posterior(outcome, scratch / POSTERIOR)
-            (scratch / PAGE).write_text(render(outcome.report), encoding="utf-8")
-    tell(outcome.report)
-    return sorted(file.name for file in scratch.iterdir())
-
-
 def _point_to(folder: Path, files: list[str]) -> None:
     """Where the files are."""
+    from bayesrbf.report.output import PAGE
+
     print(f"Open {folder / PAGE}")
     print(f"In {folder}: {', '.join(files)}")
-
-
-def _write_posterior(outcome: Outcome, file: Path) -> None:
-    """The DataTree as compressed netCDF."""
-    tree = outcome.model.posterior_
-    encoding = {
-        node.path: {name: {"zlib": True, "complevel": 1} for name in node.data_vars}
-        for node in tree.subtree
-        if node.data_vars
-    }
-    tree.to_netcdf(file, engine="h5netcdf", encoding=encoding)
 
 
 @contextmanager

@@ -272,12 +272,12 @@ def test_folder_that_cannot_be_written_is_said_before_any_work(
 def test_failure_half_way_leaves_the_old_folder_as_it_was(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from bayesrbf.report import collect
+    from bayesrbf.report import run as running
 
     def fail(*_: object) -> None:
         raise OSError("the disk is full.")
 
-    monkeypatch.setattr(collect, "collect", fail)
+    monkeypatch.setattr(running, "collect", fail)
     file, out = tmp_path / "t.csv", tmp_path / "out"
     mixed_table(20).to_csv(file, index=False)
     out.mkdir()

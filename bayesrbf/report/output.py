@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrbf.report.validate import HeldOut
+
+MODEL: Final = "model.safetensors"
+PREDICTIONS: Final = "predictions.csv"
+POSTERIOR: Final = "posterior.nc"
+PAGE: Final = "report.html"
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet run a cell."""

@@ -8,7 +8,15 @@ import jinja2
 from markupsafe import Markup
 
 from bayesrbf import __version__
-from bayesrbf.report import column_figures, decision_figures, figures, findings, plate, words
+from bayesrbf.report import (
+    column_figures,
+    decision_figures,
+    figures,
+    findings,
+    plate,
+    score_findings,
+    words,
+)
 from bayesrbf.report.records import Report
 
 MOST_CLASSES = 12
@@ -55,9 +63,9 @@ def render(report: Report) -> str:
 def _sentences(report: Report) -> dict[str, str]:
     """The finding of each section."""
     return {
-        "verdict": findings.verdict(report),
-        "scores": findings.against_logistic(report),
-        "costs": findings.costs(report) if report.costs else "",
+        "verdict": score_findings.verdict(report),
+        "scores": score_findings.against_logistic(report),
+        "costs": score_findings.costs(report) if report.costs else "",
         "read": findings.read(report),
         "unsure": findings.unsure(report),
         "unlike": findings.without_density(report, "Rows unlike all others are not looked for"),

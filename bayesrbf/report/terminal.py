@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bayesrbf.report import findings
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Report
+from bayesrbf.report.score_findings import verdict
 from bayesrbf.report.validate import Track
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
@@ -95,4 +95,4 @@ def tell(said: Report) -> None:
         table.add_row("hidden labels", found)
     console = Console()
     console.print(table)
-    console.print(findings.verdict(said), highlight=False, markup=False)
+    console.print(verdict(said), highlight=False, markup=False)
