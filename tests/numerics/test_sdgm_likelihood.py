@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm import likelihood as sdgm_likelihood
+from bayesrbf.numerics.sdgm import curvature as sdgm_curvature
+from bayesrbf.numerics.sdgm.curvature import complete_curvature, hidden_information
 from bayesrbf.numerics.sdgm.likelihood import (
     Labels,
-    complete_curvature,
     completion_error,
     expect,
     gradient,
-    hidden_information,
     places,
     to_logits,
 )
@@ -95,7 +94,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     designs, labels, log_proportions, weights = problem()
     expectation = expect(labels, to_logits(designs, weights, log_proportions))
     whole = hidden_information(designs, labels, expectation)
-    monkeypatch.setattr(sdgm_likelihood, "BLOCK_NUMBERS", 2 * places(designs)[-1].stop)
+    monkeypatch.setattr(sdgm_curvature, "BLOCK_NUMBERS", 2 * places(designs)[-1].stop)
     np.testing.assert_allclose(hidden_information(designs, labels, expectation), whole, atol=1e-13)
 
 

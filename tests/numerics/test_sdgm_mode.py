@@ -9,7 +9,8 @@ import pytest
 
 from bayesrbf.numerics.sdgm.ard import Problem, maximise_evidence
 from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
-from bayesrbf.numerics.sdgm.likelihood import complete_curvature, expect, gradient, to_logits
+from bayesrbf.numerics.sdgm.curvature import complete_curvature
+from bayesrbf.numerics.sdgm.likelihood import expect, gradient, to_logits
 from bayesrbf.numerics.sdgm.mode import find_mode, inverse_curvature
 from bayesrbf.numerics.sdgm.pruning import State
 from bayesrbf.numerics.sdgm.reduction import factor_features

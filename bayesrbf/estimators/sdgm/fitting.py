@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from bayesrbf import table
 from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.sdgm.rows import LabelSets, completions, labelled, told
-from bayesrbf.numerics.sdgm.basis import quadratic_basis, sparse_basis
-from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm, standard_points
+from bayesrbf.numerics.sdgm.basis import quadratic_basis, sparse_basis, standard_points
+from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
 from bayesrbf.numerics.sdgm.prediction import predict
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior

@@ -21,11 +21,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesrbf.numerics.sdgm.curvature import complete_curvature, hidden_information
 from bayesrbf.numerics.sdgm.likelihood import (
     Labels,
-    complete_curvature,
     completion_error,
-    hidden_information,
 )
 from bayesrbf.numerics.sdgm.mode import Mode, find_mode, inverse_curvature
 from bayesrbf.numerics.sdgm.pruning import State, without_superfluous
@@ -40,7 +39,8 @@ BARELY = 0.01
 LOOSE = 1e-8
 TIGHT = 1e-16
 """Decrement, in nats, at which a mode search ends: between updates, and after the last."""
-LOOSE_STEPS, TIGHT_STEPS = 5, 100
+LOOSE_STEPS, TIGHT_STEPS = 2, 100
+"""Between updates the mode is followed, not found: the next update moves it anyway."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ class Run:
         Log density of the weights given their precisions, at the end.
     evidence : float
         Laplace approximation of the log evidence at the end, with the observed Hessian.
+    determined : ndarray of shape (n_weights,)
+        How much of every weight the rows determine, between 0 and 1: MacKay's gamma.
     n_indefinite : int
         Directions without downward curvature at the end.
     completion_error : float
@@ -102,6 +104,7 @@ class Run:
     status: Status
     log_posterior: float
     evidence: float
+    determined: Float[np.ndarray, " weight"]
     n_indefinite: int
     completion_error: float
 
@@ -236,6 +239,7 @@ def _finish(
         status=status,
         log_posterior=mode.log_posterior + log_prior,
         evidence=mode.log_posterior - 0.5 * log_determinant,
+        determined=whitened.determined(inverse),
         n_indefinite=n_indefinite,
         completion_error=completion_error(labels, mode.expectation),
     )

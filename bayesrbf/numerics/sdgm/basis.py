@@ -15,11 +15,14 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesrbf.parameters import Standardisation
 from bayesrbf.sdgm_parameters import Basis, KernelBasis, QuadraticBasis
 
 KERNELS = ("polynomial", "gaussian")
 MOST_FEATURES = 2000
 """Features beyond which categorical columns enter without products."""
+FARTHEST = 1e6
+"""Points are held within this many standard units, so that no square overflows."""
 
 
 def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
@@ -77,6 +80,27 @@ def has_all_products(n_reals: int, levels: tuple[int, ...]) -> bool:
     """
     size = n_reals + sum(levels)
     return not levels or size * (size + 3) // 2 < MOST_FEATURES
+
+
+def standard_points(
+    points: Float[np.ndarray, "point coordinate"], units: Standardisation
+) -> Float[np.ndarray, "point coordinate"]:
+    """Points in standard units, held within ``FARTHEST`` of the centre.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_coordinates)
+        In the user's units.
+    units : Standardisation
+        Location and scale of the coordinates.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_coordinates)
+        Without units.
+    """
+    with np.errstate(over="ignore"):
+        return np.clip(units.forward(points), -FARTHEST, FARTHEST)
 
 
 def features(

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.expectation import prepare
-from bayesrbf.numerics.initialisation import starting_point
 from bayesrbf.numerics.sdgm.ard import Problem, Run, maximise_evidence
-from bayesrbf.numerics.sdgm.basis import features
-from bayesrbf.numerics.sdgm.likelihood import expect
-from bayesrbf.numerics.sdgm.mode import find_mode
+from bayesrbf.numerics.sdgm.basis import features, standard_points
+from bayesrbf.numerics.sdgm.choosing import choose
 from bayesrbf.numerics.sdgm.pruning import State
 from bayesrbf.numerics.sdgm.reduction import factor_features
+from bayesrbf.numerics.sdgm.starting import cluster_shares, first_state, shares_of
 from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit
 from bayesrbf.specification import MixtureSpecification
 
-SHARE = 0.9
-"""Responsibility of a row's own cluster at the start."""
-FIRST_STEPS = 5
-"""Newton steps towards the clusters before they are forgotten."""
 LATER_START = 0.1
 """Factor of the first precision in every other restart: which one prunes too soon depends."""
-FARTHEST = 1e6
-"""Points are held within this many standard units, so that no square overflows."""
 RACE_ROWS = 5000
 """Rows that the restarts see in the primal form."""
 MOST_COORDINATES = 12_000
@@ -115,8 +106,8 @@ def fit_sdgm(
     Returns
     -------
     SDGMFit
-        The restart of the highest evidence, where a difference is more than
-        one nat, and else of the fewest weights.
+        The most probable restart: of the highest evidence once the precisions
+        are integrated out.
 
     Raises
     ------
@@ -131,12 +122,12 @@ def fit_sdgm(
     runs = _restarts(
         _problem(rows, phi, some, dual), observations.take(some), specification, rng, settings
     )
-    chosen = runs[choose(runs)]
+    chosen = runs[choose(runs, settings.alpha_max)]
     if some.size < n_rows:
         problem = _problem(rows, phi, np.arange(n_rows), dual)
-        shares = _responsibilities(problem, chosen, specification)
+        shares = shares_of(problem, chosen.parameters, specification)
         classes = np.asarray(specification.component_class, dtype=np.intp)
-        chosen = settings.run(problem, _start(problem, classes, shares, settings.alpha_init))
+        chosen = settings.run(problem, first_state(problem, classes, shares, settings.alpha_init))
     return SDGMFit(
         chosen.parameters,
         chosen.trace,
@@ -178,51 +169,10 @@ def _restarts(
     n_starts = settings.n_init if specification.n_components > specification.n_classes else 1
     runs = []
     for restart in range(n_starts):
-        shares = _cluster_shares(observations, problem.rows, specification, rng)
+        shares = cluster_shares(observations, problem.rows, specification, rng)
         precision = settings.alpha_init * LATER_START ** (restart % 2)
-        runs.append(settings.run(problem, _start(problem, component_class, shares, precision)))
+        runs.append(settings.run(problem, first_state(problem, component_class, shares, precision)))
     return runs
-
-
-def standard_points(
-    points: Float[np.ndarray, "point coordinate"], units: Standardisation
-) -> Float[np.ndarray, "point coordinate"]:
-    """Points in standard units, held within ``FARTHEST`` of the centre.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_coordinates)
-        In the user's units.
-    units : Standardisation
-        Location and scale of the coordinates.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_coordinates)
-        Without units.
-    """
-    with np.errstate(over="ignore"):
-        return np.clip(units.forward(points), -FARTHEST, FARTHEST)
-
-
-def choose(runs: list[Run]) -> int:
-    """Which restart to keep.
-
-    Parameters
-    ----------
-    runs : list of Run
-        All restarts.
-
-    Returns
-    -------
-    int
-        Of those within one nat of the best evidence, the one of the fewest
-        weights, and of these the one of the best evidence.
-    """
-    evidence = np.array([run.evidence for run in runs])
-    close = np.flatnonzero(evidence >= evidence.max() - 1.0)
-    keys = [(runs[i].parameters.n_weights, -evidence[i]) for i in close]
-    return int(close[min(range(len(keys)), key=keys.__getitem__)])
 
 
 def _check_size(problem: Problem, n_components: int) -> None:
@@ -235,69 +185,3 @@ def _check_size(problem: Problem, n_components: int) -> None:
             f"{size} weights, beyond {MOST_COORDINATES}: use fewer components or columns, or "
             "form='kernel' where the rows are fewer than the products of columns."
         )
-
-
-def _cluster_shares(
-    observations: Observations,
-    rows: CompletedRows,
-    specification: MixtureSpecification,
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "point component"]:
-    """Responsibilities of clusters within the classes that a row may have."""
-    real = np.zeros(specification.n_features)
-    marginals = tuple(np.full(n, 1.0 / n) for n in specification.levels)
-    prior = MixturePrior().resolve(specification, Standardisation(real, real + 1), marginals)
-    point = starting_point(observations, specification, prior, rng)
-    log_joint = prepare(observations, specification).component_log_joint(point)
-    allowed = rows.allowed[:, list(specification.component_class)]
-    nearest = np.where(allowed, log_joint, -np.inf).argmax(axis=1)
-    shares = (1 - SHARE) * allowed / allowed.sum(axis=1, keepdims=True)
-    shares[np.arange(len(shares)), nearest] += SHARE
-    return np.repeat(shares, rows.sizes, axis=0)
-
-
-def _responsibilities(
-    problem: Problem, run: Run, specification: MixtureSpecification
-) -> Float[np.ndarray, "point component"]:
-    """Responsibilities of a sparse model, in the first components of every class."""
-    found, classes = run.parameters, np.asarray(specification.component_class)
-    phi = problem.factored.features
-    logits = phi @ found.dense(phi.shape[1]) + np.log(found.proportions)
-    within = np.arange(found.n_components) - np.searchsorted(
-        found.component_class, found.component_class
-    )
-    places = np.searchsorted(classes, found.component_class) + within
-    known = expect(problem.labels(found.component_class), logits).responsibilities
-    allowed = problem.labels(classes).allowed
-    shares = (1 - SHARE) * allowed / allowed.sum(axis=1, keepdims=True)
-    shares[:, places] += SHARE * known
-    return shares
-
-
-def _start(
-    problem: Problem,
-    component_class: Int[np.ndarray, " component"],
-    shares: Float[np.ndarray, "point component"],
-    alpha_init: float,
-) -> State:
-    """All weights active, and moved towards the clusters by a few Newton steps."""
-    n_features, n_free = problem.factored.features.shape[1], component_class.size - 1
-    state = State(
-        component_class,
-        1.0 / np.bincount(component_class)[component_class],
-        np.repeat(np.arange(n_free), n_features),
-        np.tile(np.arange(n_features), n_free),
-        np.zeros(n_free * n_features),
-        np.full(n_free * n_features, alpha_init),
-    )
-    whitened = state.whitened(problem.factored)
-    mode = find_mode(
-        whitened.designs,
-        problem.labels(component_class),
-        np.log(state.proportions),
-        whitened.coordinates(state.coefficients),
-        tol=1e-3,
-        max_steps=FIRST_STEPS,
-        teacher=shares,
-    )
-    return replace(state, coefficients=whitened.weights(mode.coordinates))

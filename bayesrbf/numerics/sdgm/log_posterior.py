@@ -9,16 +9,14 @@ from jaxtyping import Float, Int
 
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.sdgm.basis import features
-from bayesrbf.numerics.sdgm.fitting import standard_points
+from bayesrbf.numerics.sdgm.basis import features, standard_points
+from bayesrbf.numerics.sdgm.curvature import complete_curvature, hidden_information
 from bayesrbf.numerics.sdgm.likelihood import (
     Designs,
     Expectation,
     Labels,
-    complete_curvature,
     expect,
     gradient,
-    hidden_information,
     to_logits,
 )
 from bayesrbf.numerics.sdgm.prediction import class_log_probabilities

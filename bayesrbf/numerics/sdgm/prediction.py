@@ -15,8 +15,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.quasi_random import normals
-from bayesrbf.numerics.sdgm.basis import features
-from bayesrbf.numerics.sdgm.fitting import standard_points
+from bayesrbf.numerics.sdgm.basis import features, standard_points
 from bayesrbf.parameters import Standardisation
 from bayesrbf.sdgm_parameters import Basis, SDGMParameters
 

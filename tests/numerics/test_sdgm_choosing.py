@@ -1,0 +1,65 @@
+"""Which restart is kept: the evidence less what each active precision costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from bayesrbf.numerics.sdgm.ard import LEAST_PRECISION, Problem, Run, maximise_evidence
+from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
+from bayesrbf.numerics.sdgm.choosing import choose, log_volume
+from bayesrbf.numerics.sdgm.pruning import State
+from bayesrbf.numerics.sdgm.reduction import factor_features
+from bayesrbf.sdgm_parameters import CompletedRows
+
+ALPHA_MAX = 1e5
+
+
+def a_run() -> Run:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(80, 1))
+    second = points[:, 0] + 0.5 * rng.normal(size=80) > 0
+    rows = CompletedRows(points, np.arange(80), np.eye(2, dtype=bool)[second * 1], np.ones(80))
+    phi = features(quadratic_basis(1, ()), points)
+    places = np.zeros(3, dtype=np.intp), np.arange(3)
+    start = State(np.array([0, 1]), np.ones(2), *places, np.zeros(3), np.ones(3))
+    problem = Problem(rows, factor_features(phi, reduce=False))
+    return maximise_evidence(problem, start, tol=1e-4, max_iter=500, alpha_max=ALPHA_MAX)
+
+
+def test_a_weight_must_earn_its_precision() -> None:
+    run = a_run()
+    cost = -log_volume(np.ones(1), ALPHA_MAX)
+    more = np.append(run.determined, 1.0)
+    for gain, kept in ((0.9 * cost, 0), (1.1 * cost, 1)):
+        larger = replace(run, determined=more, evidence=run.evidence + gain)
+        assert choose([run, larger], ALPHA_MAX) == kept
+        assert choose([larger, run], ALPHA_MAX) == 1 - kept
+    better = replace(run, evidence=run.evidence + 1e-6)
+    assert choose([run, better, run], ALPHA_MAX) == 1
+
+
+def test_the_volume_is_that_of_the_integral_over_the_precision() -> None:
+    """One weight with a normal likelihood: the integral over log alpha can be done."""
+    estimate, spread = 3.0, 0.1
+
+    def log_evidence(log_alpha: float) -> float:
+        variance = spread**2 + np.exp(-log_alpha)
+        return -0.5 * float(np.log(2 * np.pi * variance) + estimate**2 / variance)
+
+    best = -np.log(estimate**2 - spread**2)
+    low, high = np.log(LEAST_PRECISION), np.log(ALPHA_MAX)
+    relative = lambda x: np.exp(log_evidence(x) - log_evidence(best))  # noqa: E731
+    area = quad(relative, low, high, points=[best], limit=200)[0] / (high - low)
+    gamma = 1 - spread**2 * np.exp(best) / (1 + spread**2 * np.exp(best))
+    assert log_volume(np.array([gamma]), ALPHA_MAX) == pytest.approx(np.log(area), abs=0.35)
+
+
+def test_no_weight_takes_more_than_the_whole_prior() -> None:
+    assert log_volume(np.empty(0), ALPHA_MAX) == 0
+    assert log_volume(np.zeros(3), ALPHA_MAX) == 0
+    assert log_volume(np.ones(2), LEAST_PRECISION / 10) == 0
+    assert log_volume(np.ones(2), ALPHA_MAX) == 2 * log_volume(np.ones(1), ALPHA_MAX) < -2
