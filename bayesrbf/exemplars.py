@@ -12,6 +12,9 @@ from jaxtyping import Float, Int, Real
 MEDIAN_ROWS = 1000
 """Rows, evenly spread, from which the median dissimilarity is read off."""
 
+MOST_KEPT = 2**26
+"""Dissimilarities to candidates (512 MiB) up to which they are kept in order of the classes."""
+
 
 @dataclass(frozen=True)
 class Dissimilarities:
@@ -61,8 +64,27 @@ class Dissimilarities:
 
     @cached_property
     def labelled(self) -> Int[np.ndarray, " labelled"]:
-        """Rows that have a likelihood."""
-        return np.flatnonzero((self.labels >= 0) & (self.weights > 0))
+        """Rows that have a likelihood, those of one weight side by side."""
+        rows = np.flatnonzero((self.labels >= 0) & (self.weights > 0))
+        return rows[np.argsort(self.weights[rows], kind="stable")]
+
+    @cached_property
+    def candidate_starts(self) -> Int[np.ndarray, " edge"]:
+        """Where each class begins among the candidates of all, and their number."""
+        return np.cumsum([0, *[candidates.size for candidates in self.candidates]])
+
+    @cached_property
+    def to_candidates(self) -> Float[np.ndarray, " entry"] | None:
+        """Labelled rows to candidates, class after class, each in one piece, where they are few."""
+        n_rows, n_candidates = self.labelled.size, self.candidate_starts[-1]
+        if n_rows * n_candidates > MOST_KEPT:
+            return None
+        at = self.labelled[:, None]
+        kept = np.empty(n_rows * n_candidates)
+        for first, candidates in zip(self.candidate_starts, self.candidates, strict=False):
+            part = slice(n_rows * first, n_rows * (first + candidates.size))
+            kept[part] = self.values[at, candidates].ravel()
+        return kept
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def test_time_against_rows_and_against_the_generalised_em(
             begun = time.perf_counter()
             ends[name] = climb(objective, start, name, 100)
             times[name] = time.perf_counter() - begun
-        update = seconds(lambda: objective.scores(start, 0))  # noqa: B023
+        update = seconds(lambda: objective.scorer(start).scores(0))  # noqa: B023
         loop = seconds(lambda: one_by_one(objective, start.copy(), 0))  # noqa: B023
         lines.append(
             {

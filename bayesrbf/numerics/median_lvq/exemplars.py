@@ -1,31 +1,17 @@
-r"""What exemplars say about rows, and what a search for exemplars asks of an objective.
-
-Every candidate of a prototype is judged in one matrix expression: with the prototype taken
-out, a row keeps what the others give it, and each candidate adds its own term. Rows go
-through in blocks, so that beside the matrix of dissimilarities only some ``BLOCK`` numbers
-are held at a time.
-"""
+"""What exemplars say about rows: kernels, shares and margins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final, Protocol, Self, runtime_checkable
+from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int, Real
+from jaxtyping import Float, Real
 from scipy.special import softmax
 
-from bayesrbf.exemplars import Dissimilarities, Prototypes
-
-BLOCK: Final = 2**15
-"""Entries of a block: what stays in a core's own cache."""
+from bayesrbf.exemplars import Prototypes
 
 LOWEST: Final = -1e300
 """Log kernels are held above this, so that their differences stay finite."""
-
-Exemplars = Int[np.ndarray, " prototype"]
-Scores = Callable[[Exemplars, int], Float[np.ndarray, " candidate"]]
-"""Exemplars and a prototype -> value if that prototype were each candidate of its class."""
 
 
 def log_kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.ndarray, "*shape"]:
@@ -50,6 +36,30 @@ def log_kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.nda
     """
     logs = np.multiply(values, -(sigma**-2.0), dtype=np.float64)
     return np.maximum(logs, LOWEST, out=logs)
+
+
+def kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.ndarray, "*shape"]:
+    r"""Kernel, :math:`e^{-d / \sigma^2}`.
+
+    Parameters
+    ----------
+    values : ndarray
+        Dissimilarities d.
+    sigma : float
+        Width.
+
+    Returns
+    -------
+    ndarray of the same shape
+        Float64, from 0 to 1.
+
+    Examples
+    --------
+    >>> kernel(np.array([0.0, np.log(2.0)]), 1.0)
+    array([1. , 0.5])
+    """
+    logs = log_kernel(values, sigma)
+    return np.exp(logs, out=logs)
 
 
 def class_log_joint(
@@ -166,108 +176,3 @@ def far_share(
     with np.errstate(invalid="ignore"):
         share = far / (near + far)
     return np.where(np.isnan(share), 0.5, share)
-
-
-def blocks(
-    rows: Dissimilarities, label: int
-) -> Iterator[tuple[slice, Int[np.ndarray, " row"], Real[np.ndarray, "row candidate"]]]:
-    """Labelled rows and their dissimilarities to the candidates of a class.
-
-    Parameters
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    label : int
-        The class.
-
-    Yields
-    ------
-    at : slice
-        Where the block lies among the labelled rows.
-    part : ndarray of shape (n_block,)
-        Its rows.
-    columns : ndarray of shape (n_block, n_candidates)
-        Their dissimilarities to the candidates.
-    """
-    candidates = rows.candidates[label]
-    height = max(1, BLOCK // candidates.size)
-    for start in range(0, rows.labelled.size, height):
-        at = slice(start, start + height)
-        part = rows.labelled[at]
-        yield at, part, rows.values[part[:, None], candidates]
-
-
-@runtime_checkable
-class Objective(Protocol):
-    """What a search for exemplars maximises."""
-
-    @property
-    def rows(self) -> Dissimilarities:
-        """Training rows."""
-
-    @property
-    def prototypes(self) -> Prototypes:
-        """Class of every prototype."""
-
-    @property
-    def sigma(self) -> float | None:
-        """Width of the kernel, where there is one."""
-
-    def value(self, exemplars: Exemplars) -> float:
-        """The objective.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        float
-            Its value.
-        """
-
-    def scores(self, exemplars: Exemplars, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The objective, were a prototype each of the candidates of its class.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-        prototype : int
-            The prototype that would move.
-
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-            Values of the objective.
-        """
-
-    def bound(self, exemplars: Exemplars) -> Scores:
-        """Scores of the bound that the generalised EM raises in place of the objective.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is: where the bound is taken.
-
-        Returns
-        -------
-        callable
-            Exemplars and a prototype -> bound for each candidate, up to a constant.
-            Where it rises, the objective rises.
-        """
-
-    def refit(self, exemplars: Exemplars) -> Self:
-        """The same objective at the best width for these exemplars, where it is free.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        Objective
-            Its value is no lower.
-        """

@@ -10,22 +10,20 @@ Computation 15, section 3.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Final, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int, Real
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes, SigmaPrior
-from bayesrbf.numerics.median_lvq.exemplars import (
-    Exemplars,
-    Scores,
-    blocks,
-    class_log_joint,
-    log_kernel,
-)
-from bayesrbf.numerics.median_lvq.sums import SAFE, LogSums, PlainSums
+from bayesrbf.numerics.kernels.exemplar_scores import write_label_logs
+from bayesrbf.numerics.median_lvq.columns import CandidateColumns
+from bayesrbf.numerics.median_lvq.exemplars import LOWEST, kernel, log_kernel
+from bayesrbf.numerics.median_lvq.objective import Exemplars, Scorer
+from bayesrbf.numerics.median_lvq.swaps import SAFE, KernelSwaps, LogSwaps
 
 WIDEST: Final = 6.0
 """Spreads of its prior within which the best log sigma is looked for."""
@@ -68,12 +66,9 @@ class ConditionalLikelihood:
         ndarray of shape (n_labelled,)
             ``log p(y_n | x_n)`` in nats.
         """
-        labelled = self.rows.labelled
-        joint = class_log_joint(
-            self.rows.values[labelled[:, None], exemplars], self.prototypes, self.sigma
-        )
-        own = joint[np.arange(labelled.size), self.rows.labels[labelled]]
-        return own - np.logaddexp.reduce(joint, axis=1)
+        columns = self.rows.values[self.rows.labelled[:, None], exemplars]
+        labels = self.rows.labels[self.rows.labelled]
+        return label_logs(columns, labels, self.prototypes, self.sigma)
 
     def value(self, exemplars: Exemplars) -> float:
         """The log likelihood, and the log prior of the width where it has one.
@@ -91,33 +86,25 @@ class ConditionalLikelihood:
         likelihood = self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars)
         return float(likelihood) + self._log_prior
 
-    def scores(self, exemplars: Exemplars, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The log likelihood, were a prototype each of the candidates of its class.
+    def scorer(self, exemplars: Exemplars) -> Scorer:
+        """Prepare to judge swaps.
 
         Parameters
         ----------
         exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-        prototype : int
-            The prototype that would move.
+            Training row that each prototype is at first.
 
         Returns
         -------
-        ndarray of shape (n_candidates,)
+        Scorer
             Log likelihoods in nats; under a uniform prior they are the log full
-            conditional of this exemplar, up to a constant.
+            conditional of an exemplar, up to a constant.
         """
-        label = self.prototypes.classes[prototype]
-        sums = self._without(exemplars, prototype)
-        total = np.zeros(self.rows.candidates[label].size)
-        for at, part, columns in blocks(self.rows, label):
-            joins = self.rows.labels[part] == label
-            shares = sums.log_shares(log_kernel(columns, self.sigma), at, joins)
-            total += self.rows.weights[part] @ shares
-        return total + self._log_prior
+        swaps = KernelSwaps if self._safe else LogSwaps
+        return swaps(self._kernels, self.prototypes, exemplars, offset=self._log_prior)
 
-    def bound(self, exemplars: Exemplars) -> Scores:
-        r"""Scores of the expected log joint, the bound of the generalised EM.
+    def bound(self, exemplars: Exemplars) -> Scorer:
+        r"""Prepare the expected log joint, the bound of the generalised EM.
 
         With :math:`\gamma_{nj}` the responsibilities among the prototypes of the
         row's own class, held fixed,
@@ -132,8 +119,8 @@ class ConditionalLikelihood:
 
         Returns
         -------
-        callable
-            Exemplars and a prototype -> bound for each candidate, up to a constant.
+        Scorer
+            Its scores are the bound up to a constant.
 
         References
         ----------
@@ -141,22 +128,16 @@ class ConditionalLikelihood:
         """
         labelled = self.rows.labelled
         logs = log_kernel(self.rows.values[labelled[:, None], exemplars], self.sigma)
-        own = np.asarray(self.prototypes.classes) == self.rows.labels[labelled, None]
-        logs[~own] = -np.inf
-        share = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
-        share *= self.rows.weights[labelled, None]
-
-        def scores(moved: Exemplars, prototype: int) -> Float[np.ndarray, " candidate"]:
-            label = self.prototypes.classes[prototype]
-            sums = self._without(moved, prototype)
-            total = np.zeros(self.rows.candidates[label].size)
-            for at, part, columns in blocks(self.rows, label):
-                logs = log_kernel(columns, self.sigma)
-                total += share[at, prototype] @ logs
-                total -= self.rows.weights[part] @ sums.log_whole(logs, at)
-            return total
-
-        return scores
+        logs[np.asarray(self.prototypes.classes) != self.rows.labels[labelled, None]] = -np.inf
+        share = softmax(logs, axis=1) * self.rows.weights[labelled, None]
+        most = max(candidates.size for candidates in self.rows.candidates)
+        expected = np.zeros((exemplars.size, most))
+        logs_of = CandidateColumns(self.rows, partial(log_kernel, sigma=self.sigma))
+        for label, part in enumerate(self.prototypes.class_slices):
+            for at, columns in logs_of.blocks(label):
+                expected[part, : columns.shape[1]] += share[at, part].T @ columns
+        swaps = KernelSwaps if self._safe else LogSwaps
+        return swaps(self._kernels, self.prototypes, exemplars, bound=expected)
 
     def slope(self, exemplars: Exemplars) -> float:
         r"""Derivative of the value along log sigma.
@@ -215,15 +196,53 @@ class ConditionalLikelihood:
         """Log density of the width, 0 where it is fixed."""
         return 0.0 if self.prior is None else log_normal(self.sigma, self.prior)
 
-    def _without(self, exemplars: Exemplars, prototype: int) -> PlainSums | LogSums:
-        """Sums of kernels of every labelled row, a prototype taken out."""
-        labelled = self.rows.labelled
-        logs = log_kernel(self.rows.values[labelled[:, None], exemplars], self.sigma)
-        logs[:, prototype] = -np.inf
-        starts = [part.start for part in self.prototypes.class_slices]
-        safe = self.rows.largest * self.sigma**-2.0 < SAFE
-        kind = PlainSums if safe else LogSums
-        return kind.of(logs, self.rows.labels[labelled], starts)
+    @property
+    def _safe(self) -> bool:
+        """Whether no kernel underflows."""
+        return self.rows.largest * self.sigma**-2.0 < SAFE
+
+    @cached_property
+    def _kernels(self) -> CandidateColumns:
+        """Kernels of the candidates where they are safe, else their logs."""
+        form = kernel if self._safe else log_kernel
+        return CandidateColumns(self.rows, partial(form, sigma=self.sigma))
+
+
+def label_logs(
+    columns: Real[np.ndarray, "labelled prototype"],
+    labels: Int[np.ndarray, " labelled"],
+    prototypes: Prototypes,
+    sigma: float,
+) -> Float[np.ndarray, " labelled"]:
+    """Log probability of the label of every row.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_labelled, n_prototypes)
+        Dissimilarities of rows to the exemplars.
+    labels : ndarray of shape (n_labelled,)
+        Class codes.
+    prototypes : Prototypes
+        Class of every prototype.
+    sigma : float
+        Width.
+
+    Returns
+    -------
+    ndarray of shape (n_labelled,)
+        ``log p(y_n | x_n)`` in nats.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0, np.log(3.0)]])
+    >>> np.exp(label_logs(rows, np.array([1]), Prototypes((0, 1)), 1.0)).round(3)
+    array([0.25])
+    """
+    starts = np.array([part.start for part in prototypes.class_slices] + [prototypes.number])
+    logs = np.empty(len(columns))
+    values = np.asarray(columns, dtype=np.float64)
+    write_label_logs(values, labels, starts, sigma**-2.0, LOWEST, logs)
+    return logs
 
 
 def log_normal(sigma: float, prior: SigmaPrior) -> float:

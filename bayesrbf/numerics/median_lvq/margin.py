@@ -9,21 +9,17 @@ ICONIP, LNCS 8227. Sato, Yamada (1996), Generalized learning vector quantization
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes
-from bayesrbf.numerics.median_lvq.exemplars import (
-    Exemplars,
-    Scores,
-    blocks,
-    class_margins,
-    far_share,
-)
-
-Nearest = tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]
+from bayesrbf.numerics.kernels.exemplar_scores import add_margin_scores
+from bayesrbf.numerics.median_lvq.columns import CandidateColumns, MovingExemplars
+from bayesrbf.numerics.median_lvq.exemplars import class_margins
+from bayesrbf.numerics.median_lvq.objective import Exemplars, Scorer
 
 
 @dataclass(frozen=True)
@@ -79,31 +75,23 @@ class MarginSum:
         """
         return float(self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars))
 
-    def scores(self, exemplars: Exemplars, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The sum of the margins, were a prototype each of the candidates of its class.
+    def scorer(self, exemplars: Exemplars) -> Scorer:
+        """Prepare to judge swaps.
 
         Parameters
         ----------
         exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-        prototype : int
-            The prototype that would move.
+            Training row that each prototype is at first.
 
         Returns
         -------
-        ndarray of shape (n_candidates,)
-            Sums of margins.
+        Scorer
+            Its scores are sums of margins.
         """
-        label = self.prototypes.classes[prototype]
-        rest = self._rest(exemplars, prototype)
-        total = np.zeros(self.rows.candidates[label].size)
-        for at, part, columns in blocks(self.rows, label):
-            share = _shares(columns, self.rows.labels[part] == label, (rest[0][at], rest[1][at]))
-            total += self.rows.weights[part] @ (2 * share - 1)
-        return total
+        return MarginSwaps(self._columns, self.prototypes, exemplars)
 
-    def bound(self, exemplars: Exemplars) -> Scores:
-        r"""Scores of the bound of the generalised EM.
+    def bound(self, exemplars: Exemplars) -> Scorer:
+        r"""Prepare the bound of the generalised EM.
 
         A margin is :math:`2 g_n - 1` with :math:`g_n = d_- / (d_+ + d_-)`. With
         :math:`\gamma_n = v_n g_n / \sum_m v_m g_m` held fixed, Jensen's inequality
@@ -117,30 +105,15 @@ class MarginSum:
 
         Returns
         -------
-        callable
-            Exemplars and a prototype -> bound for each candidate, up to a constant.
+        Scorer
+            Its scores are the bound up to a constant.
 
         References
         ----------
         Nebel, Villmann (2013).
         """
-        share_now = (self.pointwise(exemplars) + 1) / 2
-        gamma = self.rows.weights[self.rows.labelled] * share_now
-
-        def scores(moved: Exemplars, prototype: int) -> Float[np.ndarray, " candidate"]:
-            label = self.prototypes.classes[prototype]
-            rest = self._rest(moved, prototype)
-            total = np.zeros(self.rows.candidates[label].size)
-            for at, part, columns in blocks(self.rows, label):
-                own = self.rows.labels[part] == label
-                counted = gamma[at] > 0
-                near, far = rest[0][at][counted], rest[1][at][counted]
-                share = _shares(columns[counted], own[counted], (near, far))
-                with np.errstate(divide="ignore"):
-                    total += gamma[at][counted] @ np.log(share)
-            return total
-
-        return scores
+        gamma = self._columns.weights * (self.pointwise(exemplars) + 1) / 2
+        return MarginSwaps(self._columns, self.prototypes, exemplars, gamma)
 
     @property
     def sigma(self) -> None:
@@ -161,27 +134,57 @@ class MarginSum:
         """
         return self
 
-    def _rest(self, exemplars: Exemplars, prototype: int) -> Nearest:
-        """Dissimilarity to the nearest other prototype, of the own class and of the others."""
-        labelled = self.rows.labelled
-        columns = self.rows.values[labelled[:, None], exemplars].astype(np.float64)
-        columns[:, prototype] = np.inf
-        own = np.asarray(self.prototypes.classes) == self.rows.labels[labelled, None]
-        near = np.where(own, columns, np.inf).min(axis=1)
-        far = np.where(own, np.inf, columns).min(axis=1)
-        return near, far
+    @cached_property
+    def _columns(self) -> CandidateColumns:
+        """Dissimilarities to the candidates."""
+        return CandidateColumns(self.rows, partial(np.asarray, dtype=np.float64))
 
 
-def _shares(
-    columns: np.ndarray, own: np.ndarray, rest: Nearest
-) -> Float[np.ndarray, "row candidate"]:
-    """Far share of rows, were one prototype each of the candidates.
+class MarginSwaps(MovingExemplars):
+    """Margins after a swap of one of the exemplars, in compiled code.
 
-    A candidate of the row's own class may be the nearest of its own, one of another
-    class the nearest of the others.
+    Parameters
+    ----------
+    columns : CandidateColumns
+        Dissimilarities of the labelled rows to the candidates.
+    prototypes : Prototypes
+        Class of every prototype.
+    exemplars : ndarray of shape (n_prototypes,)
+        Training row that each prototype is at first.
+    gamma : ndarray of shape (n_labelled,), optional
+        Weights under which far shares are judged by their logs.
     """
-    near, far = (side[:, None] for side in rest)
-    return far_share(
-        np.where(own[:, None], np.minimum(near, columns), near),
-        np.where(own[:, None], far, np.minimum(far, columns)),
-    )
+
+    def __init__(
+        self,
+        columns: CandidateColumns,
+        prototypes: Prototypes,
+        exemplars: Exemplars,
+        gamma: Float[np.ndarray, " labelled"] | None = None,
+    ) -> None:
+        super().__init__(columns, prototypes, exemplars)
+        self._gamma = gamma
+
+    def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
+        """The sum of the margins or its bound, were a prototype each candidate of its class.
+
+        Parameters
+        ----------
+        prototype : int
+            The prototype that would move.
+
+        Returns
+        -------
+        ndarray of shape (n_candidates,)
+            Sums.
+        """
+        columns, label = self.columns, self.prototypes.classes[prototype]
+        near, of_class = self.others(prototype, np.inf, np.minimum)
+        of_class[columns.labels, np.arange(near.size)] = np.inf
+        far, joins = of_class.min(axis=0), columns.labels == label
+        logs = self._gamma is not None
+        weights = columns.weights if self._gamma is None else self._gamma
+        totals = np.zeros(columns.rows.candidates[label].size)
+        for at, block in columns.blocks(label):
+            add_margin_scores(block, joins[at], near[at], far[at], weights[at], logs, totals)
+        return totals

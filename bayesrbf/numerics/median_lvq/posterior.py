@@ -11,8 +11,9 @@ from jaxtyping import Float, Int, Real
 
 from bayesrbf import names
 from bayesrbf.exemplars import Dissimilarities, MedianLVQParameters, Prototypes, Sigma, SigmaPrior
-from bayesrbf.numerics.median_lvq.exemplars import Exemplars, log_kernel
+from bayesrbf.numerics.median_lvq.exemplars import log_kernel
 from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
+from bayesrbf.numerics.median_lvq.objective import Exemplars
 from bayesrbf.numerics.median_lvq.sampling import ExemplarSweep
 from bayesrbf.specification import Variable
 

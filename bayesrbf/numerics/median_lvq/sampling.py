@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import softmax
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes, Sigma, SigmaPrior
-from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
-from bayesrbf.numerics.sampling import draw_categories
+from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood, label_logs, log_normal
+from bayesrbf.numerics.median_lvq.objective import Exemplars
 
 FLATTENED: Final = 0.25
 """Power of the likelihood in the first sweeps, which take chains far from each other."""
@@ -72,17 +72,13 @@ class ExemplarSweep:
         """
         moved = theta.copy()
         exemplars = np.rint(theta[: self.prototypes.number]).astype(np.intp)
-        likelihood = self._likelihood(theta[-1])
-        for prototype, label in enumerate(self.prototypes.classes):
-            shares = softmax(likelihood.scores(exemplars, prototype))
-            drawn = draw_categories(shares[None], rng)[0]
-            exemplars[prototype] = self.rows.candidates[label][drawn]
+        width = float(np.exp(theta[-1])) if isinstance(self.sigma, SigmaPrior) else self.sigma
+        scorer = ConditionalLikelihood(self.rows, self.prototypes, width).scorer(exemplars)
+        order = np.arange(exemplars.size)
+        exemplars = scorer.sweep(exemplars, order, uniforms=rng.random(exemplars.size))
         moved[: exemplars.size] = exemplars
         if isinstance(self.sigma, SigmaPrior):
-
-            def log_density(log_sigma: float) -> float:
-                return self._likelihood(log_sigma).value(exemplars) + log_sigma
-
+            log_density = partial(self._log_density, self._columns(exemplars), self.sigma)
             moved[-1] = slice_step(log_density, float(theta[-1]), 2 * self.sigma.spread, rng)
         return moved
 
@@ -101,12 +97,21 @@ class ExemplarSweep:
         """
         return self if self.following is None else self.following
 
-    def _likelihood(self, log_sigma: float) -> ConditionalLikelihood:
-        """The likelihood (and the prior of sigma) at a width."""
-        if isinstance(self.sigma, SigmaPrior):
-            width = float(np.exp(log_sigma))
-            return ConditionalLikelihood(self.rows, self.prototypes, width, self.sigma)
-        return ConditionalLikelihood(self.rows, self.prototypes, self.sigma)
+    def _columns(self, exemplars: Exemplars) -> Float[np.ndarray, "labelled prototype"]:
+        """Dissimilarities of the labelled rows to exemplars."""
+        columns = self.rows.values[self.rows.labelled[:, None], exemplars]
+        return columns.astype(np.float64, copy=False)
+
+    def _log_density(
+        self,
+        columns: Float[np.ndarray, "labelled prototype"],
+        prior: SigmaPrior,
+        log_sigma: float,
+    ) -> float:
+        """Log density of log sigma under exemplars, up to a constant."""
+        sigma, labelled = float(np.exp(log_sigma)), self.rows.labelled
+        logs = label_logs(columns, self.rows.labels[labelled], self.prototypes, sigma)
+        return float(self.rows.weights[labelled] @ logs) + log_normal(sigma, prior) + log_sigma
 
 
 def slice_step(

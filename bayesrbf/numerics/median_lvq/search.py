@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.exemplars import Dissimilarities, MedianLVQParameters, Prototypes, Sigma, SigmaPrior
-from bayesrbf.numerics.median_lvq.exemplars import Exemplars, Objective, Scores
 from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
 from bayesrbf.numerics.median_lvq.margin import MarginSum
+from bayesrbf.numerics.median_lvq.objective import Exemplars, Objective
 from bayesrbf.results import Status, Trace
 
 Optimizer = Literal["swap", "gem"]
@@ -171,37 +171,23 @@ def climb(
         Whether it is an end of the search or of its patience.
     """
     exemplars, trace, status = start.copy(), [objective.value(start)], Status.CONVERGED
+    parts = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]
+    order = np.concatenate([np.arange(part.start, part.stop) for part in parts])
     for bounded in (True,) if optimizer == "gem" else (True, False):
         status = Status.MAX_ITER
         while status is Status.MAX_ITER and len(trace) <= max_iter:
-            scores = objective.bound(exemplars) if bounded else objective.scores
-            moved = _sweep(objective, exemplars, scores)
+            scorer = objective.bound(exemplars) if bounded else objective.scorer(exemplars)
+            tolerance = ROUNDING * max(1.0, abs(trace[-1]))
+            moved = scorer.sweep(exemplars, order, tolerance=tolerance)
+            stays, exemplars = np.array_equal(moved, exemplars), moved
             objective = objective.refit(exemplars)
             trace.append(objective.value(exemplars))
-            if not moved and trace[-1] - trace[-2] <= ROUNDING * max(1.0, abs(trace[-1])):
+            if stays and trace[-1] - trace[-2] <= tolerance:
                 status = Status.CONVERGED
     for part in objective.prototypes.class_slices:
         exemplars[part].sort()
     parameters = MedianLVQParameters(exemplars, objective.sigma)
     return parameters, Trace(np.array(trace)), status
-
-
-def _sweep(objective: Objective, exemplars: Exemplars, scores: Scores) -> bool:
-    """Move every prototype in turn to its best candidate; whether any moved."""
-    moved = False
-    for label in _turns(objective.rows):
-        part, candidates = (
-            objective.prototypes.class_slices[label],
-            objective.rows.candidates[label],
-        )
-        for prototype in range(part.start, part.stop):
-            values = scores(exemplars, prototype)
-            best = int(values.argmax())
-            now = values[np.searchsorted(candidates, exemplars[prototype])]
-            if values[best] - now > ROUNDING * max(1.0, abs(now)):
-                exemplars[prototype] = candidates[best]
-                moved = True
-    return moved
 
 
 def _turns(rows: Dissimilarities) -> list[int]:
