@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
+from bayesrbf.numerics.array_blocks import Block, cut
+from bayesrbf.numerics.categories import log_levels, split_levels
 from bayesrbf.numerics.gaussian import (
     CompleteMoments,
     DiagonalMoments,
@@ -17,22 +18,14 @@ from bayesrbf.numerics.gaussian import (
     Moments,
 )
 from bayesrbf.numerics.gaussian_quadratic import (
-    MOST_PRODUCTS,
     QuadraticMoments,
     centred_moments,
     exact,
-    products,
     quadratic_forms,
 )
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
-
-BLOCK_CELLS = 65_536
-"""Numbers held at once per array of a block of rows, so that they stay in cache."""
-
-LEAST_ROWS = 64
-"""Rows of a block below which matrix products are slow."""
 
 LOWEST = -1e300
 """Floor of a log density: a square that overflows must not make every component -inf."""
@@ -88,20 +81,6 @@ def log_sum_exp(
     return np.squeeze(np.log(sums) + top, axis=axis), shares
 
 
-@dataclass(frozen=True)
-class _Block:
-    """Rows that share their admissible components and their number of missing reals."""
-
-    rows: Int[np.ndarray, " row"]
-    components: slice
-    bordered: Float[np.ndarray, "row bordered"]
-    products: Float[np.ndarray, "product row"] | None
-    observed: Bool[np.ndarray, "row feature"]
-    missing: Int[np.ndarray, "row m"]
-    one_hot: Float[np.ndarray, "row level"]
-    weights: Float[np.ndarray, " row"]
-
-
 class _Point:
     """The components at one point, and once what all blocks need of them."""
 
@@ -112,7 +91,7 @@ class _Point:
         self.levels = log_levels(parameters)
         self._components: dict[tuple[int, int], FullComponents] = {}
 
-    def moments(self, block: _Block) -> Moments | QuadraticMoments:
+    def moments(self, block: Block) -> Moments | QuadraticMoments:
         """Evaluate the Gaussian part of a block, log weights included."""
         part = block.components
         if block.products is not None and self._exact[part].all():
@@ -121,7 +100,7 @@ class _Point:
         moments.log_density[:] += self._log_weights[part, None]  # made for this block
         return moments
 
-    def _centred_moments(self, block: _Block, part: slice) -> Moments:
+    def _centred_moments(self, block: Block, part: slice) -> Moments:
         """Evaluate the Gaussian part of a block that its products do not serve."""
         if self.factors.ndim == 2:
             means, factors = self.means[part], self.factors[part]
@@ -202,10 +181,10 @@ class ArrayExpectation:
         self._specification = specification
         self._observations = observations
         self._every = slice(0, specification.n_components)
-        self._by_label: list[_Block] = []
+        self._by_label: list[Block] = []
         for label, components in [*enumerate(specification.class_slices), (-1, self._every)]:
             rows = np.flatnonzero(observations.labels == label)
-            self._by_label.extend(self._blocks(rows, components))
+            self._by_label.extend(cut(observations, specification, rows, components))
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
         """Compute the expected statistics; labels restrict the components of a row.
@@ -267,39 +246,7 @@ class ArrayExpectation:
         return np.maximum(log_joint, LOWEST)
 
     @cached_property
-    def _all_rows(self) -> list[_Block]:
+    def _all_rows(self) -> list[Block]:
         """All rows under all components."""
-        return self._blocks(np.arange(self._observations.n_obs), self._every)
-
-    def _blocks(self, rows: np.ndarray, components: slice) -> list[_Block]:
-        """Cut rows into blocks of equal work that fit the cache."""
-        table, specification = self._observations, self._specification
-        observed = ~np.isnan(table.real[rows])
-        bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
-        indicators = one_hot(table.codes[rows], specification.levels)
-        full = specification.shape == "full"
-        counts = (~observed).sum(axis=1) if full else np.zeros(rows.size, dtype=int)
-        k, d = components.stop - components.start, specification.n_features
-        n_products = (d + 1) * (d + 2) // 2
-        affordable = full and rows.size * n_products <= MOST_PRODUCTS
-        blocks: list[_Block] = []
-        for m in np.unique(counts):
-            by_products = affordable and m == 0
-            width = max(k, n_products) if by_products else k * max(d, int(m) ** 2, 1)
-            size = max(LEAST_ROWS if by_products else 1, BLOCK_CELLS // width)
-            same = np.flatnonzero(counts == m)
-            for part in np.split(same, range(size, same.size, size)):
-                holes = ~observed[part] if full else np.zeros((part.size, 0), dtype=bool)
-                blocks.append(
-                    _Block(
-                        rows=rows[part],
-                        components=components,
-                        bordered=bordered[part],
-                        products=products(bordered[part]) if by_products else None,
-                        observed=observed[part],
-                        missing=np.nonzero(holes)[1].reshape(part.size, -1),
-                        one_hot=indicators[part],
-                        weights=table.weights[rows[part]],
-                    )
-                )
-        return blocks
+        every_row = np.arange(self._observations.n_obs)
+        return cut(self._observations, self._specification, every_row, self._every)

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.array_expectation import BLOCK_CELLS, LOWEST, component_log_weights
+from bayesrbf.numerics.array_blocks import BLOCK_CELLS
+from bayesrbf.numerics.array_expectation import LOWEST, component_log_weights
 from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
 from bayesrbf.numerics.expectation import is_small
 from bayesrbf.numerics.gaussian import (

@@ -13,17 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
-from bayesrbf.numerics.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture_variables import variables_of
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.halves import Smooth
+from bayesrbf.numerics.rbf_network.network_points import NetworkPoints
 from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.point import NetworkPoint, output_variables
+from bayesrbf.numerics.rbf_network.point import NetworkPoint
 from bayesrbf.numerics.rbf_network.rows import Network
 from bayesrbf.numerics.weighted_statistics import JointDensities, JointPoint
 from bayesrbf.parameters import Observations
@@ -34,7 +33,7 @@ from bayesrbf.rbf_parameters import (
 )
 
 
-class RBFNetworkLogPosterior(MixtureOnRows):
+class RBFNetworkLogPosterior(NetworkPoints):
     """Log posterior of an RBF network with one mixture, given a table.
 
     Parameters
@@ -56,14 +55,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         network: RBFNetworkSpecification,
         prior: RBFNetworkHyperparameters,
     ) -> None:
-        if not network.shared:
-            raise ValueError("A declared RBF network has one mixture that all outputs share.")
-        super().__init__(observations.unlabelled(), network.mixture, prior.mixture)
-        self.network = network
-        self.prior = prior
-        self._hidden_dimension = self.dimension
-        self.variables = (*self.variables, *output_variables(network))
-        self.dimension = sum(variable.size for variable in self.variables)
+        super().__init__(observations, network, prior)
         self._output = output
         self._weights = observations.weights
         self._features = FeatureMap(observations, network)
@@ -73,58 +65,6 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         """Put the rows into the form that so many evaluations want."""
         super()._prepare_rows(many)
         self._densities = JointDensities(self._observations, self.specification, many=many)
-
-    @property
-    def coefficient_places(self) -> slice:
-        """Where the output weights are among the coordinates."""
-        places = {v.name: place for v, place in coordinates.slices(self.variables)}
-        return places[names.COEFFICIENTS]
-
-    def pack(  # type: ignore[override]
-        self, parameters: RBFNetworkParameters
-    ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point.
-
-        Parameters
-        ----------
-        parameters : RBFNetworkParameters
-            Point in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        """
-        values = variables_of(parameters.mixture, self.hyperparameters, self.specification)
-        values |= {
-            names.COEFFICIENTS: parameters.coefficients,
-            names.INTERCEPTS: parameters.intercepts,
-            names.NOISE_PRECISION: np.asarray(parameters.noise_precision),
-        }
-        for variable in output_variables(self.network):
-            values[variable.name] = values[variable.name].reshape(variable.shape)
-        return coordinates.to_unconstrained(self.variables, values)
-
-    def unpack(  # type: ignore[override]
-        self, theta: Float[np.ndarray, " coordinate"]
-    ) -> RBFNetworkParameters:
-        """Point at given coordinates.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        RBFNetworkParameters
-            Point in the user's units.
-        """
-        point = self._point(theta)
-        mixture = point.mixture.in_units(self.hyperparameters.units)
-        return RBFNetworkParameters(
-            mixture, point.coefficients, point.intercepts, point.noise_precision
-        )
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
@@ -255,39 +195,6 @@ class RBFNetworkLogPosterior(MixtureOnRows):
             return network.class_log_joint(parameters) + shift[:, None]
 
         return class_log_joint
-
-    def permute(
-        self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
-    ) -> Float[np.ndarray, " coordinate"]:
-        """Reorder components, and the output weights with them.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        order : ndarray of shape (n_components,)
-            Component k of the result is component ``order[k]``.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Coordinates of the same network, components reordered.
-        """
-        moved = super().permute(theta, order)
-        place = self.coefficient_places
-        moved[place] = theta[place].reshape(-1, order.size)[:, order].reshape(-1)
-        return moved
-
-    def _point(self, theta: np.ndarray) -> NetworkPoint:
-        """Values and parameters in standard units."""
-        values, mixture = self._standard_point(theta)
-        return NetworkPoint(
-            values,
-            mixture,
-            values[names.COEFFICIENTS].reshape(-1, self.specification.n_components),
-            np.atleast_1d(values[names.INTERCEPTS]),
-            float(values.get(names.NOISE_PRECISION, 1.0)),
-        )
 
     def _discriminate(
         self, point: NetworkPoint, joint: JointPoint
