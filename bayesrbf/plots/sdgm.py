@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.pyplot as plt
+import narwhals.stable.v2 as nw
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -78,7 +79,7 @@ def plot_sdgm(
         axes.scatter(left, right, s=12, color=colour, alpha=0.6, linewidths=0, label=str(label))
     across, up = (_line(column) for column in points[whole].T)
     grid = np.stack(np.meshgrid(across, up), axis=-1)
-    _draw_boundaries(axes, model, grid)
+    _draw_boundaries(axes, model, grid, _like(X, grid.reshape(-1, 2)))
     axes.set_title(f"{model.n_weights_} weights, {model.n_components_} components")
     first, second = getattr(model, "feature_names_in_", ("x0", "x1"))
     axes.set_xlabel(str(first))
@@ -94,9 +95,17 @@ def _line(column: np.ndarray) -> np.ndarray:
     return np.linspace(low - beyond, high + beyond, GRID)
 
 
-def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray) -> None:
+def _like(X: Any, rows: np.ndarray) -> Any:
+    """Rows as a frame of the names and the library of X, if it is a frame."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return rows
+    named = dict(zip(frame.columns, rows.T, strict=True))
+    return nw.from_dict(named, backend=frame.implementation).to_native()
+
+
+def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray, rows: Any) -> None:
     """Lines between classes, and between components within each class."""
-    rows = grid.reshape(-1, 2)
     shape = grid.shape[:2]
     by_class = model.predict_proba(rows)
     best = by_class.argmax(axis=1)

@@ -92,8 +92,8 @@ def roth(*, out: Path = Path("reproduction"), quick: bool = False) -> None:
 
 
 @app.command
-def sdgm(*, out: Path = Path("reproduction"), quick: bool = False) -> None:
-    """Sparse discriminative Gaussian mixtures beside Gaussian processes.
+def sdgm(*, out: Path = Path("reproduction"), quick: bool = False, images: int = 60_000) -> None:
+    """Sparse discriminative Gaussian mixtures beside Gaussian processes and softmax.
 
     The tables lie in the folder that the variable BAYESRBF_DATA names.
 
@@ -102,8 +102,10 @@ def sdgm(*, out: Path = Path("reproduction"), quick: bool = False) -> None:
     out : Path
         Folder of the figures; what it holds is not computed again.
     quick : bool
-        One split of the smallest table.
+        One split of the smallest table and one chequerboard, to see that it runs.
+    images : int
+        Images of MNIST to learn from, where PyTorch is installed.
     """
     from bayesrbf.reproduce.sdgm import run
 
-    run(out, quick=quick)
+    run(out, quick=quick, images=images)

@@ -1,13 +1,13 @@
 """Sparse discriminative Gaussian mixtures beside Gaussian processes, after Hayashi (2021).
 
-Errors and non-zero weights of table 1 on the official splits, and what is left of eight
-components a class. The seeds and splits are those of the stored tables; the paper's own
-figures stand beside them.
+Errors and non-zero weights of table 1 on the official splits, the chequerboard of appendix B,
+figures 1 and 3, and table 2's rows on MNIST where PyTorch is installed. The seeds and splits
+are those of the stored tables; the paper's own figures stand beside them.
 
 References
 ----------
 .. [1] Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR;
-   table 1 and appendix B.
+   tables 1 and 2, figures 1 and 3, appendix B.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal
 
@@ -30,6 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
+from bayesrbf.reproduce import sdgm_pictures, sdgm_synthetic
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 
 PAPER: Final[Mapping[str, Mapping[str, float]]] = {
@@ -48,8 +51,6 @@ SCORES: Final = {
 FORMS: Final[tuple[Literal["primal", "kernel"], ...]] = ("primal", "kernel")
 SEEDS: Final = 5
 """Seeds of the restarts on the one split of Ripley's table."""
-MANY: Final = 8
-"""Components a class of appendix B."""
 
 
 @dataclass(frozen=True)
@@ -70,28 +71,59 @@ class Split:
     y_new: Int[np.ndarray, " test"]
 
 
-def run(folder: Path, *, quick: bool = False, console: Console | None = None) -> None:
-    """Compute what is not there yet and print every table.
+def run(
+    folder: Path, *, quick: bool = False, images: int = 60_000, console: Console | None = None
+) -> None:
+    """Compute what is not there yet, print every table and draw the figures.
 
     Parameters
     ----------
     folder : Path
         Where figures are kept; a run that was stopped goes on there.
     quick : bool
-        One split of the smallest table, one start.
+        One split of the smallest table, one start, one chequerboard, no images.
+    images : int
+        Images of MNIST to learn from.
     console : Console, optional
         Where tables are printed; stdout by default.
     """
+    file = folder / ("sdgm_quick.jsonl" if quick else "sdgm.jsonl")
     tables = ("titanic",) if quick else tuple(PAPER)
     n_splits = {table: 1 if quick else len(splits(table)) for table in tables}
-    n_init = 1 if quick else 8
-    compared = {table: _compared(table, n_splits[table], n_init) for table in tables}
-    many = {table: _many(table, n_splits[table], n_init) for table in tables[:2]}
-    groups = [*compared.values(), *many.values()]
-    cells = [cell for group in groups for column in group.values() for cell in column]
-    figures = run_cells(cells, folder / ("sdgm_quick.jsonl" if quick else "sdgm.jsonl"), console)
-    _print_compared(compared, figures, console)
-    _print_many(many, figures, console)
+    compared = {table: _compared(table, n_splits[table], 1 if quick else 8) for table in tables}
+    columns = [column for group in compared.values() for column in group.values()]
+    # A split of every table before the next: a run that is stopped has something of each.
+    cells = [cell for row in zip_longest(*columns) for cell in row if cell is not None]
+    _print_compared(compared, run_cells(cells, file, console), console)
+    board = sdgm_synthetic.cells((4,), 1) if quick else sdgm_synthetic.cells()
+    sdgm_synthetic.print_synthetic(run_cells(list(board), file, console), console)
+    shown = console or Console()
+    for picture in sdgm_pictures.draw(folder, quick=quick):
+        shown.print(f"Drawn: {picture}", soft_wrap=True)
+    if not quick:
+        _images(file, images, shown)
+
+
+def _images(file: Path, n_images: int, console: Console) -> None:
+    """Table 2's rows on MNIST."""
+    if find_spec("torch") is None:
+        console.print(
+            "Table 2 is left out: it needs PyTorch, which 'bayesrbf\\[torch]' brings, and "
+            "it is not installed.",
+            soft_wrap=True,
+        )
+        return
+    from bayesrbf.reproduce import sdgm_images
+
+    figures = run_cells(list(sdgm_images.cells(n_images)), file, console)
+    rows = []
+    for name, values in figures.items():
+        _, n_features, head, *_ = name.split("/")
+        shown = [f"{values['error']:.2f}", f"{values['log_loss']:.3f}"]
+        weights = f"{values['weights']} of {values['all_weights']}"
+        rows.append([f"{n_features} features, {head}", *shown, weights])
+    title = f"MNIST, {n_images} images (table 2)"
+    print_table(title, ["", "error %", "log loss", "weights"], rows, console)
 
 
 @cache
@@ -131,7 +163,7 @@ def _compared(table: str, n_splits: int, n_init: int) -> Group:
     """Both forms, and a Gaussian process."""
     group = {
         form: [
-            Cell(f"{table}/{form}/{n_init}/{i}", partial(_sdgm, table, i, form, 3, n_init))
+            Cell(f"{table}/{form}/{n_init}/{i}", partial(_sdgm, table, i, form, n_init))
             for i in range(n_splits)
         ]
         for form in FORMS
@@ -142,26 +174,10 @@ def _compared(table: str, n_splits: int, n_init: int) -> Group:
     }
 
 
-def _many(table: str, n_splits: int, n_init: int) -> Group:
-    """Appendix B: eight components a class at the start."""
-    return {
-        form: [
-            Cell(
-                f"{table}/{form}/{n_init}/{i}/{MANY} components",
-                partial(_sdgm, table, i, form, MANY, n_init),
-            )
-            for i in range(n_splits)
-        ]
-        for form in FORMS
-    }
-
-
-def _sdgm(
-    table: str, index: int, form: Literal["primal", "kernel"], n_components: int, n_init: int
-) -> Figures:
+def _sdgm(table: str, index: int, form: Literal["primal", "kernel"], n_init: int) -> Figures:
     """One fit: error, mean log loss, what is left."""
     split = splits(table)[index]
-    model = SDGMClassifier(n_components, form=form, n_init=n_init, random_state=index)
+    model = SDGMClassifier(form=form, n_init=n_init, random_state=index)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(split.X, split.y)
@@ -210,25 +226,3 @@ def _print_compared(
             shown = [f"{mean:.{digits}f}" for mean in means]
             rows.append([table, *shown, "-" if paper is None else f"{paper:.{digits}f}"])
         print_table(title, ["", *FORMS, "process", "paper"], rows, console)
-
-
-def _print_many(
-    groups: Mapping[str, Group], figures: Mapping[str, Figures], console: Console | None
-) -> None:
-    """Appendix B."""
-    rows = []
-    for table, group in groups.items():
-        for form, cells in group.items():
-            left = _mean(figures, cells, "components")
-            shown = [_mean(figures, cells, name) for name in ("error", "weights")]
-            reduction = 100 * (1 - left / (2 * MANY))
-            rows.append(
-                [
-                    f"{table}, {form}",
-                    *(f"{x:.1f}" for x in shown),
-                    f"{left:.1f}",
-                    f"{reduction:.0f}",
-                ]
-            )
-    header = ["", "error %", "weights", "components", "fewer by %"]
-    print_table(f"{MANY} components a class at the start (appendix B)", header, rows, console)

@@ -49,3 +49,17 @@ def test_more_columns_are_refused() -> None:
     model = SDGMClassifier(1, n_init=1).fit(X, X[:, 0] > 0)
     with pytest.raises(ValueError, match="fitted to 3"):
         plot_sdgm(model, X, X[:, 0] > 0)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_is_drawn_under_its_names(library: str) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, 2))
+    y = points[:, 0] > 0
+    X = pytest.importorskip(library).DataFrame({"left": points[:, 0], "up": points[:, 1]})
+    axes = plot_sdgm(SDGMClassifier(1, n_init=1, random_state=0).fit(X, y), X, y)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("left", "up")
+    plain = plot_sdgm(SDGMClassifier(1, n_init=1, random_state=0).fit(points, y), points, y)
+    for mine, theirs in zip(axes.collections, plain.collections, strict=True):
+        for one, other in zip(mine.get_paths(), theirs.get_paths(), strict=True):
+            np.testing.assert_allclose(one.vertices, other.vertices)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bayesrbf.reproduce import sdgm
+from bayesrbf.reproduce import sdgm, sdgm_pictures, sdgm_synthetic
 
 
 def test_splits_are_the_official_ones(data_folder: Path) -> None:
@@ -22,6 +22,36 @@ def test_splits_are_the_official_ones(data_folder: Path) -> None:
     assert (ripley[0].y.size, ripley[0].y_new.size) == (250, 1000)
 
 
+def test_neighbours_on_the_chequerboard_differ() -> None:
+    X, y = sdgm_synthetic.chequerboard(50, np.random.default_rng(0))
+    assert np.bincount(y).tolist() == [400, 400]
+    squares = X.reshape(16, 50, 2).mean(axis=1)
+    colours = y[::50]
+    assert (y == np.repeat(colours, 50)).all()
+    distances = np.linalg.norm(squares[:, None] - squares, axis=2)
+    beside = (distances > 0.4) & (distances < 0.6)
+    across = (distances > 0.6) & (distances < 0.8)
+    assert beside.sum() == 48
+    assert (colours[:, None] != colours)[beside].all()
+    assert (colours[:, None] == colours)[across].all()
+    np.testing.assert_allclose(X.reshape(16, 50, 2).std(axis=1), 0.125, atol=0.05)
+
+
+def test_appendix_b_is_shown_by_components_at_the_start() -> None:
+    figures = {
+        f"chequerboard/{start}/{seed}": dict.fromkeys(
+            (name for name, _ in sdgm_synthetic.SHOWN), float(start + seed)
+        )
+        for start in (2, 20)
+        for seed in (0, 1)
+    }
+    output = io.StringIO()
+    console = Console(file=output, width=120)
+    sdgm_synthetic.print_synthetic(figures | {"ripley/primal/8/0": {}}, console)
+    rows = [line.split() for line in output.getvalue().splitlines()[-2:]]
+    assert rows == [["4", *["2.5"] * 5], ["40", *["20.5"] * 5]]
+
+
 def test_a_quick_run_prints_its_tables_and_is_not_run_twice(
     tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -30,7 +60,9 @@ def test_a_quick_run_prints_its_tables_and_is_not_run_twice(
     shown = output.getvalue()
     assert "Non-zero weights (table 1)" in shown
     assert "titanic" in shown
-    assert "8 components a class" in shown
+    assert "16 components" in shown
+    (picture,) = tmp_path.glob("*.svg")
+    assert str(picture) in shown.replace("\n", "")
     (file,) = tmp_path.glob("*.jsonl")
     stored = file.read_text(encoding="utf-8")
 
@@ -39,5 +71,7 @@ def test_a_quick_run_prints_its_tables_and_is_not_run_twice(
 
     monkeypatch.setattr(sdgm, "_sdgm", fail)
     monkeypatch.setattr(sdgm, "_process", fail)
+    monkeypatch.setattr(sdgm_synthetic, "fitted", fail)
+    monkeypatch.setattr(sdgm_pictures, "boundaries", fail)
     sdgm.run(tmp_path, quick=True, console=Console(quiet=True))
     assert file.read_text(encoding="utf-8") == stored
