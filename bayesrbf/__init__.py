@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bayesrbf.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from bayesrbf.priors import MixturePrior
     from bayesrbf.sdgm_parameters import GammaPrecisions, HorseshoePrecisions
     from bayesrbf.transformers import HalfRankTransformer
-
-__version__ = "0.1.0"
 
 __all__ = [
     "GammaPrecisions",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
-from bayesrbf import __version__
+from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesrbf import __version__, names
+from bayesrbf import names
 from bayesrbf.inference.draws import MEMORY, Draws
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.results import Trace
 from bayesrbf.specification import Variable
+from bayesrbf.version import __version__
 
 Labelled = tuple[tuple[str, ...], Any]
 """Dims and values of one array."""

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from bayesrbf import __version__
 from bayesrbf.reading import ReadTable, TableError
 from bayesrbf.report.families import check_method
 from bayesrbf.report.job import FamilyName, Inference, Job, Truth
+from bayesrbf.version import __version__
 
 MOST_CLASSES = 50
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pymc", "arviz")

@@ -7,7 +7,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from bayesrbf import __version__
 from bayesrbf.report import (
     column_figures,
     decision_figures,
@@ -18,6 +17,7 @@ from bayesrbf.report import (
     words,
 )
 from bayesrbf.report.records import Report
+from bayesrbf.version import __version__
 
 MOST_CLASSES = 12
 """Classes with a reliability diagram of their own: the most frequent."""
