@@ -34,8 +34,7 @@ from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
 from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
-from bayesrbf.numerics.kernels.gaussian_missing import MixedScratch
-from bayesrbf.numerics.kernels.gaussian_pattern import PatternScratch
+from bayesrbf.numerics.kernels.space import Holes, Space, make_room
 from bayesrbf.numerics.kernels.tiles import Tiles
 
 LOWEST: Final = -1e300
@@ -50,23 +49,6 @@ class Model(NamedTuple):
     holes: GaussiansWithHoles | None
     diagonal: DiagonalGaussians | None
     categories: np.ndarray | None  # (code, component): log probabilities
-
-
-class Holes(NamedTuple):
-    """Parameters and space for tiles with missing cells under full covariances."""
-
-    gaussians: GaussiansWithHoles
-    mixed: MixedScratch
-    pattern: PatternScratch
-
-
-class Space(NamedTuple):
-    """Space for one tile of any kind."""
-
-    log_joint: np.ndarray  # (component, place)
-    deviation: np.ndarray  # (feature, place)
-    by_row: np.ndarray  # (place, component)
-    lines: np.ndarray  # (2, place)
 
 
 class Results(NamedTuple):
@@ -143,41 +125,6 @@ def _mirror(second: np.ndarray) -> None:
         for i in range(second.shape[1]):
             for j in range(i):
                 second[k, i, j] = second[k, j, i]
-
-
-@kernel
-def _make_room(
-    tiles: Tiles, gaussians: GaussiansWithHoles | None, n_components: int
-) -> Holes | None:
-    """Allocate space for tiles with missing cells."""
-    if gaussians is not None:
-        _, d, width = tiles.cells.shape
-        m = tiles.n_missing.max()
-        triangle = m * (m + 1) // 2
-        completed = np.empty((n_components, d, width))
-        mixed = MixedScratch(
-            completed,
-            np.empty((n_components, triangle, width)),
-            np.empty((triangle, width)),
-            np.empty((d, width)),
-            np.empty((m, width)),
-            np.empty((m, width), np.int64),
-            np.empty((triangle, width), np.uint64),
-            np.empty((2, width)),
-        )
-        pattern = PatternScratch(
-            np.full(1, -1),
-            np.empty((n_components, m, m)),
-            np.empty((n_components, m, d)),
-            np.empty(n_components),
-            np.empty((m, 1), np.int64),
-            np.empty((m, m)),
-            completed,
-            np.empty((m, width)),
-            np.empty((2, width)),
-        )
-        return Holes(gaussians, mixed, pattern)
-    return None
 
 
 @kernel
@@ -268,7 +215,7 @@ def _compiled(sources: str) -> Callable[..., None]:
         space = Space(
             np.empty((k, width)), np.empty((d, width)), np.empty((width, k)), np.empty((2, width))
         )
-        holes = _make_room(tiles, gaps, k)
+        holes = make_room(tiles, gaps, k)
         for tile in range(start, stop):
             part = (ranges[tile, 0], ranges[tile, 1])
             if slopes is None:
