@@ -38,6 +38,8 @@ def cut(
     specification: MixtureSpecification,
     rows: Int[np.ndarray, " row"],
     components: slice,
+    *,
+    by_products: bool = True,
 ) -> list[Block]:
     """Cut rows into blocks of equal work that fit the cache.
 
@@ -51,6 +53,8 @@ def cut(
         The rows of the table to cut.
     components : slice
         The components that these rows may have.
+    by_products : bool
+        Whether blocks of complete rows get the products of their cells, where affordable.
 
     Returns
     -------
@@ -64,12 +68,12 @@ def cut(
     counts = (~observed).sum(axis=1) if full else np.zeros(rows.size, dtype=int)
     k, d = components.stop - components.start, specification.n_features
     n_products = (d + 1) * (d + 2) // 2
-    affordable = full and rows.size * n_products <= MOST_PRODUCTS
+    affordable = by_products and full and rows.size * n_products <= MOST_PRODUCTS
     blocks: list[Block] = []
     for m in np.unique(counts):
-        by_products = affordable and m == 0
-        width = max(k, n_products) if by_products else k * max(d, int(m) ** 2, 1)
-        size = max(LEAST_ROWS if by_products else 1, BLOCK_CELLS // width)
+        multiplied = affordable and m == 0
+        width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
+        size = max(LEAST_ROWS if multiplied else 1, BLOCK_CELLS // width)
         same = np.flatnonzero(counts == m)
         for part in np.split(same, range(size, same.size, size)):
             holes = ~observed[part] if full else np.zeros((part.size, 0), dtype=bool)
@@ -78,7 +82,7 @@ def cut(
                     rows=rows[part],
                     components=components,
                     bordered=bordered[part],
-                    products=products(bordered[part]) if by_products else None,
+                    products=products(bordered[part]) if multiplied else None,
                     observed=observed[part],
                     missing=np.nonzero(holes)[1].reshape(part.size, -1),
                     one_hot=indicators[part],

@@ -81,8 +81,21 @@ def log_sum_exp(
     return np.squeeze(np.log(sums) + top, axis=axis), shares
 
 
-class _Point:
-    """The components at one point, and once what all blocks need of them."""
+class ComponentsAt:
+    """The components at one point, and once what all blocks need of them.
+
+    Parameters
+    ----------
+    parameters : MixtureParameters
+        Point of the mixture, in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (n_components, n_levels)
+        Log probabilities of all levels, side by side.
+    """
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
         self.means = parameters.means
@@ -92,16 +105,44 @@ class _Point:
         self._components: dict[tuple[int, int], FullComponents] = {}
 
     def moments(self, block: Block) -> Moments | QuadraticMoments:
-        """Evaluate the Gaussian part of a block, log weights included."""
+        """Evaluate the Gaussian part of a block, log weights included.
+
+        Parameters
+        ----------
+        block : Block
+            Rows.
+
+        Returns
+        -------
+        Moments or QuadraticMoments
+            Log densities and conditional moments of the rows; by products of cells
+            where the block has them and the components are not too narrow.
+        """
         part = block.components
         if block.products is not None and self._exact[part].all():
             return QuadraticMoments(self._weighted_forms[part] @ block.products, block.products)
-        moments = self._centred_moments(block, part)
+        return self.centred_moments(block)
+
+    def centred_moments(self, block: Block) -> Moments:
+        """Evaluate the Gaussian part of a block without products of its cells.
+
+        Parameters
+        ----------
+        block : Block
+            Rows.
+
+        Returns
+        -------
+        Moments
+            Log densities, log weights included, and conditional moments of the rows.
+        """
+        part = block.components
+        moments = self._gaussian_moments(block, part)
         moments.log_density[:] += self._log_weights[part, None]  # made for this block
         return moments
 
-    def _centred_moments(self, block: Block, part: slice) -> Moments:
-        """Evaluate the Gaussian part of a block that its products do not serve."""
+    def _gaussian_moments(self, block: Block, part: slice) -> Moments:
+        """The same without log weights."""
         if self.factors.ndim == 2:
             means, factors = self.means[part], self.factors[part]
             return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
@@ -200,7 +241,8 @@ class ArrayExpectation:
             Expected statistics, centred at the means of ``parameters``.
         """
         pointwise = np.empty(self._observations.n_obs)
-        point, sums = _Point(parameters, self._specification), _Sums.zeros(self._specification)
+        point = ComponentsAt(parameters, self._specification)
+        sums = _Sums.zeros(self._specification)
         for block in self._by_label:
             part = block.components
             moments = point.moments(block)
@@ -238,7 +280,7 @@ class ArrayExpectation:
         ndarray of shape (n_obs, n_components)
             ``log pi_c + log w_k + log p(x_o | k)`` in nats.
         """
-        point = _Point(parameters, self._specification)
+        point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         for block in self._all_rows:
             log_density = point.moments(block).log_density.T

@@ -22,19 +22,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
-from bayesrbf.numerics.array_blocks import BLOCK_CELLS
-from bayesrbf.numerics.array_expectation import LOWEST, component_log_weights
-from bayesrbf.numerics.categories import log_levels, one_hot, split_levels
+from bayesrbf.numerics.array_blocks import Block, cut
+from bayesrbf.numerics.array_expectation import LOWEST, ComponentsAt
+from bayesrbf.numerics.categories import split_levels
 from bayesrbf.numerics.expectation import is_small
-from bayesrbf.numerics.gaussian import (
-    CompleteMoments,
-    DiagonalMoments,
-    FullComponents,
-    MissingMoments,
-    Moments,
-)
+from bayesrbf.numerics.gaussian import Moments
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
@@ -47,32 +41,12 @@ KEPT_CELLS = 20_000_000
 
 
 @dataclass(frozen=True)
-class _Block:
-    """Rows that share their number of missing reals."""
-
-    rows: Int[np.ndarray, " row"]
-    bordered: Float[np.ndarray, "row bordered"]
-    observed: Bool[np.ndarray, "row feature"]
-    missing: Int[np.ndarray, "row m"]
-    one_hot: Float[np.ndarray, "row level"]
-
-    def moments(self, means: np.ndarray, factors: np.ndarray) -> Moments:
-        """Evaluate the Gaussian part under every component."""
-        if factors.ndim == 2:
-            return DiagonalMoments.of(self.bordered[:, :-1], self.observed, means, factors)
-        components = FullComponents(means, factors)
-        if self.missing.shape[1] == 0:
-            return CompleteMoments.of(self.bordered, components)
-        return MissingMoments.of(self.bordered[:, :-1], self.missing, components)
-
-
-@dataclass(frozen=True)
 class _ArrayPoint:
     """Rows under one point of the mixture, in NumPy."""
 
-    parameters: MixtureParameters
+    components: ComponentsAt
     specification: MixtureSpecification
-    blocks: tuple[_Block, ...]
+    blocks: list[Block]
     moments: tuple[Moments, ...] | None
 
     def statistics(self, slopes: np.ndarray) -> Statistics:
@@ -93,7 +67,7 @@ class _ArrayPoint:
         """Moments of one block: kept, or made again where they would fill the memory."""
         if self.moments is not None:
             return self.moments[index]
-        return self.blocks[index].moments(*_gaussians(self.parameters, self.specification))
+        return self.components.centred_moments(self.blocks[index])
 
 
 @dataclass(frozen=True)
@@ -179,7 +153,9 @@ class JointDensities:
             unlabelled = observations.unlabelled()
             self._compiled = CompiledExpectation(unlabelled, specification)
             return
-        self._blocks = _blocks(observations, specification)
+        every = slice(0, specification.n_components)
+        rows = np.arange(observations.n_obs)
+        self._blocks = cut(observations, specification, rows, every, by_products=False)
         k, d = specification.n_components, specification.n_features
         kept = sum(b.rows.size * k * (d + b.missing.shape[1] ** 2) for b in self._blocks)
         self._keeps = kept <= KEPT_CELLS
@@ -201,42 +177,15 @@ class JointDensities:
             log_joint = self._compiled.component_log_joint(parameters)
             return JointPoint(log_joint, partial(self._compiled.slope_statistics, parameters))
         specification = self._specification
-        levels = log_levels(parameters)
+        components = ComponentsAt(parameters, specification)
         log_joint = np.empty((self._n_obs, specification.n_components))
         kept: list[Moments] = []
         for block in self._blocks:
-            moments = block.moments(*_gaussians(parameters, specification))
-            log_joint[block.rows] = moments.log_density.T + block.one_hot @ levels.T
+            moments = components.centred_moments(block)
+            log_joint[block.rows] = moments.log_density.T + block.one_hot @ components.levels.T
             if self._keeps:
                 kept.append(moments)
-        log_joint += component_log_weights(parameters, specification)
         rows = _ArrayPoint(
-            parameters, specification, self._blocks, tuple(kept) if self._keeps else None
+            components, specification, self._blocks, tuple(kept) if self._keeps else None
         )
         return JointPoint(np.maximum(log_joint, LOWEST), rows.statistics)
-
-
-def _gaussians(
-    parameters: MixtureParameters, specification: MixtureSpecification
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and precision factor of every component."""
-    return parameters.means, parameters.precisions_cholesky[specification.covariance_group]
-
-
-def _blocks(observations: Observations, specification: MixtureSpecification) -> tuple[_Block, ...]:
-    """Cut the rows into blocks whose arrays fit the cache."""
-    observed = ~np.isnan(observations.real)
-    bordered = np.column_stack([np.nan_to_num(observations.real), np.ones(observations.n_obs)])
-    indicators = one_hot(observations.codes, specification.levels)
-    k, d = specification.n_components, specification.n_features
-    full = specification.shape == "full"
-    n_missing = (~observed).sum(axis=1) if full else np.zeros(observations.n_obs, dtype=int)
-    blocks: list[_Block] = []
-    for m in np.unique(n_missing):
-        same = np.flatnonzero(n_missing == m)
-        size = max(1, BLOCK_CELLS // (k * max(d, int(m) ** 2, 1)))
-        for rows in np.split(same, range(size, same.size, size)):
-            holes = ~observed[rows] if full else np.zeros((rows.size, 0), dtype=bool)
-            missing = np.nonzero(holes)[1].reshape(rows.size, -1)
-            blocks.append(_Block(rows, bordered[rows], observed[rows], missing, indicators[rows]))
-    return tuple(blocks)
