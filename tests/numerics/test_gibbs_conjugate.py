@@ -14,7 +14,7 @@ from bayesrbf.numerics.gibbs.assigned import Assigned, assigned
 from bayesrbf.numerics.gibbs.conjugate import Conjugate, log_evidence, posterior
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import lower_entries
-from bayesrbf.numerics.mixture_variables import base_scales
+from bayesrbf.numerics.mixture_variables import base_scales, variables_of
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -53,6 +53,7 @@ def log_density(given: Given, parameters: MixtureParameters) -> float:
     """Density of the conjugate posterior by SciPy, in the constrained variables."""
     specification, hyper = given.specification, given.hyperparameters
     rows = given.statistics
+    values = variables_of(parameters, hyper, specification)
     total = 0.0
     counts = np.bincount(specification.component_class, weights=rows.counts)
     concentrations = {names.CLASS_PROBABILITIES: counts + hyper.class_concentration}
