@@ -2,12 +2,11 @@
 
 from bayesrbf.conversion.checking import by_column
 from bayesrbf.conversion.reading import from_datatree
-from bayesrbf.conversion.writing import pointwise, predictions, predictive_check, to_datatree
+from bayesrbf.conversion.writing import predictions, predictive_check, to_datatree
 
 __all__ = [
     "by_column",
     "from_datatree",
-    "pointwise",
     "predictions",
     "predictive_check",
     "to_datatree",

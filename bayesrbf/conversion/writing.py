@@ -12,6 +12,7 @@ import xarray as xr
 from bayesrbf import names
 from bayesrbf.inference.draws import MEMORY, Draws
 from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.shortcuts import log_likelihoods
 from bayesrbf.results import Trace
 from bayesrbf.specification import Variable
 from bayesrbf.version import __version__
@@ -114,28 +115,9 @@ def _log_likelihood(
             f"more than {memory / 2**30:.3g} GiB: one draw in {thinning} is evaluated.",
             stacklevel=4,
         )
-    values = pointwise(log_posterior, theta[:, ::thinning])
+    values = np.stack([log_likelihoods(log_posterior, chain) for chain in theta[:, ::thinning]])
     dataset = _dataset({names.OBSERVED: ((*_SAMPLES, names.OBS), values)}, coords)
     return dataset.assign_coords({names.DRAW: thinning * np.arange(values.shape[1])})
-
-
-def pointwise(log_posterior: LogPosterior, theta: np.ndarray) -> np.ndarray:
-    """Unweighted log likelihood of every row under every draw.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density of the rows.
-    theta : ndarray of shape (n_chains, n_draws, dimension)
-        Unconstrained coordinates.
-
-    Returns
-    -------
-    ndarray of shape (n_chains, n_draws, n_obs)
-        ``log p(x_n, y_n)`` in nats.
-    """
-    chains = [np.stack([log_posterior.pointwise(one) for one in chain]) for chain in theta]
-    return np.stack(chains)
 
 
 def predictions(

@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float
 from bayesrbf.inference import importance
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.progress import Track, silent
-from bayesrbf.inference.protocol import BatchedPosterior, LogPosterior
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.shortcuts import BatchedPosterior
 
 _AT_ONCE: Final = 256
 """Draws evaluated between two looks at progress and interrupts."""

@@ -19,7 +19,8 @@ from bayesrbf.inference.approximation import (
 )
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.progress import Track, progress, silent
-from bayesrbf.inference.protocol import LogPosterior, for_many
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.shortcuts import for_many
 
 _STEP: Final = np.finfo(float).eps ** (1 / 3)
 """Step of a central difference, in units of a coordinate's scale."""

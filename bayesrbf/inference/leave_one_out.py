@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.importance import SMALLEST
 from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.shortcuts import log_likelihoods
 
 PARETO_K: Final = 0.7
 """Tail shape of importance ratios above which they represent nothing; Vehtari et al. (2024)."""
@@ -198,5 +199,5 @@ def _log_likelihood(
         rows = np.sort(np.random.default_rng(0).choice(n_obs, _ROWS, replace=False))
     thinning = -(-draws.n_draws * rows.size // _ENTRIES)
     thetas = draws.theta[:, :: max(thinning, 1)]
-    values = [[log_posterior.pointwise(theta)[rows] for theta in chain] for chain in thetas]
-    return np.array(values), n_obs, max(thinning, 1)
+    values = [log_likelihoods(log_posterior, chain)[:, rows] for chain in thetas]
+    return np.stack(values), n_obs, max(thinning, 1)

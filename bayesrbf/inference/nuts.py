@@ -21,7 +21,8 @@ from bayesrbf.inference.chains import (
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.laplace import approximate
 from bayesrbf.inference.progress import shown_progress
-from bayesrbf.inference.protocol import LogPosterior, for_many
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.shortcuts import for_many
 from bayesrbf.inference.whitening import Whitened, dispersed, whitened
 
 _STATS: Final = {

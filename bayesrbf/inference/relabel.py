@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.protocol import ComparedPosterior, LogPosterior
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.shortcuts import ComparedPosterior
 
 _MOST_ENTRIES: Final = 2**22
 """Numbers that the log joints of all draws compared at once may take: 32 MiB."""

@@ -12,7 +12,8 @@ from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.fixed_draws import FixedDrawObjective, fixed_draws
 from bayesrbf.inference.laplace import approximate
 from bayesrbf.inference.progress import progress
-from bayesrbf.inference.protocol import LogPosterior, for_many
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.shortcuts import for_many
 from bayesrbf.inference.variational_fit import fit_gaussian
 
 COVARIANCES: Final = ("linear_response", "mean_field")

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.gibbs.sweep import MixtureSweep
-from bayesrbf.numerics.mixture_rows import MixtureOnRows
+from bayesrbf.numerics.mixture_rows import MixtureOnRows, MixturePredictor
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -144,6 +144,28 @@ class MixtureLogPosterior(MixtureOnRows):
         """
         _, parameters = self._standard_point(theta)
         return self._expectation.statistics(parameters).pointwise + self._row_shift
+
+    def log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"]:
+        """What :meth:`pointwise` gives, at many points in one go.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_obs)
+            ``log p(x_n, y_n)`` in nats, in the user's units.
+        """
+        by_class = MixturePredictor(self._observations, self).at_all(thetas)
+        labels = self._observations.labels
+        result = np.logaddexp.reduce(by_class, axis=2)
+        known = np.flatnonzero(labels >= 0)
+        result[:, known] = by_class[:, known, labels[known]]
+        return result
 
     def markov_kernel(self) -> MixtureSweep:
         """Prepare Gibbs sweeps of the same posterior.

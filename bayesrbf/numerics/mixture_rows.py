@@ -213,9 +213,11 @@ class MixturePredictor:
         ndarray of shape (n_points, n_obs, n_classes)
             ``log p(x_o, c)`` in nats, in the user's units.
         """
-        log_joints = self._rows.component_log_joints(thetas)
-        by_class = [log_sum_exp(log_joints[..., part], axis=2)[0] for part in self._classes]
-        return np.stack(by_class, axis=2) + self._shift[:, None]
+        result = np.empty((len(thetas), self._shift.size, len(self._classes)))
+        for some, log_joints in self._rows.by_block(thetas):
+            for label, part in enumerate(self._classes):
+                result[some, :, label] = log_sum_exp(log_joints[..., part], axis=2)[0]
+        return result + self._shift[:, None]
 
 
 def log_units(observations: Observations, units: Standardisation) -> Float[np.ndarray, " obs"]:

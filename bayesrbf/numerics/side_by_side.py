@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -55,13 +56,34 @@ class SideBySide:
         """
         k = self._points.specification.n_components
         result = np.empty((len(thetas), self._observations.n_obs, k))
+        for part, log_joint in self.by_block(thetas):
+            result[part] = log_joint
+        return result
+
+    def by_block(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
+        """The same, some points at a time.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Yields
+        ------
+        slice
+            Which points.
+        ndarray of shape (n_some, n_obs, n_components)
+            Their log joints.
+        """
+        k = self._points.specification.n_components
         for start in range(0, len(thetas), self._at_once):
             some = thetas[start : start + self._at_once]
             wide = self._side_by_side(some)
             log_joint = self._rows_for(len(some)).component_log_joint(wide)
             by_point = log_joint.reshape(self._observations.n_obs, len(some), k)
-            result[start : start + len(some)] = by_point.swapaxes(0, 1)
-        return result
+            yield slice(start, start + len(some)), by_point.swapaxes(0, 1)
 
     def _rows_for(self, n_points: int) -> Expectation:
         """The rows, for so many mixtures; what is small for one stays in NumPy for many."""

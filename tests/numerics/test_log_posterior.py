@@ -66,6 +66,15 @@ def test_value_adds_up_from_rows_and_prior():
     assert gain == pytest.approx(float(rows.weights @ once.pointwise(theta)), rel=1e-10)
 
 
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+def test_log_likelihoods_of_many_points_are_those_of_each(covariance_type, tied):
+    specification = structure(covariance_type, tied, (0, 0, 1), levels=(2,))
+    target = log_posterior(specification, location=2.0, scale=4.0)
+    thetas = np.random.default_rng(9).normal(size=(5, target.dimension))
+    one_by_one = np.stack([target.pointwise(theta) for theta in thetas])
+    np.testing.assert_allclose(target.log_likelihoods(thetas), one_by_one, rtol=1e-9)
+
+
 def test_predictor_sums_components_by_class():
     specification = structure(classes=(0, 0, 1), levels=(2,))
     target = log_posterior(specification, location=2.0, scale=4.0)
