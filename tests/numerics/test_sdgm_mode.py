@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bayesrbf.numerics.sdgm import ard as sdgm_ard
 from bayesrbf.numerics.sdgm.ard import Problem, maximise_evidence
 from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
 from bayesrbf.numerics.sdgm.curvature import complete_curvature
@@ -138,3 +139,34 @@ def test_without_weights_there_is_nothing_to_climb() -> None:
     run = maximise_evidence(problem, state, tol=1e-3, max_iter=5, alpha_max=1e5)
     assert run.status is Status.CONVERGED
     assert run.log_posterior == pytest.approx(N * np.log(0.5))
+
+
+@pytest.mark.parametrize("precision", [0.01, 1.0, 300.0])
+@pytest.mark.parametrize(("s", "q"), [(2.0, 3.0), (50.0, 7.5), (0.3, 0.7)])
+def test_the_jump_is_the_maximum_of_the_evidence(precision: float, s: float, q: float) -> None:
+    """One weight with the others held: log evidence in the sparsity s and the quality q."""
+    grid = np.exp(np.linspace(-15, 15, 300_001))
+    evidence = 0.5 * (np.log(grid / (grid + s)) + q**2 / (grid + s))
+    determined, weight = s / (precision + s), q / (precision + s)
+    best = sdgm_ard._best(precision, determined, precision * weight**2)
+    assert np.log(best) == pytest.approx(np.log(grid[evidence.argmax()]), abs=2e-4)
+    no_better = np.sqrt(0.9 * s) / (precision + s)
+    assert sdgm_ard._best(precision, determined, precision * no_better**2) == np.inf
+
+
+def test_jumps_end_where_the_slow_steps_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = rows(n=150)
+    phi = features(quadratic_basis(2, ()), data.points)
+    problem = Problem(data, factor_features(phi, reduce=False))
+    state = replace(start(6), precisions=np.ones(18))
+    ends = []
+    for settled in (sdgm_ard.SETTLED, -1.0):
+        monkeypatch.setattr(sdgm_ard, "SETTLED", settled)
+        ends.append(maximise_evidence(problem, state, tol=1e-5, max_iter=3000, alpha_max=1e5))
+    fast, slow = ends
+    assert fast.status is slow.status is Status.CONVERGED
+    assert len(fast.trace.evidence) <= len(slow.trace.evidence)
+    assert fast.parameters.feature.tolist() == slow.parameters.feature.tolist()
+    np.testing.assert_allclose(
+        np.log(fast.parameters.precisions), np.log(slow.parameters.precisions), atol=0.01
+    )

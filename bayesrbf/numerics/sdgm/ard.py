@@ -36,6 +36,8 @@ LEAST_PRECISION = 1e-6
 """Standard deviation of a weight's prior is held below 1000, where classes can be separated."""
 BARELY = 0.01
 """Share of a weight's variance that the rows explain, below which its fate is looked up."""
+SETTLED = 0.1
+"""Largest change of a log precision after which single precisions may jump."""
 LOOSE = 1e-8
 TIGHT = 1e-16
 """Decrement, in nats, at which a mode search ends: between updates, and after the last."""
@@ -132,7 +134,7 @@ def maximise_evidence(
     Run
         The end point, with the mode of its weights found to rounding.
     """
-    state, status = start, Status.MAX_ITER
+    state, status, change = start, Status.MAX_ITER, np.inf
     path: list[tuple[float, int, int]] = []
     for _ in range(max_iter):
         whitened = state.whitened(problem.factored)
@@ -142,7 +144,9 @@ def maximise_evidence(
         inverse, log_determinant = inverse_curvature(curvature + np.eye(len(curvature)))
         size = (state.coefficients.size, state.component_class.size)
         path.append((mode.log_posterior - 0.5 * log_determinant, *size))
-        state, change = _update(state, mode, whitened, inverse, alpha_max)
+        state, change = _update(
+            state, mode, whitened, inverse, alpha_max, settled=change <= SETTLED
+        )
         if change <= tol:
             status = Status.CONVERGED
             break
@@ -167,24 +171,36 @@ def _update(
     whitened: Whitened,
     inverse: np.ndarray,
     alpha_max: float,
+    *,
+    settled: bool,
 ) -> tuple[State, float]:
-    """New precisions and proportions without what they prune, and the largest change."""
+    """New precisions and proportions without what they prune, and the largest change.
+
+    Where the others have come to rest, the precision that moves most jumps to its end.
+    """
     coefficients = whitened.weights(mode.coordinates)
     determined = whitened.determined(inverse)
-    active = (determined < alpha_max * coefficients**2) & ~_doomed(
-        determined, state.precisions * coefficients**2
-    )
-    precisions = np.maximum(determined[active] / coefficients[active] ** 2, LEAST_PRECISION)
+    pull = state.precisions * coefficients**2
+    active = (determined < alpha_max * coefficients**2) & ~_doomed(determined, pull)
+    precisions = np.full(active.size, np.inf)
+    precisions[active] = determined[active] / coefficients[active] ** 2
+    precisions = np.maximum(precisions, LEAST_PRECISION)
     change = np.inf
     if active.all():
-        change = float(np.max(np.abs(np.log(precisions / state.precisions)), initial=0.0))
+        moves = np.abs(np.log(precisions / state.precisions))
+        change = float(moves.max(initial=0.0))
+        if settled and moves.size:
+            most = int(moves.argmax())
+            precisions[most] = _best(state.precisions[most], determined[most], pull[most])
+            active[most] = precisions[most] < alpha_max
+            change = change if active[most] else np.inf
     updated = State(
         state.component_class,
         _proportions(state.component_class, mode),
         state.component[active],
         state.feature[active],
         coefficients[active],
-        precisions,
+        precisions[active],
     )
     pruned = without_superfluous(updated)
     fewer = pruned.component_class.size < state.component_class.size
@@ -200,6 +216,18 @@ def _doomed(
     alpha w^2 <= gamma (1 - gamma); MacKay's steps go there, but geometrically.
     """
     return (determined < BARELY) & (pull <= determined * (1 - determined))
+
+
+def _best(precision: float, determined: float, pull: float) -> float:
+    """The precision of the highest evidence with all others held; MacKay's steps end there.
+
+    They take a share gamma of the way, so that a weight that the rows hardly determine
+    would need hundreds.
+    """
+    excess = pull - determined * (1 - determined)
+    if excess <= 0:
+        return np.inf
+    return max(float(precision * determined**2 / excess), LEAST_PRECISION)
 
 
 def _proportions(
