@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 from jaxtyping import Float, Real, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import AffinityPropagation
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils import Tags
 
@@ -20,10 +22,13 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
     with :math:`J` the centring matrix; rows to predict go through the same linear map,
     :math:`k_+ = k \, U 1_{\Lambda > 0} U'`.
 
+    The spectrum is clipped once, by the dissimilarities alone; the cost is chosen by
+    cross-validation of the clipped similarities.
+
     Parameters
     ----------
-    C : float
-        Cost of a margin error.
+    costs : sequence of float
+        Costs of a margin error to choose from.
 
     References
     ----------
@@ -31,8 +36,8 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
     and algorithms, JMLR 10, section 3.
     """
 
-    def __init__(self, C: float = 10.0) -> None:
-        self.C = C
+    def __init__(self, costs: Sequence[float] = (1.0, 10.0, 100.0)) -> None:
+        self.costs = costs
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -59,7 +64,8 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
         values, vectors = np.linalg.eigh(self._kernel(symmetric))
         kept = vectors[:, values > 0]
         self._projection = kept @ kept.T
-        self._svc = SVC(C=self.C, kernel="precomputed")
+        machine = SVC(kernel="precomputed")
+        self._svc = GridSearchCV(machine, {"C": list(self.costs)}, cv=5)
         self._svc.fit(self._kernel(symmetric) @ self._projection, y)
         self.classes_ = self._svc.classes_
         return self

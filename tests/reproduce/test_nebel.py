@@ -25,7 +25,7 @@ NEW, NEW_Y = blobs(30, 1)
 
 
 def test_a_euclidean_matrix_loses_nothing_by_clipping() -> None:
-    model = ClippedKernelSVC(C=2.0).fit(cdist(X, X, "sqeuclidean"), Y)
+    model = ClippedKernelSVC([2.0]).fit(cdist(X, X, "sqeuclidean"), Y)
     linear = SVC(C=2.0, kernel="linear").fit(X, Y)
     found = model.predict(cdist(NEW, X, "sqeuclidean"))
     assert found.tolist() == linear.predict(NEW).tolist()
@@ -37,6 +37,12 @@ def test_a_spectrum_is_clipped() -> None:
     kernel = model._kernel((D + D.T) / 2)
     assert np.linalg.eigvalsh(kernel).min() < -0.1
     assert np.linalg.eigvalsh(kernel @ model._projection).min() > -1e-10
+
+
+def test_the_cost_is_chosen_on_rows_that_are_held_out() -> None:
+    D = cdist(X, X, "sqeuclidean")
+    best = ClippedKernelSVC([1e-6, 1.0]).fit(D, Y)
+    assert best.predict(D).tolist() == ClippedKernelSVC([1.0]).fit(D, Y).predict(D).tolist()
 
 
 def test_exemplars_of_propagation_have_the_label_of_their_majority() -> None:

@@ -209,7 +209,7 @@ class ExemplarClassifier(ExemplarReader):
         method : {"gibbs"}
             Every exemplar from its full conditional, sigma along a slice: exact.
         **options : object
-            ``draws`` (500 a chain), ``tune`` (200), ``thin`` (1), ``chains`` (4),
+            ``draws`` (500 a chain), ``tune`` (200), ``thin`` (4), ``chains`` (4),
             ``random_state``, ``progress_bar``; see :func:`bayesrbf.inference.gibbs.gibbs`.
 
         Returns
@@ -228,4 +228,4 @@ class ExemplarClassifier(ExemplarReader):
                 f"refine(method) must be 'gibbs' for {type(self).__name__}, whose exemplars are "
                 f"discrete; received {method!r}."
             )
-        return super().refine(method, **{"draws": 500, "tune": 200, "thin": 1, **options})
+        return super().refine(method, **{"draws": 500, "tune": 200, **options})

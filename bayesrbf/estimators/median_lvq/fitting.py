@@ -188,7 +188,11 @@ def prototypes_per_class(n_prototypes: object, classes: np.ndarray, owner: str) 
 
 
 def search(
-    rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | None, settings: SearchSettings
+    rows: Dissimilarities,
+    prototypes: Prototypes,
+    sigma: Sigma | None,
+    settings: SearchSettings,
+    start: Int[np.ndarray, " prototype"] | None = None,
 ) -> tuple[FittedExemplars, ExemplarFit]:
     """Find exemplars.
 
@@ -202,6 +206,8 @@ def search(
         The width, or None for GLVQ.
     settings : SearchSettings
         How to search.
+    start : ndarray of shape (n_prototypes,), optional
+        The only start, in place of random ones.
 
     Returns
     -------
@@ -218,5 +224,6 @@ def search(
         optimizer=settings.optimizer,
         n_init=settings.n_init,
         max_iter=settings.max_iter,
+        start=start,
     )
     return FittedExemplars(prototypes, fit.parameters, sigma), fit

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.estimators.median_lvq.fitting import SearchSettings, search
+from bayesrbf.estimators.median_lvq.fitting import FittedExemplars, SearchSettings, search
 from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
 from bayesrbf.exemplars import (
     Dissimilarities,
@@ -23,7 +23,7 @@ from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import fit_temperature, tempered
 
 SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.8)
-"""Values of sigma squared that cross-validation tries, in median dissimilarities."""
+"""Values of sigma squared that cross-validation tries, in median dissimilarities, ascending."""
 
 
 def widths_to_try(
@@ -144,7 +144,7 @@ def held_out(
     widths : sequence of SigmaPrior, float or None
         The widths to try.
     settings : SearchSettings
-        How to search; folds have one restart.
+        How to search; folds have one start.
     cv : int, splitter or iterable
         Folds.
     kept : ndarray of shape (n_obs,)
@@ -170,9 +170,8 @@ def held_out(
         fold: int, train: Observations, test: Observations
     ) -> Float[np.ndarray, "test width label"]:
         seen, unseen = (part.real[:, 0].astype(np.intp) for part in (train, test))
-        part = _restricted(rows, seen)
         seeded = replace(settings, n_init=1, seed=settings.seed + 1 + fold)
-        found = [search(part, prototypes, width, seeded)[0] for width in widths]
+        found = _searched(_restricted(rows, seen), prototypes, widths, seeded)
         return np.stack(
             [
                 fitted.class_log_joint(rows.values[unseen[:, None], fitted.parameters.exemplars])
@@ -182,6 +181,24 @@ def held_out(
         )
 
     return hold_out(split_rows(cv, named, kept, settings.seed), predict, classes)
+
+
+def _searched(
+    rows: Dissimilarities,
+    prototypes: Prototypes,
+    widths: Sequence[Sigma | None],
+    settings: SearchSettings,
+) -> list[FittedExemplars]:
+    """Exemplars under every width: each search starts where that of the next wider one ended.
+
+    Wide kernels leave fewer optima; and widths that share their start are compared with less
+    noise than by starts of their own.
+    """
+    found: list[FittedExemplars] = []
+    for width in reversed(widths):
+        start = found[-1].parameters.exemplars if found else None
+        found.append(search(rows, prototypes, width, settings, start)[0])
+    return found[::-1]
 
 
 def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissimilarities:

@@ -58,6 +58,7 @@ def fit_exemplars(
     optimizer: Optimizer = "swap",
     n_init: int = 4,
     max_iter: int = 100,
+    start: Exemplars | None = None,
 ) -> ExemplarFit:
     """Find the exemplars that maximise the objective.
 
@@ -77,13 +78,17 @@ def fit_exemplars(
         Number of random starts.
     max_iter : int
         Most sweeps over the prototypes from a start.
+    start : ndarray of shape (n_prototypes,), optional
+        The only start, in place of random ones.
 
     Returns
     -------
     ExemplarFit
         The best end: point, trace, status, and what the other starts reached.
     """
-    starts = [random_exemplars(rows, prototypes, rng) for _ in range(n_init)]
+    starts = [start]
+    if start is None:
+        starts = [random_exemplars(rows, prototypes, rng) for _ in range(n_init)]
     objective = objective_of(rows, prototypes, sigma)
     runs = [climb(objective, start, optimizer, max_iter) for start in starts]
     reached = np.array([float(trace.log_posterior[-1]) for _, trace, _ in runs])
