@@ -2,7 +2,8 @@
 
 The dense dual is the kernel form as it was published: no change of basis, and weights that
 are dropped when their precision has reached its bound. ``BAYESRBF_SEEDS`` sets the number of
-small tables (10), ``BAYESRBF_ROWS`` the largest table (100,000 rows).
+small tables (10), ``BAYESRBF_ROWS`` the largest table (100,000 rows). The value of a sparse
+mixture as a member of the stack is measured as in ``test_stack.py``, with its variables.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from bayesrbf.datasets import load_table
 from bayesrbf.numerics.sdgm import ard as sdgm_ard
 from bayesrbf.numerics.sdgm import fitting as sdgm_fitting
 from bayesrbf.numerics.sdgm.reduction import Factored
+from tests.benchmarks import test_stack as stacks
+from tests.benchmarks.stack_tables import CHOSEN
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "10"))
 MOST_ROWS = int(os.environ.get("BAYESRBF_ROWS", "100000"))
@@ -124,3 +127,59 @@ def test_cost_against_rows(capsys: pytest.CaptureFixture[str]) -> None:
         )
     show(capsys, "5 columns, 4 components a class, 2 starts", lines)
     assert lines[-1]["GiB"] < MOST_MEMORY
+
+
+def test_cost_against_weights(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = []
+    for n_columns in (2, 5, 10, 15):
+        X, y = make_classification(
+            1_000, n_features=n_columns, n_informative=n_columns, n_redundant=0,
+            n_clusters_per_class=2, flip_y=0.05, random_state=0,
+        )  # fmt: skip
+        model = SDGMClassifier(2, n_init=1, random_state=0)
+        start = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+        seconds = time.process_time() - start
+        lines.append(
+            {
+                "columns": n_columns,
+                "weights at first": int(model.path_.n_weights[0]),
+                "in the end": model.n_weights_,
+                "mean of all updates": model.path_.n_weights.mean(),
+                "updates": model.n_iter_,
+                "s": seconds,
+                "ms an update": 1e3 * seconds / model.n_iter_,
+            }
+        )
+    show(capsys, "1,000 rows, 2 components a class, one start", lines)
+    assert all(line["in the end"] < line["weights at first"] for line in lines)
+
+
+def sparse_member(seed: int) -> list[object]:
+    """One more member of the stack; the kernel form has no more coordinates than rows."""
+    return [("sdgm", SDGMClassifier(2, form="kernel", n_init=2, random_state=seed))]
+
+
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_value_in_the_stack(
+    holes: bool,
+    data_folder: object,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    extended = {
+        "stack": stacks.stack("default"),
+        "stack with SDGM": stacks.stack("default", sparse_member),
+    }
+    monkeypatch.setattr(stacks, "CONTESTANTS", extended)
+    results = pd.DataFrame(list(stacks.contest(CHOSEN, holes)))
+    if results.empty:
+        pytest.skip("BAYESRBF_TABLES names no table of this set")
+    losses = results.pivot_table(index="table", columns="model", values="log loss", sort=False)
+    with capsys.disabled():
+        print(f"\nAs a member of the stack, {'30 % of cells hidden' if holes else 'complete'}")
+        print(stacks.summary(results).round(4).to_markdown())
+        print(losses.round(3).to_markdown())
+    assert np.isfinite(losses.to_numpy()).all()
