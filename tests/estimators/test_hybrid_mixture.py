@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -10,41 +9,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import xarray as xr
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.base import clone
-from sklearn.datasets import load_iris
-from sklearn.model_selection import StratifiedKFold
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, MixturePrior
-from bayesrbf.estimators.calibrating import stratified_folds
-from bayesrbf.inference.diagnose import PosteriorWarning
-from bayesrbf.posterior.temperature import fit_temperature
-
-CLASSES = np.array(["calm", "gale", "storm"], dtype=object)
-
-
-def table(n: int = 90, missing: float = 0.25, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """Three classes over reals in different units and a string column, with holes."""
-    rng = np.random.default_rng(seed)
-    codes = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
-    frame = pd.DataFrame(
-        {
-            "wind": rng.normal(codes * 2.0, 1.0),
-            "pressure": 1e5 + 300 * rng.normal(-codes),
-            "sky": np.where(rng.random(n) < 0.7, np.array(["a", "b", "c"])[codes], "b"),
-        }
-    )
-    hidden = rng.random(frame.shape) < missing
-    return frame.mask(hidden, None).astype({"wind": float, "pressure": float}), CLASSES[codes]
-
-
-def iris(missing: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    X, y = load_iris(return_X_y=True)
-    X[np.random.default_rng(0).random(X.shape) < missing] = np.nan
-    return X, y
-
+from tests.estimators.hybrid_tables import CLASSES, iris, table
 
 # ---- what it is
 
@@ -248,128 +218,6 @@ def test_unlabelled_rows_help_where_the_model_is_right() -> None:
     assert loss(helped) < 0.7 * loss(alone)
 
 
-# ---- prevalence and temperature
-
-
-@pytest.mark.parametrize("calibrate", [False, True])
-def test_class_prior_is_bayes_rule(calibrate: bool) -> None:
-    X, y = table()
-    new = {"storm": 0.7, "calm": 0.1, "gale": 0.2}
-    model = HybridMixtureClassifier(calibrate=calibrate, random_state=0)
-    fitted = clone(model).fit(X, y)
-    moved = clone(model).set_params(class_prior=new).fit(X, y)
-    trained = fitted.posterior_["posterior"]["class_probabilities"].to_numpy()[0, 0]
-    odds = fitted.predict_proba(X) * np.array([0.1, 0.2, 0.7]) / trained
-    np.testing.assert_allclose(
-        moved.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), atol=1e-12
-    )
-    as_array = clone(model).set_params(class_prior=[0.1, 0.2, 0.7]).fit(X, y)
-    np.testing.assert_array_equal(as_array.predict_proba(X), moved.predict_proba(X))
-    same = clone(model).set_params(class_prior=trained).fit(X, y)
-    np.testing.assert_allclose(same.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
-
-
-def test_class_prior_moves_every_draw_by_bayes_rule() -> None:
-    """Each draw has class probabilities of its own, and they are what is divided out."""
-    X, y = table()
-    new = np.array([0.1, 0.2, 0.7])
-    draws = {"draws": 20, "chains": 2}
-    model = HybridMixtureClassifier(tied=True, random_state=0)
-    plain = clone(model).fit(X, y).refine("laplace", **draws)
-    moved = clone(model).set_params(class_prior=new).fit(X, y).refine("laplace", **draws)
-    drawn = plain.posterior_["posterior"]["class_probabilities"].to_numpy()[:, :, None, :]
-    odds = plain.predict_posterior(X)["predictions"]["probability"].to_numpy() * new / drawn
-    expected = odds / odds.sum(axis=-1, keepdims=True)
-    found = moved.predict_posterior(X)["predictions"]["probability"].to_numpy()
-    np.testing.assert_allclose(found, expected, atol=1e-10)
-    np.testing.assert_allclose(moved.predict_proba(X), expected.mean(axis=(0, 1)), atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    "class_prior", [[0.5, 0.5], [0.5, 0.5, 0.5], [1.0, 0.0, 0.0], {"calm": 1.0}, [0.5, 0.6, -0.1]]
-)
-def test_a_class_prior_that_is_none_is_refused(class_prior: object) -> None:
-    X, y = table()
-    with pytest.raises(ValueError, match=r"class_prior=\.\.\."):
-        HybridMixtureClassifier(class_prior=class_prior).fit(X, y)
-
-
-def test_temperature_only_rescales() -> None:
-    X, y = table()
-    plain = HybridMixtureClassifier(random_state=0).fit(X, y)
-    calibrated = HybridMixtureClassifier(random_state=0, calibrate=True).fit(X, y)
-    assert plain.temperature_ == 1
-    assert calibrated.temperature_ != 1
-    np.testing.assert_allclose(
-        calibrated.predict_proba(X),
-        softmax(calibrated.temperature_ * plain.predict_log_proba(X), axis=1),
-        atol=1e-12,
-    )
-    np.testing.assert_array_equal(calibrated.score_samples(X), plain.score_samples(X))
-    np.testing.assert_array_equal(calibrated.predict(X), plain.predict(X))
-
-
-def test_temperature_is_that_of_rows_the_folds_have_not_seen() -> None:
-    X, y = table()
-    splits = list(StratifiedKFold(4).split(X, y))
-    model = HybridMixtureClassifier(random_state=0, calibrate=True, cv=splits).fit(X, y)
-    out = np.zeros((len(y), 3))
-    for train, test in splits:
-        fold = HybridMixtureClassifier(random_state=0).fit(X.iloc[train], y[train])
-        out[test] = fold.predict_log_proba(X.iloc[test])
-    expected = fit_temperature(out, np.searchsorted(CLASSES, y), np.ones(len(y)))
-    assert model.temperature_ == pytest.approx(expected, rel=1e-6)
-    splitter = HybridMixtureClassifier(random_state=0, calibrate=True, cv=StratifiedKFold(4))
-    assert splitter.fit(X, y).temperature_ == model.temperature_
-
-
-def test_temperature_cools_a_model_that_is_too_sure() -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(200) % 2
-    signal = rng.normal(0.5 * y)
-    X = signal[:, None] + 0.3 * rng.normal(size=(200, 8))  # read as independent: counted 8 times
-    model = HybridMixtureClassifier(covariance_type="diag", tied=True, calibrate=True)
-    assert model.fit(X, y).temperature_ < 0.5
-
-
-def test_hidden_labels_and_lone_rows_stay_in_every_training_fold() -> None:
-    labels = np.r_[np.zeros(11, int), np.ones(7, int), 2, 2, 3, np.full(6, -1)]
-    folds = stratified_folds(labels, 3, seed=0)
-    assert (folds[labels == 3] == -1).all()
-    assert len(set(folds[labels == 2])) == 2
-    assert (folds[labels < 0] == -1).all()
-    for label in (0, 1):
-        counts = np.bincount(folds[labels == label], minlength=3)
-        assert counts.max() - counts.min() <= 1
-    total = np.bincount(folds[folds >= 0])
-    assert total.max() - total.min() <= 1
-
-
-def test_a_class_with_one_row_does_not_stop_calibration() -> None:
-    X, y = iris()
-    y = y.astype(object)
-    y[0] = "unique"
-    y[1:] = [str(label) for label in y[1:]]
-    y[60:80] = None
-    model = HybridMixtureClassifier(calibrate=True, random_state=0).fit(X, y)
-    assert model.classes_.tolist() == ["0", "1", "2", "unique"]
-    assert np.isfinite(model.predict_log_proba(X)).all()
-    assert 0.05 < model.temperature_ < 20
-
-
-def test_folds_that_cannot_calibrate_say_so() -> None:
-    X, y = iris()
-    few = [0, 50, 100]
-    with pytest.warns(UserWarning, match="cv=5 holds out no labelled row"):
-        model = HybridMixtureClassifier(calibrate=True).fit(X[few], y[few])
-    assert model.temperature_ == 1
-    with pytest.raises(ValueError, match="cv must be at least 2"):
-        HybridMixtureClassifier(calibrate=True, cv=1).fit(X, y)
-    without = [(np.arange(100), np.arange(100, 150))]
-    with pytest.raises(ValueError, match="no row of class 2"):
-        HybridMixtureClassifier(calibrate=True, cv=without).fit(X, y)
-
-
 # ---- density, samples, cells
 
 
@@ -397,136 +245,6 @@ def test_imputation_leaves_observed_cells_alone() -> None:
     for name in X:
         seen = X[name].notna()
         assert (filled[name][seen] == X[name][seen]).all()
-
-
-# ---- posterior
-
-
-def test_a_point_estimate_never_pretends_to_know_its_uncertainty() -> None:
-    X, y = table()
-    model = HybridMixtureClassifier().fit(X, y)
-    with pytest.warns(UserWarning, match="refine"):
-        found = model.uncertainty(X)
-    assert np.isnan(found["sd"]).all()
-    assert np.isnan(found["epistemic_entropy"]).all()
-    np.testing.assert_allclose(found["mean"], model.predict_proba(X), atol=1e-9)
-    np.testing.assert_allclose(found["novelty"], model.score_samples(X), rtol=1e-9)
-    assert model.posterior_.attrs["point_estimate"] == 1
-    assert model.diagnose()["row"].tolist() == ["map_converged", "draws"]
-
-
-@pytest.fixture(scope="module")
-def refined() -> HybridMixtureClassifier:
-    X, y = table()
-    y[::4] = None
-    model = HybridMixtureClassifier(
-        tied=True, calibrate=True, class_prior=[0.2, 0.3, 0.5], random_state=0
-    )
-    return model.fit(X, y).refine("laplace", draws=40)
-
-
-def test_predictions_are_means_over_the_draws(refined: HybridMixtureClassifier) -> None:
-    X, _ = table(seed=5)
-    tree = refined.predict_posterior(X)
-    probability = tree["predictions"]["probability"]
-    assert probability.dims == ("chain", "draw", "obs", "label")
-    assert probability["label"].to_numpy().tolist() == CLASSES.tolist()
-    mean = probability.mean(("chain", "draw"))
-    np.testing.assert_allclose(refined.predict_proba(X), mean, atol=1e-12)
-    np.testing.assert_allclose(np.exp(refined.predict_log_proba(X)), mean, atol=1e-12)
-    found = refined.uncertainty(X, prob=0.5)
-    np.testing.assert_allclose(found["mean"], mean, atol=1e-12)
-    inside = (probability >= found["lower"]) & (probability <= found["upper"])
-    assert 0.4 < inside.mean() < 0.6
-    assert (found["total_entropy"] >= found["aleatoric_entropy"]).all()
-    assert (found["epistemic_entropy"] > 0).any()
-
-
-def test_draws_at_the_fit_predict_as_the_fit(refined: HybridMixtureClassifier) -> None:
-    X, _ = table(seed=5)
-    fitted = clone(refined)
-    X_train, y_train = table()
-    y_train[::4] = None
-    fitted.fit(X_train, y_train)
-    at_point = fitted.predict_posterior(X)["predictions"]["probability"].to_numpy()
-    np.testing.assert_allclose(at_point[0, 0], fitted.predict_proba(X), atol=1e-10)
-    difference = np.abs(refined.predict_proba(X) - fitted.predict_proba(X))
-    assert 0 < difference.mean() < 0.03
-
-
-def test_predictive_checks_have_labels_of_the_classes(refined: HybridMixtureClassifier) -> None:
-    X, y = table(seed=5)
-    y[:10] = None
-    tree = refined.to_datatree(X, y)
-    drawn, truth = tree["posterior_predictive"]["y"], tree["observed_data"]["y"]
-    assert drawn.sizes["obs"] == truth.sizes["obs"] == len(y) - 10
-    assert (CLASSES[truth.to_numpy()] == y[10:]).all()
-    share = (drawn == 0).mean(("chain", "draw")).to_numpy()
-    expected = refined.predict_proba(X)[10:, 0]
-    assert np.abs(share - expected).max() < 4.9 * 0.5 / np.sqrt(160)
-    with pytest.raises(ValueError, match="'tornado', which is no class"):
-        refined.to_datatree(X[10:11], ["tornado"])
-
-
-def test_probabilities_of_draws_go_to_a_file_or_are_thinned(
-    refined: HybridMixtureClassifier, tmp_path: Path
-) -> None:
-    X, _ = table(seed=5)
-    whole = refined.predict_posterior(X)["predictions"]["probability"]
-    on_disk = refined.predict_posterior(X, memory=5_000, path=tmp_path / "p.npy")
-    np.testing.assert_allclose(on_disk["predictions"]["probability"], whole, rtol=1e-12)
-    assert isinstance(on_disk["predictions"]["probability"].to_numpy().base, np.memmap | mmap)
-    affordable = whole.nbytes // 4
-    with pytest.warns(UserWarning, match="one draw in 4 is kept"):
-        thinned = refined.predict_posterior(X, memory=affordable)["predictions"]["probability"]
-    np.testing.assert_allclose(thinned, whole[:, ::4], rtol=1e-12)
-    np.testing.assert_allclose(
-        refined.uncertainty(X, memory=5_000)["mean"], whole.mean(("chain", "draw")), rtol=1e-12
-    )
-
-
-def test_diagnosis_speaks_of_class_probabilities(refined: HybridMixtureClassifier) -> None:
-    with pytest.warns(PosteriorWarning, match="ess_parameters.*ask for more draws"):
-        found = refined.diagnose()
-    rows = {"map_converged", "pareto_k", "rhat_class_probabilities", "map_difference", "elpd_loo"}
-    assert rows <= set(found["row"])
-
-
-def test_draws_of_another_sampler_are_taken_and_named_as_in_the_fit() -> None:
-    X, y = table()
-    model = HybridMixtureClassifier(2, covariance_type="diag", random_state=0).fit(X, y)
-    model.refine("laplace", draws=20)
-    expected, tree = model.predict_proba(X), model.posterior_
-    swapped = tree["posterior"].to_dataset().copy(deep=True)
-    order = [1, 0, 2, 3, 4, 5]
-    for name in swapped.data_vars:
-        if "component" in swapped[name].dims:
-            swapped[name] = swapped[name].isel(component=order).variable
-    swapped["weights_0"] = swapped["weights_0"].isel(component_0=[1, 0]).variable
-    foreign = xr.DataTree.from_dict({"posterior": swapped})
-    other = clone(model).fit(X, y).use_posterior(foreign)
-    np.testing.assert_allclose(other.predict_proba(X), expected, atol=1e-9)
-    np.testing.assert_allclose(
-        other.posterior_["posterior"]["means"], tree["posterior"]["means"], rtol=1e-9
-    )
-    np.testing.assert_allclose(
-        other.posterior_["sample_stats"]["lp"], tree["sample_stats"]["lp"], rtol=1e-9
-    )
-    with pytest.raises(ValueError, match="needs draws of 'means'"):
-        other.use_posterior(xr.DataTree.from_dict({"posterior": swapped.drop_vars("means")}))
-    fewer = swapped.isel(feature=[0])
-    with pytest.raises(ValueError, match=r"'means' of shape \(6, 2\).*received \(6, 1\)"):
-        other.use_posterior(xr.DataTree.from_dict({"posterior": fewer}))
-
-
-def test_the_declared_graph_has_the_variables_of_the_posterior() -> None:
-    X, y = table()
-    model = HybridMixtureClassifier(2, random_state=0, covariance_type="diag").fit(X, y)
-    graph, posterior = model.declare(), model.posterior_["posterior"]
-    for variable in graph.free_RVs:
-        assert variable.name in posterior
-        assert graph.named_vars_to_dims[variable.name] == posterior[variable.name].dims[2:]
-    assert "z" in {v.name for v in model.declare(latent="explicit").free_RVs}
 
 
 # ---- the artefact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,42 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import MixtureDensity, MixturePrior
-from bayesrbf.inference import laplace
-from bayesrbf.inference.diagnose import PosteriorWarning
-
-UNITS = np.array([1.0, 1e3, 1e-4])
-
-
-def real_table(n: int = 120, missing: float = 0.0, seed: int = 0) -> np.ndarray:
-    """Two clusters in three columns of different units."""
-    rng = np.random.default_rng(seed)
-    mixing = np.array([[1.0, 0.0, 0.0], [0.6, 1.0, 0.0], [-0.4, 0.3, 1.0]])
-    centres = np.where(rng.random(n) < 0.4, 0.0, 4.0)[:, None]
-    X = (centres + rng.normal(size=(n, 3)) @ mixing.T) * UNITS + 5 * UNITS
-    X[rng.random(X.shape) < missing] = np.nan
-    return X
-
-
-def mixed_frame(n: int = 80, seed: int = 1) -> pd.DataFrame:
-    """A frame of reals, strings and booleans with holes."""
-    rng = np.random.default_rng(seed)
-    group = rng.random(n) < 0.5
-    frame = pd.DataFrame(
-        {
-            "height": rng.normal(np.where(group, 0.0, 3.0)),
-            "colour": np.where(rng.random(n) < 0.8, np.where(group, "red", "blue"), "green"),
-            "weight": rng.normal(np.where(group, 10.0, 20.0)),
-            "member": (rng.random(n) < np.where(group, 0.9, 0.2)).astype(object),
-        }
-    )
-    hidden = rng.random(frame.shape) < 0.2
-    return frame.mask(hidden, None).astype({"height": float, "weight": float})
-
-
-def point(density: MixtureDensity) -> dict[str, np.ndarray]:
-    """Parameters in the user's units, as the posterior holds them."""
-    posterior = density.posterior_["posterior"]
-    return {name: posterior[name].to_numpy()[0, 0] for name in posterior.data_vars}
+from tests.estimators.density_tables import mixed_frame, point, real_table
 
 
 def marginal_normal(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> float:
@@ -238,79 +202,6 @@ def test_containers_give_the_same_bits(container: str) -> None:
     )
 
 
-def test_imputation_is_the_conditional_mean_and_leaves_observed_cells_alone() -> None:
-    X = real_table(60, 0.3)
-    density = MixtureDensity().fit(X)
-    filled = density.impute(X)
-    np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
-    found = point(density)
-    mean, covariance = found["means"][0], found["covariances"][0]
-    for row, full in zip(X, filled, strict=True):
-        o = ~np.isnan(row)
-        gain = covariance[np.ix_(~o, o)] @ np.linalg.pinv(covariance[np.ix_(o, o)], rcond=1e-30)
-        np.testing.assert_allclose(full[~o], mean[~o] + gain @ (row[o] - mean[o]), rtol=1e-7)
-
-
-def test_imputation_of_frames_keeps_container_names_and_levels() -> None:
-    X = mixed_frame()
-    filled = MixtureDensity(2, random_state=0).fit(X).impute(X)
-    assert isinstance(filled, pd.DataFrame)
-    assert list(filled) == list(X)
-    assert not filled.isna().any().any()
-    assert set(filled["colour"]) <= {"red", "blue", "green"}
-    for name in X:
-        seen = X[name].notna()
-        assert (filled[name][seen] == X[name][seen]).all()
-    polars = CONTAINERS["polars"](X)
-    assert isinstance(MixtureDensity(random_state=0).fit(polars).impute(polars), pl.DataFrame)
-
-
-def test_drawn_imputations_scatter_around_the_conditional_mean() -> None:
-    X = real_table(40, 0.3)
-    density = MixtureDensity(random_state=0).fit(X)
-    draws = np.array(density.impute(X, draws=400))
-    assert draws.shape == (400, *X.shape)
-    hidden = np.isnan(X)
-    assert (draws[:, ~hidden] == X[~hidden]).all()
-    spread = draws[:, hidden].std(axis=0)
-    assert (spread > 0).all()
-    z = (draws[:, hidden].mean(axis=0) - density.impute(X)[hidden]) / (spread / 20)
-    assert abs(z.mean()) < 4.9 / np.sqrt(1 + hidden.sum() / 3)
-    assert np.abs(z).max() < 4.9
-    with pytest.raises(ValueError, match="at least 1; received 0"):
-        density.impute(X, draws=0)
-
-
-def test_samples_have_the_moments_of_the_density_and_the_container_of_fit() -> None:
-    X = real_table(200)
-    density = MixtureDensity(random_state=0).fit(X)
-    drawn = density.sample(20_000)
-    found = point(density)
-    error = (drawn.mean(axis=0) - found["means"][0]) / (drawn.std(axis=0) / np.sqrt(20_000))
-    assert np.abs(error).max() < 4.9
-    np.testing.assert_allclose(
-        np.cov(drawn.T) / found["covariances"][0], np.ones((3, 3)), atol=0.15
-    )
-    frame = mixed_frame()
-    assert list(MixtureDensity().fit(frame).sample(3)) == list(frame)
-    with pytest.raises(ValueError, match="received 0"):
-        density.sample(0)
-
-
-def test_informative_missingness_is_learnt_and_sampled() -> None:
-    rng = np.random.default_rng(0)
-    X = np.r_[rng.normal(0, 1, (200, 2)), rng.normal(6, 1, (200, 2))]
-    X[200:, 1][rng.random(200) < 0.9] = np.nan
-    density = MixtureDensity(2, missingness="informative", random_state=0).fit(X)
-    hidden_first = density.predict_proba([[np.nan, np.nan]])[0]
-    high = density.predict([[6.0, 6.0]])[0]
-    assert hidden_first[high] > 0.95
-    drawn = density.sample(2000)
-    share = np.isnan(drawn[drawn[:, 0] > 3, 1]).mean()
-    assert 0.85 < share < 0.95
-    assert np.isnan(drawn[drawn[:, 0] < 2.5, 1]).mean() < 0.05
-
-
 def test_information_criteria_count_the_free_parameters() -> None:
     X = real_table(50)
     density = MixtureDensity(2, random_state=0).fit(X)
@@ -352,67 +243,6 @@ def test_a_fit_that_stops_early_says_so() -> None:
     assert MixtureDensity().fit(real_table()).converged_
 
 
-def test_the_tree_is_made_when_asked_for_and_then_stored() -> None:
-    density = MixtureDensity(2, random_state=0).fit(real_table(missing=0.2))
-    assert "lower_bound_" in density._repr_html_()
-    assert "posterior_" not in vars(density)
-    tree = density.posterior_
-    assert density.posterior_ is tree
-    assert tree.attrs["point_estimate"] == 1
-    assert set(tree.children) >= {"posterior", "log_likelihood", "observed_data", "constant_data"}
-    np.testing.assert_allclose(
-        tree["log_likelihood"]["x"].to_numpy()[0, 0],
-        density.score_samples(real_table(missing=0.2)),
-        atol=1e-9,
-    )
-    path = tree["optimiser_path"]["log_posterior"].to_numpy()
-    assert path.size == density.n_iter_
-    assert path[-1] == density.lower_bound_ == path.max()
-    density.fit(real_table(seed=5))
-    assert density.posterior_ is not tree
-    with pytest.raises(AttributeError, match="posterior_"):
-        _ = MixtureDensity().posterior_
-
-
-def test_refined_density_keeps_its_fit_and_draws_around_it() -> None:
-    X = real_table(80, 0.2)
-    density = MixtureDensity(random_state=0).fit(X)
-    before = density.score_samples(X)
-    density.refine("laplace", draws=100)
-    np.testing.assert_array_equal(density.score_samples(X), before)
-    means = density.posterior_["posterior"]["means"]
-    assert means.sizes["chain"] * means.sizes["draw"] == 400
-    z = (means.mean(("chain", "draw")) - means.median(("chain", "draw"))) / means.std()
-    assert np.abs(z).max() < 0.5
-    with pytest.warns(PosteriorWarning, match="ess_parameters"):
-        found = density.diagnose()
-    assert {"pareto_k", "elpd_loo"} <= set(found["row"])
-    first, second = density.impute(X, draws=2)
-    assert (first[np.isnan(X)] != second[np.isnan(X)]).all()
-    with pytest.raises(ValueError, match="or 'gibbs' or 'nuts'; received 'metropolis'"):
-        density.refine("metropolis")
-
-
-def test_nuts_and_the_gaussian_agree_where_there_is_much_data() -> None:
-    X = real_table(300)[:, :1]
-    density = MixtureDensity(random_state=0).fit(X)
-    gaussian = density.refine("laplace", draws=200).posterior_["posterior"]["means"]
-    sampled = density.refine("nuts", draws=200, tune=200, chains=2).posterior_
-    assert sampled.attrs["inference"] == "nuts"
-    means = sampled["posterior"]["means"]
-    error = float(gaussian.std()) / np.sqrt(100)  # at least 100 effective draws
-    assert abs(float(means.mean() - gaussian.mean())) < 4.9 * np.sqrt(2) * error
-    assert 0.7 < float(means.std() / gaussian.std()) < 1.4
-
-
-def test_inference_at_fit_is_refine_after_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(laplace, "laplace", partial(laplace.laplace, draws=50))
-    X = real_table(30)[:, :1]
-    one = MixtureDensity(inference="laplace", random_state=0).fit(X).impute([[np.nan]], draws=5)
-    two = MixtureDensity(random_state=0).fit(X).refine("laplace").impute([[np.nan]], draws=5)
-    np.testing.assert_array_equal(one, two)
-
-
 def test_names_of_responsibilities_and_set_output() -> None:
     X = mixed_frame()
     density = MixtureDensity(2, random_state=0).set_output(transform="pandas").fit(X)
@@ -420,15 +250,3 @@ def test_names_of_responsibilities_and_set_output() -> None:
     assert list(out) == ["mixturedensity0", "mixturedensity1"]
     assert list(out) == list(density.get_feature_names_out())
     np.testing.assert_allclose(out.sum(axis=1), 1, rtol=0, atol=1e-12)
-
-
-def test_the_declared_graph_has_the_variables_of_the_posterior() -> None:
-    density = MixtureDensity(2, random_state=0).fit(mixed_frame())
-    model = density.declare()
-    posterior = density.posterior_["posterior"]
-    for variable in model.free_RVs:
-        assert variable.name in posterior
-        assert model.named_vars_to_dims[variable.name] == posterior[variable.name].dims[2:]
-    for dim, names in model.coords.items():
-        if dim in posterior.coords:
-            assert list(map(str, names)) == list(map(str, posterior[dim].to_numpy()))

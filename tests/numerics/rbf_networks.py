@@ -51,3 +51,25 @@ def random_theta(target: RBFNetworkLogPosterior, seed: int = 1) -> np.ndarray:
     """Coordinates within a few standard deviations of the prior's centre."""
     rng = np.random.default_rng(seed)
     return 0.7 * rng.normal(size=target.dimension) * target.scales
+
+
+def rows_and_labels(n_obs: int = 60, missing: float = 0.2) -> tuple[Observations, Classes]:
+    """Three clusters in two columns and a category, two of the clusters one class."""
+    rng = np.random.default_rng(0)
+    cluster = np.arange(n_obs) % 3
+    real = rng.normal(size=(n_obs, 2)) * 0.5 + np.array([[-2, 0], [0, 1], [2, 0]])[cluster]
+    real[rng.random(real.shape) < missing] = np.nan
+    codes = ((cluster + (rng.random(n_obs) < 0.2)) % 3)[:, None].astype(np.intp)
+    labels = np.where(rng.random(n_obs) < 0.2, -1, cluster % 2).astype(np.intp)
+    weights = rng.uniform(0.5, 2.0, n_obs)
+    return Observations(real, codes, np.zeros(n_obs, np.intp), weights), Classes(labels)
+
+
+def specified(shared: bool = True, k: int = 3, **options: object) -> RBFNetworkSpecification:
+    classes = (0,) * k if shared else (0,) * k + (1,) * k
+    return RBFNetworkSpecification(structure("diag", False, classes, 2, (3,)), 2, **options)
+
+
+def prior(specification: RBFNetworkSpecification, **settings: float) -> RBFNetworkHyperparameters:
+    settings = {"l1": 0.5, "l2": 0.1, "kappa": 0.5} | settings
+    return RBFNetworkHyperparameters(hyperparameters(specification.mixture), **settings)

@@ -1,0 +1,133 @@
+"""The mixture classifier at another prevalence, and its temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.posterior.temperature import fit_temperature
+from tests.estimators.hybrid_tables import CLASSES, iris, table
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_class_prior_is_bayes_rule(calibrate: bool) -> None:
+    X, y = table()
+    new = {"storm": 0.7, "calm": 0.1, "gale": 0.2}
+    model = HybridMixtureClassifier(calibrate=calibrate, random_state=0)
+    fitted = clone(model).fit(X, y)
+    moved = clone(model).set_params(class_prior=new).fit(X, y)
+    trained = fitted.posterior_["posterior"]["class_probabilities"].to_numpy()[0, 0]
+    odds = fitted.predict_proba(X) * np.array([0.1, 0.2, 0.7]) / trained
+    np.testing.assert_allclose(
+        moved.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), atol=1e-12
+    )
+    as_array = clone(model).set_params(class_prior=[0.1, 0.2, 0.7]).fit(X, y)
+    np.testing.assert_array_equal(as_array.predict_proba(X), moved.predict_proba(X))
+    same = clone(model).set_params(class_prior=trained).fit(X, y)
+    np.testing.assert_allclose(same.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
+
+
+def test_class_prior_moves_every_draw_by_bayes_rule() -> None:
+    """Each draw has class probabilities of its own, and they are what is divided out."""
+    X, y = table()
+    new = np.array([0.1, 0.2, 0.7])
+    draws = {"draws": 20, "chains": 2}
+    model = HybridMixtureClassifier(tied=True, random_state=0)
+    plain = clone(model).fit(X, y).refine("laplace", **draws)
+    moved = clone(model).set_params(class_prior=new).fit(X, y).refine("laplace", **draws)
+    drawn = plain.posterior_["posterior"]["class_probabilities"].to_numpy()[:, :, None, :]
+    odds = plain.predict_posterior(X)["predictions"]["probability"].to_numpy() * new / drawn
+    expected = odds / odds.sum(axis=-1, keepdims=True)
+    found = moved.predict_posterior(X)["predictions"]["probability"].to_numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    np.testing.assert_allclose(moved.predict_proba(X), expected.mean(axis=(0, 1)), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "class_prior", [[0.5, 0.5], [0.5, 0.5, 0.5], [1.0, 0.0, 0.0], {"calm": 1.0}, [0.5, 0.6, -0.1]]
+)
+def test_a_class_prior_that_is_none_is_refused(class_prior: object) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match=r"class_prior=\.\.\."):
+        HybridMixtureClassifier(class_prior=class_prior).fit(X, y)
+
+
+def test_temperature_only_rescales() -> None:
+    X, y = table()
+    plain = HybridMixtureClassifier(random_state=0).fit(X, y)
+    calibrated = HybridMixtureClassifier(random_state=0, calibrate=True).fit(X, y)
+    assert plain.temperature_ == 1
+    assert calibrated.temperature_ != 1
+    np.testing.assert_allclose(
+        calibrated.predict_proba(X),
+        softmax(calibrated.temperature_ * plain.predict_log_proba(X), axis=1),
+        atol=1e-12,
+    )
+    np.testing.assert_array_equal(calibrated.score_samples(X), plain.score_samples(X))
+    np.testing.assert_array_equal(calibrated.predict(X), plain.predict(X))
+
+
+def test_temperature_is_that_of_rows_the_folds_have_not_seen() -> None:
+    X, y = table()
+    splits = list(StratifiedKFold(4).split(X, y))
+    model = HybridMixtureClassifier(random_state=0, calibrate=True, cv=splits).fit(X, y)
+    out = np.zeros((len(y), 3))
+    for train, test in splits:
+        fold = HybridMixtureClassifier(random_state=0).fit(X.iloc[train], y[train])
+        out[test] = fold.predict_log_proba(X.iloc[test])
+    expected = fit_temperature(out, np.searchsorted(CLASSES, y), np.ones(len(y)))
+    assert model.temperature_ == pytest.approx(expected, rel=1e-6)
+    splitter = HybridMixtureClassifier(random_state=0, calibrate=True, cv=StratifiedKFold(4))
+    assert splitter.fit(X, y).temperature_ == model.temperature_
+
+
+def test_temperature_cools_a_model_that_is_too_sure() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    signal = rng.normal(0.5 * y)
+    X = signal[:, None] + 0.3 * rng.normal(size=(200, 8))  # read as independent: counted 8 times
+    model = HybridMixtureClassifier(covariance_type="diag", tied=True, calibrate=True)
+    assert model.fit(X, y).temperature_ < 0.5
+
+
+def test_hidden_labels_and_lone_rows_stay_in_every_training_fold() -> None:
+    labels = np.r_[np.zeros(11, int), np.ones(7, int), 2, 2, 3, np.full(6, -1)]
+    folds = stratified_folds(labels, 3, seed=0)
+    assert (folds[labels == 3] == -1).all()
+    assert len(set(folds[labels == 2])) == 2
+    assert (folds[labels < 0] == -1).all()
+    for label in (0, 1):
+        counts = np.bincount(folds[labels == label], minlength=3)
+        assert counts.max() - counts.min() <= 1
+    total = np.bincount(folds[folds >= 0])
+    assert total.max() - total.min() <= 1
+
+
+def test_a_class_with_one_row_does_not_stop_calibration() -> None:
+    X, y = iris()
+    y = y.astype(object)
+    y[0] = "unique"
+    y[1:] = [str(label) for label in y[1:]]
+    y[60:80] = None
+    model = HybridMixtureClassifier(calibrate=True, random_state=0).fit(X, y)
+    assert model.classes_.tolist() == ["0", "1", "2", "unique"]
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert 0.05 < model.temperature_ < 20
+
+
+def test_folds_that_cannot_calibrate_say_so() -> None:
+    X, y = iris()
+    few = [0, 50, 100]
+    with pytest.warns(UserWarning, match="cv=5 holds out no labelled row"):
+        model = HybridMixtureClassifier(calibrate=True).fit(X[few], y[few])
+    assert model.temperature_ == 1
+    with pytest.raises(ValueError, match="cv must be at least 2"):
+        HybridMixtureClassifier(calibrate=True, cv=1).fit(X, y)
+    without = [(np.arange(100), np.arange(100, 150))]
+    with pytest.raises(ValueError, match="no row of class 2"):
+        HybridMixtureClassifier(calibrate=True, cv=without).fit(X, y)

@@ -1,0 +1,142 @@
+"""The mixture classifier with draws: predictions, checks, diagnosis, the graph beside it."""
+
+from __future__ import annotations
+
+from mmap import mmap
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from sklearn.base import clone
+
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.inference.diagnose import PosteriorWarning
+from tests.estimators.hybrid_tables import CLASSES, table
+
+
+def test_a_point_estimate_never_pretends_to_know_its_uncertainty() -> None:
+    X, y = table()
+    model = HybridMixtureClassifier().fit(X, y)
+    with pytest.warns(UserWarning, match="refine"):
+        found = model.uncertainty(X)
+    assert np.isnan(found["sd"]).all()
+    assert np.isnan(found["epistemic_entropy"]).all()
+    np.testing.assert_allclose(found["mean"], model.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(found["novelty"], model.score_samples(X), rtol=1e-9)
+    assert model.posterior_.attrs["point_estimate"] == 1
+    assert model.diagnose()["row"].tolist() == ["map_converged", "draws"]
+
+
+@pytest.fixture(scope="module")
+def refined() -> HybridMixtureClassifier:
+    X, y = table()
+    y[::4] = None
+    model = HybridMixtureClassifier(
+        tied=True, calibrate=True, class_prior=[0.2, 0.3, 0.5], random_state=0
+    )
+    return model.fit(X, y).refine("laplace", draws=40)
+
+
+def test_predictions_are_means_over_the_draws(refined: HybridMixtureClassifier) -> None:
+    X, _ = table(seed=5)
+    tree = refined.predict_posterior(X)
+    probability = tree["predictions"]["probability"]
+    assert probability.dims == ("chain", "draw", "obs", "label")
+    assert probability["label"].to_numpy().tolist() == CLASSES.tolist()
+    mean = probability.mean(("chain", "draw"))
+    np.testing.assert_allclose(refined.predict_proba(X), mean, atol=1e-12)
+    np.testing.assert_allclose(np.exp(refined.predict_log_proba(X)), mean, atol=1e-12)
+    found = refined.uncertainty(X, prob=0.5)
+    np.testing.assert_allclose(found["mean"], mean, atol=1e-12)
+    inside = (probability >= found["lower"]) & (probability <= found["upper"])
+    assert 0.4 < inside.mean() < 0.6
+    assert (found["total_entropy"] >= found["aleatoric_entropy"]).all()
+    assert (found["epistemic_entropy"] > 0).any()
+
+
+def test_draws_at_the_fit_predict_as_the_fit(refined: HybridMixtureClassifier) -> None:
+    X, _ = table(seed=5)
+    fitted = clone(refined)
+    X_train, y_train = table()
+    y_train[::4] = None
+    fitted.fit(X_train, y_train)
+    at_point = fitted.predict_posterior(X)["predictions"]["probability"].to_numpy()
+    np.testing.assert_allclose(at_point[0, 0], fitted.predict_proba(X), atol=1e-10)
+    difference = np.abs(refined.predict_proba(X) - fitted.predict_proba(X))
+    assert 0 < difference.mean() < 0.03
+
+
+def test_predictive_checks_have_labels_of_the_classes(refined: HybridMixtureClassifier) -> None:
+    X, y = table(seed=5)
+    y[:10] = None
+    tree = refined.to_datatree(X, y)
+    drawn, truth = tree["posterior_predictive"]["y"], tree["observed_data"]["y"]
+    assert drawn.sizes["obs"] == truth.sizes["obs"] == len(y) - 10
+    assert (CLASSES[truth.to_numpy()] == y[10:]).all()
+    share = (drawn == 0).mean(("chain", "draw")).to_numpy()
+    expected = refined.predict_proba(X)[10:, 0]
+    assert np.abs(share - expected).max() < 4.9 * 0.5 / np.sqrt(160)
+    with pytest.raises(ValueError, match="'tornado', which is no class"):
+        refined.to_datatree(X[10:11], ["tornado"])
+
+
+def test_probabilities_of_draws_go_to_a_file_or_are_thinned(
+    refined: HybridMixtureClassifier, tmp_path: Path
+) -> None:
+    X, _ = table(seed=5)
+    whole = refined.predict_posterior(X)["predictions"]["probability"]
+    on_disk = refined.predict_posterior(X, memory=5_000, path=tmp_path / "p.npy")
+    np.testing.assert_allclose(on_disk["predictions"]["probability"], whole, rtol=1e-12)
+    assert isinstance(on_disk["predictions"]["probability"].to_numpy().base, np.memmap | mmap)
+    affordable = whole.nbytes // 4
+    with pytest.warns(UserWarning, match="one draw in 4 is kept"):
+        thinned = refined.predict_posterior(X, memory=affordable)["predictions"]["probability"]
+    np.testing.assert_allclose(thinned, whole[:, ::4], rtol=1e-12)
+    np.testing.assert_allclose(
+        refined.uncertainty(X, memory=5_000)["mean"], whole.mean(("chain", "draw")), rtol=1e-12
+    )
+
+
+def test_diagnosis_speaks_of_class_probabilities(refined: HybridMixtureClassifier) -> None:
+    with pytest.warns(PosteriorWarning, match="ess_parameters.*ask for more draws"):
+        found = refined.diagnose()
+    rows = {"map_converged", "pareto_k", "rhat_class_probabilities", "map_difference", "elpd_loo"}
+    assert rows <= set(found["row"])
+
+
+def test_draws_of_another_sampler_are_taken_and_named_as_in_the_fit() -> None:
+    X, y = table()
+    model = HybridMixtureClassifier(2, covariance_type="diag", random_state=0).fit(X, y)
+    model.refine("laplace", draws=20)
+    expected, tree = model.predict_proba(X), model.posterior_
+    swapped = tree["posterior"].to_dataset().copy(deep=True)
+    order = [1, 0, 2, 3, 4, 5]
+    for name in swapped.data_vars:
+        if "component" in swapped[name].dims:
+            swapped[name] = swapped[name].isel(component=order).variable
+    swapped["weights_0"] = swapped["weights_0"].isel(component_0=[1, 0]).variable
+    foreign = xr.DataTree.from_dict({"posterior": swapped})
+    other = clone(model).fit(X, y).use_posterior(foreign)
+    np.testing.assert_allclose(other.predict_proba(X), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        other.posterior_["posterior"]["means"], tree["posterior"]["means"], rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        other.posterior_["sample_stats"]["lp"], tree["sample_stats"]["lp"], rtol=1e-9
+    )
+    with pytest.raises(ValueError, match="needs draws of 'means'"):
+        other.use_posterior(xr.DataTree.from_dict({"posterior": swapped.drop_vars("means")}))
+    fewer = swapped.isel(feature=[0])
+    with pytest.raises(ValueError, match=r"'means' of shape \(6, 2\).*received \(6, 1\)"):
+        other.use_posterior(xr.DataTree.from_dict({"posterior": fewer}))
+
+
+def test_the_declared_graph_has_the_variables_of_the_posterior() -> None:
+    X, y = table()
+    model = HybridMixtureClassifier(2, random_state=0, covariance_type="diag").fit(X, y)
+    graph, posterior = model.declare(), model.posterior_["posterior"]
+    for variable in graph.free_RVs:
+        assert variable.name in posterior
+        assert graph.named_vars_to_dims[variable.name] == posterior[variable.name].dims[2:]
+    assert "z" in {v.name for v in model.declare(latent="explicit").free_RVs}

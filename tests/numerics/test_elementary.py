@@ -1,0 +1,45 @@
+"""Exponential and logarithm of the kernels, and how kernels are compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from bayesrbf.numerics.kernels.compilation import entry_point
+from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE, exponential, logarithm
+
+
+def test_kernels_compile_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(function: object) -> None:
+        raise RuntimeError(f"cannot cache {function}")
+
+    monkeypatch.setattr("numba.core.dispatcher.FunctionCache", no_room)
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        njit(cache=True)(twice)
+    assert entry_point(twice)(2.0) == 4.0
+
+
+def twice(x: float) -> float:
+    return 2 * x
+
+
+def units_off(actual: np.ndarray, expected: np.ndarray) -> float:
+    """Largest error in units in the last place."""
+    return float((np.abs(actual - expected) / np.spacing(np.abs(expected))).max())
+
+
+def test_exponential_is_good_to_two_units() -> None:
+    rng = np.random.default_rng(4)
+    x = np.concatenate([-np.logspace(-17, 2.36, 2_000), rng.uniform(-229.9, 0, 20_000)])
+    assert units_off(np.array([exponential(v) for v in x]), np.exp(x)) <= 2
+    assert exponential(0.0) == 1.0
+    for nothing in (NEGLIGIBLE, -1e4, -1e300, -np.inf):
+        assert exponential(nothing) == 0.0
+
+
+def test_logarithm_is_good_to_four_units() -> None:
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.uniform(0.5, 2, 10_000), np.exp(rng.uniform(-700, 700, 10_000))])
+    assert units_off(np.array([logarithm(v) for v in x]), np.log(x)) <= 4
+    assert logarithm(1.0) == 0.0
