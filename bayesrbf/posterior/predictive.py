@@ -165,7 +165,7 @@ class ClassPosterior:
         for rows in self._row_blocks(observations.n_obs):
             predict = self.predictor(observations.take(rows))
             for chain, thetas in enumerate(self.theta):
-                log_joint = _log_joints(predict, thetas)
+                log_joint = class_log_joints(predict, thetas)
                 shift = self._shifts[chain, :, None]
                 result[chain, :, rows[0] : rows[-1] + 1] = self.probabilities(log_joint, shift)
 
@@ -217,9 +217,8 @@ class ClassPosterior:
         size = max(1, _MEAN_ENTRIES // max(1, total.size))
         for start in range(0, self.n_draws, size):
             some = slice(start, start + size)
-            total += self.probabilities(_log_joints(predict, thetas[some]), shifts[some]).sum(
-                axis=0
-            )
+            log_joints = class_log_joints(predict, thetas[some])
+            total += self.probabilities(log_joints, shifts[some]).sum(axis=0)
         return total / self.n_draws
 
     def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
@@ -256,7 +255,7 @@ class ClassPosterior:
     def _block(self, observations: Observations, prob: float) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
         predict = self.predictor(observations)
-        log_joint = _log_joints(predict, self.theta.reshape(self.n_draws, -1))
+        log_joint = class_log_joints(predict, self.theta.reshape(self.n_draws, -1))
         log_density = logsumexp(logsumexp(log_joint, axis=2), axis=0) - np.log(self.n_draws)
         p = self.probabilities(log_joint, self._shifts.reshape(self.n_draws, 1, -1))
         mean = p.mean(axis=0)
@@ -276,10 +275,23 @@ class ClassPosterior:
         }
 
 
-def _log_joints(
+def class_log_joints(
     predict: Predictor, thetas: Float[np.ndarray, "draw coordinate"]
 ) -> Float[np.ndarray, "draw obs label"]:
-    """Class log joints of all rows under every draw."""
+    """Class log joints of all rows under every draw.
+
+    Parameters
+    ----------
+    predict : callable
+        Class log joint at one draw; many draws in one go where it can.
+    thetas : ndarray of shape (n_draws, dimension)
+        Coordinates of the draws.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_rows, n_classes)
+        Class log joints ``log p(x_o, c)``.
+    """
     if isinstance(predict, BatchedPredictor):
         return predict.at_all(thetas)
     return np.stack([predict(theta) for theta in thetas])

@@ -10,9 +10,13 @@ from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabi
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.parameters import Observations
+from bayesrbf.posterior.predictive import class_log_joints
 
 MOST_COORDINATES = 2000
 """Members with more stay at their point: the Hessian alone would cost minutes."""
+
+_ENTRIES = 2**20
+"""Numbers that members' log probabilities of one block of draws may take: 8 MiB."""
 
 MemberDraws = tuple[Draws | None, ...]
 Predictor = Callable[[np.ndarray], np.ndarray]
@@ -57,7 +61,7 @@ def draw_members(
 
 def joint_predictor(
     log_posterior: StackLogPosterior, members: FittedMembers, rows: Observations, drawn: MemberDraws
-) -> Callable[[Observations], Predictor]:
+) -> Callable[[Observations], JointPredictor]:
     """Prepare rows for the class log probabilities of the whole stack at many points.
 
     Parameters
@@ -84,21 +88,78 @@ def joint_predictor(
         if draws is not None
     ]
 
-    def prepare(new: Observations) -> Predictor:
-        fixed = members.log_probabilities(new)
+    def prepare(new: Observations) -> JointPredictor:
         predictors = [
             (j, of_member.dimension, member.predictor(of_member, new))
             for j, member, of_member in varying
         ]
-
-        def predict(theta: np.ndarray) -> np.ndarray:
-            own, rest = theta[: log_posterior.dimension], theta[log_posterior.dimension :]
-            values = fixed.copy() if rest.size else fixed
-            for j, dimension, predictor in predictors if rest.size else []:
-                values[:, j] = bounded_log_probabilities(predictor(rest[:dimension]))
-                rest = rest[dimension:]
-            return log_posterior.pooled(values, own)
-
-        return predict
+        return JointPredictor(log_posterior, members.log_probabilities(new), predictors)
 
     return prepare
+
+
+class JointPredictor:
+    """Class log probabilities of the whole stack on some rows at any draw.
+
+    Parameters
+    ----------
+    log_posterior : StackLogPosterior
+        Gives the stack's own coordinates their meaning.
+    fixed : ndarray of shape (n_rows, n_members, n_classes)
+        Log probabilities of the members at their fitted points.
+    predictors : list of (int, int, callable)
+        Number, dimension and predictor of every member whose draws follow the stack's own
+        coordinates.
+    """
+
+    def __init__(
+        self,
+        log_posterior: StackLogPosterior,
+        fixed: np.ndarray,
+        predictors: list[tuple[int, int, Predictor]],
+    ) -> None:
+        self._log_posterior = log_posterior
+        self._fixed = fixed
+        self._predictors = predictors
+
+    def __call__(self, theta: np.ndarray) -> np.ndarray:
+        """Class log probabilities at one draw.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Coordinates of the stack, followed by those of every drawn member or by none.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In nats.
+        """
+        return self.at_all(theta[None])[0]
+
+    def at_all(self, thetas: np.ndarray) -> np.ndarray:
+        """Class log probabilities at many draws.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_draws, dimension)
+            Coordinates of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows, n_classes)
+            In nats.
+        """
+        result = np.empty((len(thetas), self._fixed.shape[0], self._fixed.shape[2]))
+        size = max(1, _ENTRIES // max(1, self._fixed.size))
+        for start in range(0, len(thetas), size):
+            some = thetas[start : start + size]
+            own, rest = np.split(some, [self._log_posterior.dimension], axis=1)
+            values = np.repeat(self._fixed[None], len(some), axis=0)
+            for j, dimension, predictor in self._predictors if rest.size else []:
+                log_joints = class_log_joints(predictor, rest[:, :dimension])
+                values[:, :, j] = bounded_log_probabilities(log_joints)
+                rest = rest[:, dimension:]
+            pairs = zip(values, own, strict=True)
+            result[start : start + size] = [self._log_posterior.pooled(*pair) for pair in pairs]
+        return result

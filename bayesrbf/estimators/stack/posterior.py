@@ -158,13 +158,15 @@ class StackPosterior(CompanionClassifier):
 
     def _match_fit(self) -> float:
         """Temperature of the draws, from some training rows and some draws."""
+        from bayesrbf.posterior.predictive import class_log_joints
+
         n_obs = self._rows.n_obs
         spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
         rows = self._rows.take(spread)
         posterior = self._class_posterior()
         thetas = posterior.theta.reshape(posterior.n_draws, -1)
         predict = posterior.predictor(rows)
-        drawn = np.stack([predict(theta) for theta in thetas[:: max(1, len(thetas) // MATCHED)]])
+        drawn = class_log_joints(predict, thetas[:: max(1, len(thetas) // MATCHED)])
         fitted = np.exp(tempered(self._class_log_joint(rows), self.temperature_))
         return draw_temperature(log_softmax(drawn, axis=2), fitted)
 
