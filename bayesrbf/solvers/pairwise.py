@@ -7,8 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float
+from numba.extending import is_jitted
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import distance_metrics
+
+from bayesrbf.numerics.kernels.every_pair import every_pair
 
 Metric = str | Callable[[Any, Any], float]
 
@@ -45,7 +48,8 @@ def pairwise(
         Rows to compare them to.
     metric : str or callable
         Name of a metric in ``NAMES``, or a function of two rows that gives a
-        number; it need not be symmetric.
+        number; it need not be symmetric. One that ``numba.njit`` compiled is called
+        from compiled code, where the rows are numbers.
     dtype : type
         Of the result.
 
@@ -71,6 +75,8 @@ def pairwise(
 
 def _block(rows: np.ndarray, others: np.ndarray, metric: Metric) -> np.ndarray:
     """Dissimilarities of some rows; a callable is asked for every pair."""
-    if callable(metric):
-        return np.array([[metric(row, other) for other in others] for row in rows], dtype=float)
-    return np.asarray(pairwise_distances(rows, others, metric=metric))
+    if not callable(metric):
+        return np.asarray(pairwise_distances(rows, others, metric=metric))
+    if is_jitted(metric) and rows.dtype.kind in "biuf":
+        return every_pair(rows, others, metric)
+    return np.array([[metric(row, other) for other in others] for row in rows], dtype=float)

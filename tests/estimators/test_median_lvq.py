@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxtyping
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,6 +115,21 @@ def test_a_metric_is_its_matrix(metric: Any, scipy_name: str) -> None:
         by_matrix.predict_proba(cdist(NEW, X[order], scipy_name)),
         rtol=1e-9,
     )
+
+
+def test_a_compiled_function_is_the_same_function() -> None:
+    def lopsided(a: np.ndarray, b: np.ndarray) -> float:
+        return float(np.abs(a - b).sum() + 2 * max(b[0] - a[0], 0.0))
+
+    X, y = blobs(24)
+    models = [
+        MedianLVQClassifier(1, metric=metric, sigma=1.0, random_state=0).fit(X, y)
+        for metric in (lopsided, numba.njit(lopsided))
+    ]
+    np.testing.assert_allclose(*[model.predict_proba(X + 0.1) for model in models], rtol=1e-12)
+    values = [model._table.values for model in models]
+    np.testing.assert_allclose(*values, rtol=1e-14)
+    assert not np.allclose(values[0], values[0].T)
 
 
 def test_a_callable_may_compare_anything() -> None:

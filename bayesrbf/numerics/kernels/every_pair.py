@@ -1,0 +1,39 @@
+"""Every pair of two sets of rows by a compiled function of two rows.
+
+It is compiled for each function anew and not kept on disk: Numba cannot know of a function
+that it is handed whether it is still the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True)
+def every_pair(
+    rows: np.ndarray, others: np.ndarray, metric: Callable[[np.ndarray, np.ndarray], float]
+) -> np.ndarray:
+    """Ask the function for every pair.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        Rows.
+    others : ndarray of shape (n_others, n_columns)
+        Rows to compare them to.
+    metric : callable
+        Compiled by Numba.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_others)
+        ``metric(rows[n], others[m])``.
+    """
+    values = np.empty((len(rows), len(others)))
+    for n in range(len(rows)):
+        for m in range(len(others)):
+            values[n, m] = metric(rows[n], others[m])
+    return values
