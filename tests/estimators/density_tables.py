@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
+import polars as pl
 
 from bayesrbf import MixtureDensity
 
@@ -40,3 +44,17 @@ def point(density: MixtureDensity) -> dict[str, np.ndarray]:
     """Parameters in the user's units, as the posterior holds them."""
     posterior = density.posterior_["posterior"]
     return {name: posterior[name].to_numpy()[0, 0] for name in posterior.data_vars}
+
+
+def as_numpy(frame: pd.DataFrame) -> np.ndarray:
+    return frame.to_numpy(dtype=object)
+
+
+CONTAINERS: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "object array": as_numpy,
+    "list": lambda frame: as_numpy(frame).tolist(),
+    "polars": lambda frame: pl.DataFrame(
+        {name: frame[name].replace({np.nan: None}).tolist() for name in frame}
+    ),
+    "pandas category": lambda frame: frame.astype({"colour": "category"}),
+}

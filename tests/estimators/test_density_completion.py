@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from bayesrbf import MixtureDensity
-from tests.estimators.density_tables import mixed_frame, point, real_table
+from tests.estimators.density_tables import CONTAINERS, mixed_frame, point, real_table
 
 
 def test_imputation_is_the_conditional_mean_and_leaves_observed_cells_alone() -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy import stats
 from scipy.special import logsumexp
@@ -15,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import MixtureDensity, MixturePrior
-from tests.estimators.density_tables import mixed_frame, point, real_table
+from tests.estimators.density_tables import CONTAINERS, mixed_frame, point, real_table
 
 
 def marginal_normal(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> float:
@@ -176,20 +172,6 @@ def test_scaled_weights_weaken_the_prior_and_nothing_else() -> None:
     correlation = point(light)["covariances"][0] / np.outer(X.std(axis=0), X.std(axis=0))
     np.testing.assert_allclose(correlation, np.eye(3), atol=1e-6)
     np.testing.assert_allclose(point(heavy)["covariances"][0], np.cov(X.T, ddof=0), rtol=1e-6)
-
-
-def as_numpy(frame: pd.DataFrame) -> np.ndarray:
-    return frame.to_numpy(dtype=object)
-
-
-CONTAINERS: dict[str, Callable[[pd.DataFrame], Any]] = {
-    "object array": as_numpy,
-    "list": lambda frame: as_numpy(frame).tolist(),
-    "polars": lambda frame: pl.DataFrame(
-        {name: frame[name].replace({np.nan: None}).tolist() for name in frame}
-    ),
-    "pandas category": lambda frame: frame.astype({"colour": "category"}),
-}
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
