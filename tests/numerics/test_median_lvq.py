@@ -1,10 +1,9 @@
-"""Exemplars: scores are values, searches rise, and Gibbs draws the enumerated posterior."""
+"""Exemplars: scores are values, searches rise, names and order do not matter."""
 
 from __future__ import annotations
 
-import itertools
+from dataclasses import replace
 
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,12 +11,11 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior, Prototypes, SigmaPrior
+from bayesrbf.numerics.median_lvq.columns import MovingExemplars
 from bayesrbf.numerics.median_lvq.exemplars import class_log_joint, class_margins
 from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
 from bayesrbf.numerics.median_lvq.margin import MarginSum
 from bayesrbf.numerics.median_lvq.objective import Objective
-from bayesrbf.numerics.median_lvq.posterior import MedianLVQLogPosterior
-from bayesrbf.numerics.median_lvq.sampling import ExemplarSweep, slice_step
 from bayesrbf.numerics.median_lvq.search import (
     climb,
     fit_exemplars,
@@ -25,29 +23,7 @@ from bayesrbf.numerics.median_lvq.search import (
     random_exemplars,
 )
 from bayesrbf.results import Status
-
-PRIOR = SigmaPrior(-0.3, 0.5)
-SIGMAS = {"rslvq": 0.7, "sampled": PRIOR, "glvq": None}
-
-
-def table(
-    n_obs: int = 30, n_classes: int = 3, seed: int = 0, hidden: int = 3, heaviest: float = 2.0
-) -> Dissimilarities:
-    """Asymmetric, no metric, weighted; hidden rows are candidates of every class."""
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=(n_obs, 2))
-    values = ((points[:, None] - points) ** 2).sum(-1) * (1 + rng.random((n_obs, n_obs)))
-    labels = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_obs - n_classes)])
-    labels[n_obs - hidden :] = -1
-    candidates = tuple(np.flatnonzero((labels == c) | (labels < 0)) for c in range(n_classes))
-    return Dissimilarities(values, labels, rng.uniform(0.25, 1, n_obs) * heaviest, candidates)
-
-
-def moved(exemplars: np.ndarray, prototype: int, row: int) -> np.ndarray:
-    result = exemplars.copy()
-    result[prototype] = row
-    return result
-
+from tests.numerics.exemplar_tables import PRIOR, SIGMAS, moved, table
 
 OBJECTIVES = [
     objective_of(table(), Prototypes(classes), sigma)
@@ -97,6 +73,38 @@ def test_where_the_bound_rises_the_objective_rises(objective: Objective) -> None
         lower, exact = bound.scores(prototype), objective.scorer(start).scores(prototype)
         better = lower > lower[at] + 1e-9
         assert np.all(exact[better] > exact[at])
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_sweep_moves_by_the_scores(objective: Objective, drawn: bool) -> None:
+    """In one compiled call or turn by turn, whether columns are kept or made anew."""
+    rng = np.random.default_rng(5)
+    start = random_exemplars(objective.rows, objective.prototypes, rng)
+    order = rng.permutation(start.size)
+    uniforms = rng.random(start.size) if drawn else None
+    for prepare in (objective.scorer, objective.bound):
+        moved = prepare(start).sweep(start, order, uniforms=uniforms)
+        by_turn = MovingExemplars.sweep(prepare(start), start, order, uniforms=uniforms)
+        assert moved.tolist() == by_turn.tolist()
+        anew = replace(objective, rows=replace(objective.rows))
+        anew.rows.__dict__["to_candidates"] = None
+        scorers = [getattr(one, prepare.__name__)(start) for one in (objective, anew)]
+        for prototype in range(start.size):
+            scores = [scorer.scores(prototype) for scorer in scorers]
+            np.testing.assert_allclose(*scores, rtol=1e-11)
+        assert scorers[1].sweep(start, order, uniforms=uniforms).tolist() == moved.tolist()
+
+
+def test_a_move_must_gain_more_than_rounding() -> None:
+    objective = OBJECTIVES[0]
+    start = random_exemplars(objective.rows, objective.prototypes, np.random.default_rng(6))
+    order = np.arange(start.size)
+    gain = objective.scorer(start).scores(0).max() - objective.value(start)
+    assert gain > 0
+    for tolerance, stays in ((1.01 * gain, True), (0.99 * gain, False)):
+        moved = objective.scorer(start).sweep(start, order[:1], tolerance=tolerance)
+        assert np.array_equal(moved, start) == stays
 
 
 @given(
@@ -262,177 +270,6 @@ def test_records_refuse_what_is_no_prior_and_no_order() -> None:
         MedianLVQPrior(spread=0.0)
     with pytest.raises(ValueError, match=r"in order from 0, such as \(0, 0, 1\)"):
         Prototypes((1, 0))
-
-
-# ---- the posterior
-
-
-def enumerated(
-    log_posterior: MedianLVQLogPosterior, log_sigmas: np.ndarray
-) -> tuple[list[tuple[int, ...]], np.ndarray]:
-    """All exemplars, and their joint probabilities with a fine grid of log sigma."""
-    rows, classes = log_posterior.rows, log_posterior.prototypes.classes
-    states = list(itertools.product(*[rows.candidates[c].tolist() for c in classes]))
-    logs = np.array(
-        [
-            [
-                log_posterior.value_and_gradient(np.array([*state, u]))[0]
-                if isinstance(log_posterior.sigma, SigmaPrior)
-                else log_posterior.value_and_gradient(np.array(state, float))[0]
-                for u in log_sigmas
-            ]
-            for state in states
-        ]
-    )
-    joint = np.exp(logs - logs.max())
-    return states, joint / joint.sum()
-
-
-def chain(log_posterior: MedianLVQLogPosterior, n_draws: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    theta = np.array([c[0] for c in candidates_of(log_posterior)], float)
-    if isinstance(log_posterior.sigma, SigmaPrior):
-        theta = np.append(theta, log_posterior.sigma.location)
-    draws = np.empty((n_draws, theta.size))
-    kernel = log_posterior.markov_kernel().adapted(draws)
-    for draw in range(n_draws):
-        draws[draw] = theta = kernel.sweep(theta, rng)
-    return draws
-
-
-def candidates_of(log_posterior: MedianLVQLogPosterior) -> list[np.ndarray]:
-    classes = log_posterior.prototypes.classes
-    return [log_posterior.rows.candidates[c] for c in classes]
-
-
-def z_of(draws: np.ndarray, expected: float) -> float:
-    """Standardised difference of a mean, by means of batches, which are nearly independent."""
-    batches = draws.reshape(20, -1).mean(axis=1)
-    return float((batches.mean() - expected) / max(batches.std(ddof=1) / np.sqrt(20), 1e-12))
-
-
-SMALL = MedianLVQLogPosterior(
-    table(8, 2, seed=5, hidden=1, heaviest=0.8), Prototypes((0, 1, 1)), PRIOR
-)
-GRID = np.linspace(PRIOR.location - 4.5 * PRIOR.spread, PRIOR.location + 4.5 * PRIOR.spread, 37)
-N_DRAWS = 1200
-
-
-@pytest.fixture
-def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shape checks off: they take longer than a sweep; other tests run with them."""
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
-
-
-@pytest.fixture(scope="module")
-def exact() -> tuple[list[tuple[int, ...]], np.ndarray]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
-        return enumerated(SMALL, GRID)
-
-
-def differences(exact: tuple[list[tuple[int, ...]], np.ndarray], draws: np.ndarray) -> np.ndarray:
-    """z of the marginals of every exemplar and of log sigma, and of products of the two."""
-    states, joint = exact
-    table_, shares = np.array(states), joint.sum(axis=1)
-    found = []
-    for prototype, candidates in enumerate(candidates_of(SMALL)):
-        for row in candidates:
-            here = table_[:, prototype] == row
-            if shares[here].sum() > 0.02:
-                found.append(z_of(draws[:, prototype] == row, shares[here].sum()))
-    found.append(z_of(draws[:, -1], joint.sum(axis=0) @ GRID))
-    found.append(z_of(draws[:, -1] ** 2, joint.sum(axis=0) @ GRID**2))
-    best = int(shares.argmax())
-    at_best = np.all(draws[:, :-1] == table_[best], axis=1)
-    found.append(z_of(at_best, shares[best]))
-    found.append(z_of(at_best * draws[:, -1], joint[best] @ GRID))
-    return np.abs(found)
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_gibbs_draws_the_enumerated_posterior(exact) -> None:
-    assert differences(exact, chain(SMALL, N_DRAWS, seed=1)).max() < 4.9
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("defect", ["row", "prior", "likelihood"])
-def test_the_comparison_sees_a_planted_defect(exact, defect: str) -> None:
-    rows = SMALL.rows
-    weights = {"row": rows.weights * (np.arange(8) != 2), "likelihood": rows.weights * 3}
-    broken = MedianLVQLogPosterior(
-        Dissimilarities(
-            rows.values, rows.labels, weights.get(defect, rows.weights), rows.candidates
-        ),
-        SMALL.prototypes,
-        SigmaPrior(PRIOR.location, 2 * PRIOR.spread) if defect == "prior" else PRIOR,
-    )
-    assert differences(exact, chain(broken, N_DRAWS // 2, seed=1)).max() > 4.9
-
-
-def test_a_sweep_leaves_the_posterior_invariant() -> None:
-    """Exactly: the transition matrix of exemplars under a fixed width, from all states."""
-    fixed = MedianLVQLogPosterior(SMALL.rows, SMALL.prototypes, 0.7)
-    states, joint = enumerated(fixed, np.zeros(1))
-    shares, index = joint[:, 0], {state: i for i, state in enumerate(states)}
-    likelihood = fixed.likelihood(0.7)
-    for prototype, candidates in enumerate(candidates_of(fixed)):
-        following = np.zeros_like(shares)
-        for state, share in zip(states, shares, strict=True):
-            scores = likelihood.scorer(np.array(state)).scores(prototype)
-            conditional = np.exp(scores - scores.max())
-            for row, p in zip(candidates.tolist(), conditional / conditional.sum(), strict=True):
-                to = (*state[:prototype], row, *state[prototype + 1 :])
-                following[index[to]] += share * p
-        np.testing.assert_allclose(following, shares, rtol=1e-10)
-
-
-def test_first_sweeps_are_of_a_flatter_posterior() -> None:
-    flat = SMALL.markov_kernel()
-    np.testing.assert_allclose(flat.rows.weights, 0.25 * SMALL.rows.weights)
-    exact = flat.adapted(np.zeros((1, 4)))
-    assert exact == ExemplarSweep(SMALL.rows, SMALL.prototypes, PRIOR)
-    assert exact.adapted(np.zeros((1, 4))) is exact
-
-
-def test_a_slice_draws_its_density() -> None:
-    rng, draws = np.random.default_rng(0), np.empty(8000)
-    for n in range(draws.size):
-        start = draws[n - 1] if n else 0.0
-        draws[n] = slice_step(lambda x: -0.5 * (x - 1) ** 2 / 4, start, 1.0, rng)
-    assert abs(z_of(draws, 1.0)) < 4.9
-    assert abs(z_of((draws - 1) ** 2, 4.0)) < 4.9
-
-
-def test_coordinates_go_there_and_back() -> None:
-    theta = np.array([0.0, 1.0, 7.0, 0.3])
-    np.testing.assert_allclose(SMALL.pack(SMALL.unpack(theta)), theta, rtol=1e-15)
-    values = SMALL.constrained(np.stack([theta, theta]))
-    assert values["exemplars"].tolist() == [[0, 1, 7], [0, 1, 7]]
-    np.testing.assert_allclose(values["sigma"], np.exp(0.3))
-    order = np.array([0, 2, 1])
-    assert SMALL.permute(theta, order).tolist() == [0.0, 7.0, 1.0, 0.3]
-    assert SMALL.value_and_gradient(np.array([1.0, 1.0, 7.0, 0.3]))[0] == -np.inf
-
-
-def test_the_slope_along_sigma_is_that_of_the_value() -> None:
-    for jacobian in (True, False):
-        theta, step = np.array([0.0, 1.0, 7.0, 0.3]), np.array([0.0, 0.0, 0.0, 1e-5])
-        ahead, behind = (
-            SMALL.value_and_gradient(theta + sign * step, jacobian)[0] for sign in (1, -1)
-        )
-        slope = SMALL.value_and_gradient(theta, jacobian)[1]
-        assert slope[-1] == pytest.approx((ahead - behind) / 2e-5, rel=1e-7)
-        assert not slope[:-1].any()
-
-
-def test_rows_add_up_to_the_likelihood() -> None:
-    theta = np.array([0.0, 1.0, 7.0, 0.3])
-    rows = SMALL.pointwise(theta)
-    assert rows[SMALL.rows.labels < 0].tolist() == [0.0]
-    likelihood = ConditionalLikelihood(SMALL.rows, SMALL.prototypes, SMALL.width(theta))
-    total = likelihood.value(SMALL.exemplars(theta))
-    assert SMALL.rows.weights @ rows == pytest.approx(total, rel=1e-12)
 
 
 def test_margins_are_those_of_the_objective() -> None:
