@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.estimators.calibrating import stratified_folds
 from bayesrbf.posterior.temperature import fit_temperature
-from tests.estimators.hybrid_tables import CLASSES, iris, table
+from tests.estimators.class_tables import CLASSES, iris, table
 
 
 @pytest.mark.parametrize("calibrate", [False, True])

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, MixturePrior
-from tests.estimators.hybrid_tables import CLASSES, iris, table
+from tests.estimators.class_tables import CLASSES, iris, table
 
 # ---- what it is
 

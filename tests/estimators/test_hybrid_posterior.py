@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.inference.diagnose import PosteriorWarning
-from tests.estimators.hybrid_tables import CLASSES, table
+from tests.estimators.class_tables import CLASSES, table
 
 
 def test_a_point_estimate_never_pretends_to_know_its_uncertainty() -> None:

@@ -11,35 +11,12 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import bayesrbf
 from bayesrbf import KernelNetworkClassifier
+from tests.estimators.class_tables import iris, table
 from tests.estimators.test_bad_input import DEGENERATE
-
-CLASSES = np.array(["calm", "gale", "storm"], dtype=object)
-
-
-def table(n: int = 60, missing: float = 0.25, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """Three classes over reals in different units and a string column, with holes."""
-    rng = np.random.default_rng(seed)
-    codes = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
-    frame = pd.DataFrame(
-        {
-            "wind": rng.normal(codes * 2.0, 1.0),
-            "pressure": 1e5 + 300 * rng.normal(-codes),
-            "sky": np.where(rng.random(n) < 0.7, np.array(["a", "b", "c"])[codes], "b"),
-        }
-    )
-    hidden = rng.random(frame.shape) < missing
-    return frame.mask(hidden, None).astype({"wind": float, "pressure": float}), CLASSES[codes]
-
-
-def iris(missing: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    X, y = load_iris(return_X_y=True)
-    X[np.random.default_rng(0).random(X.shape) < missing] = np.nan
-    return X, y
 
 
 def test_on_complete_rows_it_is_logistic_regression_on_the_kernel() -> None:
@@ -75,7 +52,7 @@ def test_a_hole_is_an_average_over_what_it_may_hold() -> None:
 
 
 def test_neither_units_nor_order_nor_container_matter() -> None:
-    X, y = table()
+    X, y = table(60)
     model = KernelNetworkClassifier(random_state=0).fit(X, y)
     expected = model.predict_proba(X)
     other = X.assign(pressure=X["pressure"] / 1e3 - 7)
@@ -92,7 +69,7 @@ def test_neither_units_nor_order_nor_container_matter() -> None:
 
 
 def test_weight_two_is_the_row_twice_and_weight_zero_no_row() -> None:
-    X, y = table()
+    X, y = table(60)
     weights = np.r_[2.0, 0.0, np.ones(58)]
     weighted = KernelNetworkClassifier(random_state=0).fit(X, y, weights)
     rows = np.r_[0, 0, np.arange(2, 60)]
@@ -101,7 +78,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row() -> None:
 
 
 def test_unlabelled_rows_teach_the_hidden_layer_only() -> None:
-    X, y = table()
+    X, y = table(60)
     hidden = y.copy()
     hidden[30:] = None
     with_them = KernelNetworkClassifier(random_state=0).fit(X, hidden)
@@ -165,7 +142,7 @@ def test_calibration_class_prior_and_impute() -> None:
 
 
 def test_what_is_saved_predicts_the_same(tmp_path: Path) -> None:
-    X, y = table()
+    X, y = table(60)
     model = KernelNetworkClassifier(n_basis=5, random_state=0).fit(X, y)
     model.refine("laplace", draws=20, chains=2)
     model.save(tmp_path / "model.safetensors")

@@ -21,31 +21,16 @@ from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.estimators.stack.training import Training, Views, component_class
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
+from tests.estimators.class_tables import CLASSES, table
 from tests.estimators.test_bad_input import DEGENERATE
 
-CLASSES = np.array(["calm", "gale", "storm"], dtype=object)
 SMALL = ["K1", "G1"]
-
-
-def table(n: int = 60, missing: float = 0.25, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """Three classes over reals in different units and a string column, with holes."""
-    rng = np.random.default_rng(seed)
-    codes = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
-    frame = pd.DataFrame(
-        {
-            "wind": rng.normal(codes * 2.0, 1.0),
-            "pressure": 1e5 + 300 * rng.normal(-codes),
-            "sky": np.where(rng.random(n) < 0.7, np.array(["a", "b", "c"])[codes], "b"),
-        }
-    )
-    hidden = rng.random(frame.shape) < missing
-    return frame.mask(hidden, None).astype({"wind": float, "pressure": float}), CLASSES[codes]
 
 
 @pytest.fixture(scope="module")
 def fitted() -> StackedClassifier:
     """Two members on a table with holes, three folds."""
-    return StackedClassifier(SMALL, cv=3, random_state=0).fit(*table())
+    return StackedClassifier(SMALL, cv=3, random_state=0).fit(*table(60))
 
 
 def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None:
@@ -63,7 +48,7 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
 
 def test_held_out_rows_were_not_fitted_to() -> None:
     """A label that is changed changes no prediction of its own row's fold."""
-    X, y = table()
+    X, y = table(60)
     model = StackedClassifier(SMALL, cv=[(np.arange(20, 60), np.arange(20))], random_state=0)
     other = y.copy()
     other[3] = CLASSES[(list(CLASSES).index(y[3]) + 1) % 3]
@@ -75,7 +60,7 @@ def test_held_out_rows_were_not_fitted_to() -> None:
 
 
 def test_every_default_member_deals_with_holes_categories_and_hidden_labels() -> None:
-    X, y = table()
+    X, y = table(60)
     y[::5] = None
     model = StackedClassifier(cv=2, random_state=0).fit(X, y)
     assert model.members_ == DEFAULT == ("K1", "K2", "K3", "G1", "G2", "B1", "B2")
@@ -87,7 +72,7 @@ def test_every_default_member_deals_with_holes_categories_and_hidden_labels() ->
 
 
 def test_neither_units_nor_order_matter(fitted) -> None:
-    X, y = table()
+    X, y = table(60)
     expected = fitted.predict_proba(X)
     other = X.assign(pressure=X["pressure"] / 1e3 - 7)
     found = clone(fitted).fit(other, y).predict_proba(other)
@@ -98,7 +83,7 @@ def test_neither_units_nor_order_matter(fitted) -> None:
 
 
 def test_weight_two_is_the_row_twice_and_weight_zero_no_row(fitted) -> None:
-    X, y = table()
+    X, y = table(60)
     weights = np.r_[2.0, 0.0, np.ones(58)]
     weighted = clone(fitted).fit(X, y, weights)
     rows = np.r_[0, 0, np.arange(2, 60)]
@@ -107,7 +92,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(fitted) -> None:
 
 
 def test_processes_change_nothing(fitted) -> None:
-    X, y = table()
+    X, y = table(60)
     parallel = clone(fitted).set_params(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(parallel.predict_proba(X), fitted.predict_proba(X))
 
@@ -160,7 +145,7 @@ def test_the_table_of_members_has_their_weights_and_how_far_they_are_known(fitte
 
 def test_draws_move_members_and_pool_together(fitted) -> None:
     X, _ = table(20, seed=1)
-    model = clone(fitted).fit(*table())
+    model = clone(fitted).fit(*table(60))
     point = model.predict_proba(X)
     with pytest.warns(UserWarning, match="fitted to a point"):
         novelty = model.uncertainty(X)["novelty"].to_numpy()
@@ -181,7 +166,7 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
 
 
 def test_the_mean_of_the_draws_says_on_training_rows_what_the_fit_says(fitted) -> None:
-    X, y = table()
+    X, y = table(60)
     model = clone(fitted).fit(X, y)
     point = model.predict_proba(X)
     model.refine("laplace", draws=60, chains=2)
@@ -197,7 +182,7 @@ def test_the_mean_of_the_draws_says_on_training_rows_what_the_fit_says(fitted) -
 
 
 def test_draws_of_another_sampler_bring_draws_of_the_members(fitted) -> None:
-    X, y = table()
+    X, y = table(60)
     model = clone(fitted).fit(X, y)
     tree = clone(fitted).fit(X, y).refine("laplace", draws=7, chains=3).posterior_
     model.refine("laplace", draws=5, chains=2).use_posterior(tree)
@@ -205,7 +190,7 @@ def test_draws_of_another_sampler_bring_draws_of_the_members(fitted) -> None:
 
 
 def test_members_that_stay_at_their_point_are_named() -> None:
-    X, y = table()
+    X, y = table(60)
     extra = [("flat", GaussianNB())]
     model = StackedClassifier(["G1"], extra=extra, cv=2, random_state=0)
     model.fit(X[["wind"]].fillna(0.0), y)
@@ -215,7 +200,7 @@ def test_members_that_stay_at_their_point_are_named() -> None:
 
 
 def test_what_is_saved_predicts_the_same(fitted, tmp_path: Path) -> None:
-    X, y = table()
+    X, y = table(60)
     model = clone(fitted).fit(X, y).refine("laplace", draws=10, chains=2)
     model.save(tmp_path / "stack.safetensors")
     loaded = bayesrbf.load(tmp_path / "stack.safetensors")
@@ -224,7 +209,7 @@ def test_what_is_saved_predicts_the_same(fitted, tmp_path: Path) -> None:
 
 
 def test_class_prior_density_and_imputation(fitted) -> None:
-    X, y = table()
+    X, y = table(60)
     shifted = clone(fitted).set_params(class_prior=[0.1, 0.1, 0.8]).fit(X, y)
     assert (shifted.predict_proba(X)[:, 2] >= fitted.predict_proba(X)[:, 2]).all()
     assert not fitted.impute(X).isna().any(axis=None)
@@ -265,7 +250,7 @@ def test_no_fold_takes_the_last_row_of_a_class() -> None:
 
 
 def test_members_share_what_they_can() -> None:
-    X, y = table()
+    X, y = table(60)
     model = StackedClassifier(SMALL, cv=2, random_state=0).fit(X, y)
     training = Training(model._rows, model._columns.n_levels, 3, MixturePrior(), 0)
     kernels = fit_members(training, ["K1", "K2"])
@@ -309,7 +294,7 @@ def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:
     ],
 )
 def test_arguments_out_of_range_are_refused(arguments: dict[str, object], message: str) -> None:
-    X, y = table()
+    X, y = table(60)
     with pytest.raises(ValueError, match=message):
         StackedClassifier(**{"members": SMALL, **arguments}).fit(X, y)
 
