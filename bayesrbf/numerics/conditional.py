@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.gaussian import FullComponents, MissingMoments
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
 

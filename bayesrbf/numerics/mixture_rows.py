@@ -11,8 +11,8 @@ from typing import Final, Self
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.side_by_side import SideBySide

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.objective import Objective
 from bayesrbf.specification import MixtureSpecification
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.expectation import Expectation, prepare
 from bayesrbf.numerics.gaussian import FullComponents
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification

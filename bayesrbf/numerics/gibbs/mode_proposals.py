@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.gaussian import LOG_2PI
 from bayesrbf.numerics.gibbs.conjugate import Conjugate
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.parameters import MixtureParameters
 

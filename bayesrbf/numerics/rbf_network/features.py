@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.gaussian import LOG_2PI
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import RBFNetworkSpecification
 

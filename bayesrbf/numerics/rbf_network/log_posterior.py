@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
+from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.halves import Smooth
 from bayesrbf.numerics.rbf_network.network_points import NetworkPoints

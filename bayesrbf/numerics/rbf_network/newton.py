@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg import cho_factor, cho_solve
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.rbf_network.halves import Smooth
 
 LARGEST = 150

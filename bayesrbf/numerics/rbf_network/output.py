@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
 from bayesrbf.numerics.gaussian import LOG_2PI
+from bayesrbf.numerics.log_sums import log_sum_exp
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
 from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification

@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.array_expectation import component_log_weights, log_sum_exp
 from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.maximisation import maximise
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer, fit_output_layer

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
+from bayesrbf.numerics.log_sums import log_sum_exp
 
 
 @dataclass(frozen=True)

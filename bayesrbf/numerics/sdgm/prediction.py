@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.array_expectation import log_sum_exp
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.quasi_random import normals
 from bayesrbf.numerics.sdgm.basis import features, standard_points
 from bayesrbf.parameters import Standardisation
