@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.stats import ortho_group
 
 from bayesrbf.inference.approximation import evaluate_all
-from bayesrbf.inference.laplace import GaussianApproximation
+from bayesrbf.inference.gaussian_at_mode import GaussianApproximation
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.inference.protocol import LogPosterior
 

@@ -19,7 +19,7 @@ from bayesrbf.inference.chains import (
     seconds_of,
 )
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.laplace import approximate
+from bayesrbf.inference.gaussian_at_mode import approximate
 from bayesrbf.inference.progress import shown_progress
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.inference.shortcuts import for_many

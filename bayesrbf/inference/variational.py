@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bayesrbf.inference.approximation import check_size, gaussian_draws
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.fixed_draws import FixedDrawObjective, fixed_draws
-from bayesrbf.inference.laplace import approximate
+from bayesrbf.inference.gaussian_at_mode import approximate
 from bayesrbf.inference.progress import progress
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.inference.shortcuts import for_many

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from bayesrbf.inference.approximation import evaluate
-from bayesrbf.inference.laplace import GaussianApproximation
+from bayesrbf.inference.gaussian_at_mode import GaussianApproximation
 from bayesrbf.inference.protocol import LogPosterior
 
 _DISPERSION: Final = 2.0
