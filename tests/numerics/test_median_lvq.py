@@ -147,6 +147,19 @@ def test_no_single_swap_betters_the_end(sigma: SigmaPrior | float | None) -> Non
     assert fit.restarts.shape == (3,)
 
 
+def test_wider_kernels_are_searched_first() -> None:
+    """Each width begins where the last one ended, and only the last one is told."""
+    rows, prototypes, wider = table(), Prototypes((0, 0, 1, 1, 2)), (3.0, 1.2)
+    fit = fit_exemplars(rows, prototypes, 0.5, rng=np.random.default_rng(0), n_init=1, wider=wider)
+    at = random_exemplars(rows, prototypes, np.random.default_rng(0))
+    for width in wider:
+        at = climb(objective_of(rows, prototypes, width), at, "swap", 100)[0].exemplars
+    assert fit.trace.log_posterior[0] == objective_of(rows, prototypes, 0.5).value(at)
+    alone = fit_exemplars(rows, prototypes, 0.5, rng=np.random.default_rng(0), start=at)
+    assert fit.parameters.exemplars.tolist() == alone.parameters.exemplars.tolist()
+    assert fit.parameters.sigma == 0.5
+
+
 @pytest.mark.parametrize("sigma", SIGMAS.values(), ids=SIGMAS)
 def test_names_of_classes_do_not_matter(sigma: SigmaPrior | float | None) -> None:
     rows, names, numbers = table(hidden=0), np.array([2, 0, 1]), np.array([2, 1, 3])

@@ -28,7 +28,7 @@ from bayesrbf.estimators.median_lvq.fitting import (
     prototypes_per_class,
     search,
 )
-from bayesrbf.estimators.median_lvq.widths import choose_width, widths_to_try
+from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
 from bayesrbf.estimators.table_estimator import LARGEST_SEED
 from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior
 from bayesrbf.solvers.pairwise import Metric
@@ -281,7 +281,8 @@ class MedianLVQClassifier(ExemplarClassifier):
             calibrate=self.calibrate,
             owner=owner,
         )
-        self._fitted, fit = search(rows, prototypes, width, settings)
+        wider = wider_ones(widths, width)
+        self._fitted, fit = search(rows, prototypes, width, settings, wider=wider)
         self.exemplars_ = self._kept[fit.parameters.exemplars]
         self.exemplar_classes_ = self.classes_[list(prototypes.classes)]
         self.sigma_ = fit.parameters.sigma

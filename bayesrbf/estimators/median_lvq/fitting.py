@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real as RealNumber
 from typing import Final
@@ -192,7 +192,9 @@ def search(
     prototypes: Prototypes,
     sigma: Sigma | None,
     settings: SearchSettings,
+    *,
     start: Int[np.ndarray, " prototype"] | None = None,
+    wider: Sequence[float] = (),
 ) -> tuple[FittedExemplars, ExemplarFit]:
     """Find exemplars.
 
@@ -208,6 +210,8 @@ def search(
         How to search.
     start : ndarray of shape (n_prototypes,), optional
         The only start, in place of random ones.
+    wider : sequence of float
+        Widths, from the widest on, that are searched before.
 
     Returns
     -------
@@ -225,5 +229,6 @@ def search(
         n_init=settings.n_init,
         max_iter=settings.max_iter,
         start=start,
+        wider=wider,
     )
     return FittedExemplars(prototypes, fit.parameters, sigma), fit

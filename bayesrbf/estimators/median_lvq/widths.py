@@ -61,6 +61,30 @@ def widths_to_try(
     return (float(sigma),)  # type: ignore[arg-type]  # checked before
 
 
+def wider_ones(widths: Sequence[Sigma | None], chosen: Sigma | None) -> tuple[float, ...]:
+    """Widths among those tried that lie above the chosen one, from the widest on.
+
+    Parameters
+    ----------
+    widths : sequence of SigmaPrior, float or None
+        The widths that were tried, ascending.
+    chosen : SigmaPrior, float or None
+        One of them.
+
+    Returns
+    -------
+    tuple of float
+        Where the search for exemplars passes through on its way, as those of the folds did.
+
+    Examples
+    --------
+    >>> wider_ones((1.0, 2.0, 3.0), 1.0)
+    (3.0, 2.0)
+    """
+    above = widths[widths.index(chosen) + 1 :]
+    return tuple(width for width in reversed(above) if isinstance(width, float))
+
+
 def choose_width(
     rows: Dissimilarities,
     prototypes: Prototypes,
@@ -197,7 +221,7 @@ def _searched(
     found: list[FittedExemplars] = []
     for width in reversed(widths):
         start = found[-1].parameters.exemplars if found else None
-        found.append(search(rows, prototypes, width, settings, start)[0])
+        found.append(search(rows, prototypes, width, settings, start=start)[0])
     return found[::-1]
 
 

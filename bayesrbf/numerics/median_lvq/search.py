@@ -8,6 +8,7 @@ earlier. Its end is where the swaps begin: they are never below it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -59,6 +60,7 @@ def fit_exemplars(
     n_init: int = 4,
     max_iter: int = 100,
     start: Exemplars | None = None,
+    wider: Sequence[float] = (),
 ) -> ExemplarFit:
     """Find the exemplars that maximise the objective.
 
@@ -80,6 +82,9 @@ def fit_exemplars(
         Most sweeps over the prototypes from a start.
     start : ndarray of shape (n_prototypes,), optional
         The only start, in place of random ones.
+    wider : sequence of float
+        Widths, from the widest on, that are searched before sigma, each from where the
+        last one ended: wide kernels leave fewer optima.
 
     Returns
     -------
@@ -89,6 +94,10 @@ def fit_exemplars(
     starts = [start]
     if start is None:
         starts = [random_exemplars(rows, prototypes, rng) for _ in range(n_init)]
+    for width in wider:
+        before = objective_of(rows, prototypes, width)
+        ends = [climb(before, each, optimizer, max_iter) for each in starts]
+        starts = [parameters.exemplars for parameters, _, _ in ends]
     objective = objective_of(rows, prototypes, sigma)
     runs = [climb(objective, start, optimizer, max_iter) for start in starts]
     reached = np.array([float(trace.log_posterior[-1]) for _, trace, _ in runs])
