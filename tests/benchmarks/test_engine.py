@@ -211,6 +211,8 @@ def outcome(draws: object) -> str:
     return ", ".join(parts)
 
 
+# Giving up may fall into a callback of compiled code, which cannot pass it on at once.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", chosen("BAYESRBF_TABLES", list(CASES)))
 def test_from_call_to_posterior(
     name: str, data_folder: object, capsys: pytest.CaptureFixture[str]
