@@ -95,7 +95,7 @@ def run(
     # A split of every table before the next: a run that is stopped has something of each.
     cells = [cell for row in zip_longest(*columns) for cell in row if cell is not None]
     _print_compared(compared, run_cells(cells, file, console), console)
-    board = sdgm_synthetic.cells((4,), 1) if quick else sdgm_synthetic.cells()
+    board = sdgm_synthetic.cells((2,), 1, 1) if quick else sdgm_synthetic.cells()
     sdgm_synthetic.print_synthetic(run_cells(list(board), file, console), console)
     shown = console or Console()
     for picture in sdgm_pictures.draw(folder, quick=quick):

@@ -73,7 +73,9 @@ def chequerboard(
     return X, ((across + up) % 2)[squares]
 
 
-def cells(starts: tuple[int, ...] = STARTS, tables: int = TABLES) -> Iterator[Cell]:
+def cells(
+    starts: tuple[int, ...] = STARTS, tables: int = TABLES, n_init: int = N_INIT
+) -> Iterator[Cell]:
     """Cells of appendix B.
 
     Parameters
@@ -82,6 +84,8 @@ def cells(starts: tuple[int, ...] = STARTS, tables: int = TABLES) -> Iterator[Ce
         Components a class at the start.
     tables : int
         Number of tables.
+    n_init : int
+        Number of restarts.
 
     Yields
     ------
@@ -93,7 +97,9 @@ def cells(starts: tuple[int, ...] = STARTS, tables: int = TABLES) -> Iterator[Ce
             yield Cell(f"chequerboard/{n_components}/{seed}", partial(_figures, n_components, seed))
 
 
-def fitted(n_components: int, seed: int) -> tuple[SDGMClassifier, np.ndarray, np.ndarray]:
+def fitted(
+    n_components: int, seed: int, n_init: int = N_INIT
+) -> tuple[SDGMClassifier, np.ndarray, np.ndarray]:
     """A fit in the kernel form, as published, and the table that it was fitted to.
 
     Parameters
@@ -102,6 +108,8 @@ def fitted(n_components: int, seed: int) -> tuple[SDGMClassifier, np.ndarray, np
         Components a class at the start.
     seed : int
         Seed of the table and of the fit.
+    n_init : int
+        Number of restarts.
 
     Returns
     -------
@@ -113,15 +121,15 @@ def fitted(n_components: int, seed: int) -> tuple[SDGMClassifier, np.ndarray, np
         Classes.
     """
     X, y = chequerboard(N_EACH, np.random.default_rng(seed))
-    model = SDGMClassifier(n_components, form="kernel", n_init=N_INIT, random_state=seed)
+    model = SDGMClassifier(n_components, form="kernel", n_init=n_init, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y), X, y
 
 
-def _figures(n_components: int, seed: int) -> Figures:
+def _figures(n_components: int, seed: int, n_init: int) -> Figures:
     """One fit: errors, and what is left."""
-    model, X, y = fitted(n_components, seed)
+    model, X, y = fitted(n_components, seed, n_init)
     X_new, y_new = chequerboard(N_EACH_NEW, np.random.default_rng([seed, 1]))
     return {
         "train_error": 100 * float(np.mean(model.predict(X) != y)),
