@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from bayesrbf.estimators.checks import Stored, check_arguments, prevalence
 from bayesrbf.estimators.median_lvq.dissimilarities import (
@@ -32,9 +32,6 @@ from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widt
 from bayesrbf.estimators.table_estimator import LARGEST_SEED
 from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior
 from bayesrbf.solvers.pairwise import Metric
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 CHECKED: Final = ("calibrate", "handle_unknown", "max_iter", "n_init")
 """Arguments that other families have, too."""
@@ -281,37 +278,9 @@ class MedianLVQClassifier(ExemplarClassifier):
             calibrate=self.calibrate,
             owner=owner,
         )
-        wider = wider_ones(widths, width)
+        wider = wider_ones(widths, width) if settings.narrowing else ()
         self._fitted, fit = search(rows, prototypes, width, settings, wider=wider)
         self.exemplars_ = self._kept[fit.parameters.exemplars]
         self.exemplar_classes_ = self.classes_[list(prototypes.classes)]
         self.sigma_ = fit.parameters.sigma
         self._report(fit.status, fit.trace)
-
-    def declare(self) -> pm.Model:
-        """Declare the graph of this classifier on its training rows.
-
-        Temperature and ``class_prior`` are not part of the graph.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``: ``exemplars``, and ``sigma``
-            if it is free.
-
-        Raises
-        ------
-        AttributeError
-            If ``objective="glvq"``, which has no likelihood.
-        """
-        from bayesrbf.models import declare_median_lvq
-
-        check_is_fitted(self)
-        log_posterior = self._log_posterior()
-        return declare_median_lvq(
-            log_posterior.rows,
-            log_posterior.prototypes,
-            log_posterior.sigma,
-            class_names=self.classes_.tolist(),
-            obs_names=self._kept.tolist(),
-        )

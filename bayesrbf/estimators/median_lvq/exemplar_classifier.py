@@ -22,6 +22,7 @@ from bayesrbf.parameters import Observations
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pymc as pm
 
     from bayesrbf.posterior.predictive import Predictor
 
@@ -200,6 +201,34 @@ class ExemplarClassifier(ExemplarReader):
                 members[place, label] = True
         shares[:, ~members] = np.nan
         return explanation(shares, rows.real, self._kept[needed], self.classes_, most)
+
+    def declare(self) -> pm.Model:
+        """Declare the graph of this classifier on its training rows.
+
+        Temperature and ``class_prior`` are not part of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``: ``exemplars``, and ``sigma``
+            if it is free.
+
+        Raises
+        ------
+        AttributeError
+            If ``objective="glvq"``, which has no likelihood.
+        """
+        from bayesrbf.models import declare_median_lvq
+
+        check_is_fitted(self)
+        log_posterior = self._log_posterior()
+        return declare_median_lvq(
+            log_posterior.rows,
+            log_posterior.prototypes,
+            log_posterior.sigma,
+            class_names=self.classes_.tolist(),
+            obs_names=self._kept.tolist(),
+        )
 
     def refine(self, method: str = "gibbs", **options: Any) -> Self:
         """Draw exemplars (and sigma, if it is free) from the posterior.

@@ -49,6 +49,14 @@ class SearchSettings:
     max_iter: int
     seed: int
 
+    @property
+    def narrowing(self) -> bool:
+        """Whether a search may begin where that of a wider kernel ended.
+
+        The generalised EM moves little once it has begun: it starts anew.
+        """
+        return self.optimizer == "swap"
+
 
 @dataclass(frozen=True)
 class FittedExemplars:

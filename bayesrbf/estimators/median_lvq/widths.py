@@ -213,14 +213,14 @@ def _searched(
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
 ) -> list[FittedExemplars]:
-    """Exemplars under every width: each search starts where that of the next wider one ended.
+    """Exemplars under every width: a swap search starts where that of the next wider one ended.
 
     Wide kernels leave fewer optima; and widths that share their start are compared with less
     noise than by starts of their own.
     """
     found: list[FittedExemplars] = []
     for width in reversed(widths):
-        start = found[-1].parameters.exemplars if found else None
+        start = found[-1].parameters.exemplars if found and settings.narrowing else None
         found.append(search(rows, prototypes, width, settings, start=start)[0])
     return found[::-1]
 

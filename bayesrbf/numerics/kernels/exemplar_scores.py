@@ -145,7 +145,8 @@ def drawn_place(totals: np.ndarray, uniform: float) -> int:
     for c in range(totals.size):
         whole += exponential(totals[c] - largest)
         shares[c] = whole
-    return min(np.searchsorted(shares, uniform * whole, side="right"), totals.size - 1)
+    drawn = int(np.searchsorted(shares, uniform * whole, side="right"))
+    return min(drawn, totals.size - 1)
 
 
 sweep_exemplars = _sweep(SOURCES)

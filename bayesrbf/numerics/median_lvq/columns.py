@@ -118,7 +118,18 @@ class MovingExemplars(ABC):
 
     @abstractmethod
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """Judge all candidates of a prototype; see :class:`Scorer`."""
+        """The objective, were a prototype each of the candidates of its class.
+
+        Parameters
+        ----------
+        prototype : int
+            The prototype that would move.
+
+        Returns
+        -------
+        ndarray of shape (n_candidates,)
+            Values of the objective.
+        """
 
     def sweep(
         self,
@@ -128,7 +139,7 @@ class MovingExemplars(ABC):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move prototypes in turn; see :class:`Scorer`.
+        """Move prototypes in turn, each to its best candidate or to one that is drawn.
 
         Parameters
         ----------

@@ -91,9 +91,8 @@ def fit_exemplars(
     ExemplarFit
         The best end: point, trace, status, and what the other starts reached.
     """
-    starts = [start]
-    if start is None:
-        starts = [random_exemplars(rows, prototypes, rng) for _ in range(n_init)]
+    random = [random_exemplars(rows, prototypes, rng) for _ in range(n_init)]
+    starts = random if start is None else [start]
     for width in wider:
         before = objective_of(rows, prototypes, width)
         ends = [climb(before, each, optimizer, max_iter) for each in starts]
