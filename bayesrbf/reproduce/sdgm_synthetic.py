@@ -94,7 +94,8 @@ def cells(
     """
     for n_components in starts:
         for seed in range(tables):
-            yield Cell(f"chequerboard/{n_components}/{seed}", partial(_figures, n_components, seed))
+            name = f"chequerboard/{n_components}/{seed}"
+            yield Cell(name, partial(_figures, n_components, seed, n_init))
 
 
 def fitted(
