@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,10 @@ class Dissimilarities:
     labels: Int[np.ndarray, " obs"]
     weights: Float[np.ndarray, " obs"]
     candidates: tuple[Int[np.ndarray, " _"], ...]
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is pickled: not the columns, which are made again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_obs(self) -> int:

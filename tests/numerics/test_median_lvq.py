@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -276,6 +277,16 @@ def test_the_scale_is_the_median_of_distinct_rows() -> None:
     assert rows.scale == 3.5
     assert Dissimilarities(0 * values, np.zeros(3, int), np.ones(3), candidates).scale == 1
     assert MedianLVQPrior(1.0, 2.0).resolve(4.0) == SigmaPrior(float(np.log(2)), 1.0)
+
+
+def test_a_table_travels_without_what_can_be_made_again() -> None:
+    rows = table()
+    alone, values = len(pickle.dumps(rows)), rows.to_candidates
+    assert values is not None
+    assert len(pickle.dumps(rows)) == alone
+    again = pickle.loads(pickle.dumps(rows))
+    np.testing.assert_array_equal(again.to_candidates, values)
+    assert again.labelled.tolist() == rows.labelled.tolist()
 
 
 def test_records_refuse_what_is_no_prior_and_no_order() -> None:

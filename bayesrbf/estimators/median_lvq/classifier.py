@@ -122,9 +122,11 @@ class MedianLVQClassifier(ExemplarClassifier):
 
     Notes
     -----
-    A prototype's update costs two logarithms a row and candidate, in matrix algebra. Beside
-    the training matrix (``n_obs**2`` numbers in the precision that it comes in; float32
-    where it is computed here and would take more than 1 GiB) some megabytes are held.
+    A prototype's update costs a few multiplications a row and candidate, in compiled code.
+    Beside the training matrix (``n_obs**2`` numbers in the precision that it comes in; float32
+    where it is computed here and would take more than 1 GiB) dissimilarities of labelled rows
+    to candidates and their kernels are held in order of the classes where each takes at most
+    512 MiB, else some megabytes.
 
     References
     ----------
