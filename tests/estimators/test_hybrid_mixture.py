@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.base import clone
 
-import bayesrbf
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, MixturePrior
 from tests.estimators.class_tables import CLASSES, iris, table
 
@@ -248,25 +246,6 @@ def test_imputation_leaves_observed_cells_alone() -> None:
 
 
 # ---- the artefact
-
-
-def test_an_estimator_from_a_file_predicts_the_same_bits(
-    refined: HybridMixtureClassifier, tmp_path: Path
-) -> None:
-    X, y = table(seed=5)
-    digest = refined.save(tmp_path / "model.safetensors")
-    loaded = bayesrbf.load(tmp_path / "model.safetensors", digest=digest)
-    np.testing.assert_array_equal(loaded.predict_proba(X), refined.predict_proba(X))
-    np.testing.assert_array_equal(loaded.score_samples(X), refined.score_samples(X))
-    assert loaded.posterior_["posterior"].equals(refined.posterior_["posterior"])
-    assert loaded.sample(3)[0].equals(refined.sample(3)[0])
-    assert loaded.get_params()["class_prior"] == [0.2, 0.3, 0.5]
-    pd.testing.assert_frame_equal(loaded.impute(X), refined.impute(X))
-    fitted = HybridMixtureClassifier().fit(X, y)
-    fitted.save(tmp_path / "point.safetensors")
-    point = bayesrbf.load(tmp_path / "point.safetensors")
-    np.testing.assert_array_equal(point.predict_proba(X), fitted.predict_proba(X))
-    assert point.posterior_["posterior"].equals(fitted.posterior_["posterior"])
 
 
 def test_a_record_with_odd_state_is_refused() -> None:

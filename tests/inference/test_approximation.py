@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import rich
 
 from bayesrbf.inference.approximation import bounded_curvature
 from bayesrbf.inference.laplace import laplace
@@ -56,7 +57,9 @@ def test_an_interrupt_before_the_first_draw_is_an_interrupt(method):
 @every_method
 def test_progress_is_shown_when_asked_for_and_changes_no_bit(method, capsys, monkeypatch):
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    monkeypatch.setenv("TERM", "xterm")  # rich draws no bar on a terminal that cannot move back
+    monkeypatch.setenv("TERM", "xterm")  # rich draws no bar on a terminal that cannot move back,
+    # and asks what it is when it first prints, which another test may have made it do
+    monkeypatch.setattr(rich.get_console(), "is_interactive", True)
     target = Mixture()
     quiet = method(target, target.start(), **SIZE)
     assert capsys.readouterr().out == ""

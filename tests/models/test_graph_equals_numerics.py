@@ -85,7 +85,7 @@ def test_graph_and_numerics_have_the_same_value_and_gradient(
 ) -> None:
     """With either E-step: which one a table gets is a matter of its size and of its use."""
     monkeypatch.setattr(
-        "bayesrbf.numerics.log_posterior.prepare",
+        "bayesrbf.numerics.mixture_rows.prepare",
         lambda rows, structure, **_: expectation(rows, structure),
     )
     graph, log_posterior = compiled(configuration), configuration.log_posterior

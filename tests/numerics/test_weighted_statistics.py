@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics import weighted_statistics
-from bayesrbf.numerics.array_expectation import ArrayExpectation
+from bayesrbf.numerics import array_blocks, weighted_statistics
+from bayesrbf.numerics.array_expectation import ArrayExpectation, ComponentsAt
 from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.coordinates import to_constrained
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
@@ -55,7 +55,7 @@ def test_slopes_of_any_sign_reach_the_coordinates(
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 def test_responsibilities_as_slopes_give_the_e_step(covariance_type, kept, monkeypatch):
     monkeypatch.setattr(weighted_statistics, "KEPT_CELLS", kept)
-    monkeypatch.setattr(weighted_statistics, "BLOCK_CELLS", 50)
+    monkeypatch.setattr(array_blocks, "BLOCK_CELLS", 50)
     specification = structure(covariance_type, classes=(0, 0), levels=(2, 3))
     rows, parameters = table(specification), random_point(specification)
     expectation = ArrayExpectation(rows, specification)
@@ -100,8 +100,10 @@ def test_kernels_give_the_same_sums(covariance_type, classes, missing):
     parameters = random_point(specification)
     slopes = np.random.default_rng(3).normal(size=(70, specification.n_components))
     slopes[:9] = 0.0
-    blocks = weighted_statistics._blocks(rows, specification)
-    array = weighted_statistics._ArrayPoint(parameters, specification, blocks, None)
+    every = slice(0, specification.n_components)
+    blocks = array_blocks.cut(rows, specification, np.arange(70), every, by_products=False)
+    components = ComponentsAt(parameters, specification)
+    array = weighted_statistics._ArrayPoint(components, specification, blocks, None)
     compiled = CompiledExpectation(rows, specification)
     ours, theirs = array.statistics(slopes), compiled.slope_statistics(parameters, slopes)
     for name in ("counts", "first", "second"):
