@@ -199,5 +199,10 @@ def _log_likelihood(
         rows = np.sort(np.random.default_rng(0).choice(n_obs, _ROWS, replace=False))
     thinning = -(-draws.n_draws * rows.size // _ENTRIES)
     thetas = draws.theta[:, :: max(thinning, 1)]
-    values = [log_likelihoods(log_posterior, chain)[:, rows] for chain in thetas]
-    return np.stack(values), n_obs, max(thinning, 1)
+    flat = thetas.reshape(-1, thetas.shape[-1])
+    values = np.empty((len(flat), rows.size))
+    size = max(1, _ENTRIES // n_obs)  # draws: all rows of theirs come, left out or not
+    for start in range(0, len(flat), size):
+        some = slice(start, start + size)
+        values[some] = log_likelihoods(log_posterior, flat[some])[:, rows]
+    return values.reshape(*thetas.shape[:2], rows.size), n_obs, max(thinning, 1)

@@ -160,11 +160,13 @@ class MixtureLogPosterior(MixtureOnRows):
         ndarray of shape (n_points, n_obs)
             ``log p(x_n, y_n)`` in nats, in the user's units.
         """
-        by_class = MixturePredictor(self._observations, self).at_all(thetas)
         labels = self._observations.labels
-        result = np.logaddexp.reduce(by_class, axis=2)
         known = np.flatnonzero(labels >= 0)
-        result[:, known] = by_class[:, known, labels[known]]
+        result = np.empty((len(thetas), labels.size))
+        # Some draws at a time: over all of them the classes would take room that nobody granted.
+        for some, by_class in MixturePredictor(self._observations, self).by_block(thetas):
+            result[some] = np.logaddexp.reduce(by_class, axis=2)
+            result[some, known] = by_class[:, known, labels[known]]
         return result
 
     def markov_kernel(self) -> MixtureSweep:

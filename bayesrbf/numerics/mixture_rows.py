@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
 from typing import Final, Self
@@ -214,10 +214,30 @@ class MixturePredictor:
             ``log p(x_o, c)`` in nats, in the user's units.
         """
         result = np.empty((len(thetas), self._shift.size, len(self._classes)))
+        for some, by_class in self.by_block(thetas):
+            result[some] = by_class
+        return result
+
+    def by_block(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs label"]]]:
+        """The same, some points at a time.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Yields
+        ------
+        slice
+            Which points.
+        ndarray of shape (n_some, n_obs, n_classes)
+            Their class log joints, in nats, in the user's units.
+        """
         for some, log_joints in self._rows.by_block(thetas):
-            for label, part in enumerate(self._classes):
-                result[some, :, label] = log_sum_exp(log_joints[..., part], axis=2)[0]
-        return result + self._shift[:, None]
+            parts = [log_sum_exp(log_joints[..., part], axis=2)[0] for part in self._classes]
+            yield some, np.stack(parts, axis=2) + self._shift[:, None]
 
 
 def log_units(observations: Observations, units: Standardisation) -> Float[np.ndarray, " obs"]:

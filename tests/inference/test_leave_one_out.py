@@ -124,6 +124,24 @@ def test_long_tables_are_sampled_and_many_draws_thinned(monkeypatch):
     assert "scaled up from 100 rows" in part.how
 
 
+def test_all_rows_of_a_long_table_are_never_asked_for_under_all_draws(monkeypatch):
+    asked = []
+
+    class InOneGo(NormalMean):
+        def log_likelihoods(self, thetas):
+            asked.append(len(thetas))
+            return np.stack([self.pointwise(theta) for theta in thetas])
+
+    monkeypatch.setattr("bayesrbf.inference.leave_one_out._ROWS", 100)
+    monkeypatch.setattr("bayesrbf.inference.leave_one_out._ENTRIES", 50_000)
+    draws = posterior(NormalMean(n=400), draws=250)
+    one_by_one = leave_one_out(NormalMean(n=400), draws)
+    found = leave_one_out(InOneGo(n=400), draws)
+    assert max(asked) * 400 <= 50_000
+    assert sum(asked) == found.n_draws
+    np.testing.assert_array_equal(found.pareto_k, one_by_one.pareto_k)
+
+
 def test_a_point_cannot_leave_anything_out():
     with pytest.raises(ValueError, match="received a point estimate"):
         leave_one_out(NormalMean(), point(NormalMean(), np.zeros(1)))

@@ -66,9 +66,14 @@ def test_value_adds_up_from_rows_and_prior():
     assert gain == pytest.approx(float(rows.weights @ once.pointwise(theta)), rel=1e-10)
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 100])
 @pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-def test_log_likelihoods_of_many_points_are_those_of_each(covariance_type, tied):
+def test_log_likelihoods_of_many_points_are_those_of_each(
+    covariance_type, tied, at_once, monkeypatch
+):
     specification = structure(covariance_type, tied, (0, 0, 1), levels=(2,))
+    entries = at_once * 3 * table(specification).n_obs
+    monkeypatch.setattr("bayesrbf.numerics.side_by_side.MOST_ENTRIES", entries)
     target = log_posterior(specification, location=2.0, scale=4.0)
     thetas = np.random.default_rng(9).normal(size=(5, target.dimension))
     one_by_one = np.stack([target.pointwise(theta) for theta in thetas])
