@@ -111,8 +111,7 @@ def split_rows(cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], s
         If ``cv`` is an integer below 2.
     """
     if isinstance(cv, Integral):
-        if cv < 2:
-            raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
+        _check_folds(int(cv))
         copies = copies_of(table.distinct(rows)[0], int(cv))
         folds = stratified_folds(copies.labels, int(cv), seed)
         for fold in np.unique(folds[folds >= 0]):
@@ -121,10 +120,64 @@ def split_rows(cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], s
                 table.distinct(copies.take(folds == fold))[0],
             )
         return
+    yield from _as_given(cv, rows, kept, classifier=True)
+
+
+def split_responses(
+    cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], seed: int
+) -> Folds:
+    """Training and held-out rows of every fold, where labels stand for numbers.
+
+    An integer deals the distinct rows that have a response in turn, so that a weight of
+    two is the row twice and no row teaches its own copy.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        Number of folds, a scikit-learn splitter, or (train, test) index pairs
+        into the rows given to ``fit``.
+    rows : Observations
+        Rows of positive weight, in the order given to ``fit``.
+    kept : ndarray of shape (n_obs,)
+        Position that each of them had in ``fit``.
+    seed : int
+        Seed of the order in which rows are dealt.
+
+    Yields
+    ------
+    train, test : Observations
+        Rows to fit and rows with a response to score.
+
+    Raises
+    ------
+    ValueError
+        If ``cv`` is an integer below 2.
+    """
+    if not isinstance(cv, Integral):
+        yield from _as_given(cv, rows, kept, classifier=False)
+        return
+    _check_folds(int(cv))
+    distinct = table.distinct(rows)[0]
+    folds = stratified_folds(np.minimum(distinct.labels, 0), int(cv), seed)
+    for fold in np.unique(folds[folds >= 0]):
+        yield distinct.take(folds != fold), distinct.take(folds == fold)
+
+
+def _check_folds(cv: int) -> None:
+    """One fold leaves nothing to fit."""
+    if cv < 2:
+        raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
+
+
+def _as_given(
+    cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], *, classifier: bool
+) -> Folds:
+    """Folds of a splitter, which speaks of the rows as they were given."""
     n_given = int(kept.max()) + 1
     labels = np.full(n_given, -1)
     labels[kept] = rows.labels
-    for train, test in check_cv(cv, labels, classifier=True).split(np.zeros((n_given, 1)), labels):
+    splitter = check_cv(cv, labels, classifier=classifier)
+    for train, test in splitter.split(np.zeros((n_given, 1)), labels):
         held_out = np.isin(kept, test) & (rows.labels >= 0)
         yield (
             table.distinct(rows.take(np.isin(kept, train)))[0],

@@ -39,7 +39,7 @@ class HeldOut:
 def hold_out(
     splits: Iterable[Fold],
     predict: Callable[[int, Observations, Observations], np.ndarray],
-    classes: np.ndarray,
+    classes: np.ndarray | None,
     n_jobs: int | None = None,
 ) -> HeldOut | None:
     """Fit to the training rows of every fold and predict its held-out rows.
@@ -51,8 +51,9 @@ def hold_out(
     predict : callable
         Maps number of the fold, training and held-out rows to an array with one
         entry a held-out row.
-    classes : ndarray of shape (n_classes,)
-        Class labels, for messages.
+    classes : ndarray of shape (n_classes,) or None
+        Class labels, each of which a fold needs to learn from; None for responses that are
+        numbers.
     n_jobs : int, optional
         Processes that share the folds; one by default.
 
@@ -67,14 +68,8 @@ def hold_out(
         If the training rows of a fold lack a class.
     """
     folds = list(splits)
-    for fold, (train, _) in enumerate(folds):
-        absent = np.setdiff1d(np.arange(classes.size), train.labels)
-        if absent.size:
-            raise ValueError(
-                f"the training rows of fold {fold} of cv have no row of class "
-                f"{classes.tolist()[absent[0]]!r}; give splits whose training rows have every "
-                "class, or an integer cv."
-            )
+    if classes is not None:
+        _require_classes(folds, classes)
     numbered = [(fold, train, test) for fold, (train, test) in enumerate(folds) if test.n_obs]
     if not numbered:
         return None
@@ -84,6 +79,18 @@ def hold_out(
         np.concatenate([test.labels for _, _, test in numbered]),
         np.concatenate([test.weights for _, _, test in numbered]),
     )
+
+
+def _require_classes(folds: list[Fold], classes: np.ndarray) -> None:
+    """Every fold learns from rows of every class."""
+    for fold, (train, _) in enumerate(folds):
+        absent = np.setdiff1d(np.arange(classes.size), train.labels)
+        if absent.size:
+            raise ValueError(
+                f"the training rows of fold {fold} of cv have no row of class "
+                f"{classes.tolist()[absent[0]]!r}; give splits whose training rows have every "
+                "class, or an integer cv."
+            )
 
 
 def out_of_fold_temperature(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import norm
+from scipy.stats import t as student
 from sklearn.datasets import make_friedman1
 
 import bayesrbf
 from bayesrbf import RBFNetworkRegressor
-from bayesrbf.numerics.rbf_network.normal_mixture import log_density, quantiles
+from bayesrbf.numerics.rbf_network.predictive import NormalMixture, StudentT
+from bayesrbf.posterior.noise import fit_noise
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,8 @@ def friedman():
 def test_regression_predicts_and_covers(friedman, tmp_path):
     X, y = friedman
     known = ~np.isnan(y)
-    model = RBFNetworkRegressor(4, random_state=0, n_init=1, max_iter=200, tol=1e-4).fit(X, y)
+    settings = {"n_init": 1, "max_iter": 200, "tol": 1e-4, "random_state": 0}
+    model = RBFNetworkRegressor(4, calibrate=False, **settings).fit(X, y)
     mean, sd = model.predict(X, return_std=True)
     assert 1 - np.var((y - mean)[known]) / np.var(y[known]) > 0.75
     interval = model.predict_interval(X, prob=0.8)
@@ -70,12 +73,81 @@ def test_a_posterior_of_numbers_is_wider_than_its_noise(friedman):
 
 def test_mixtures_of_normals():
     means, sds = np.array([[0.0, 2.0], [4.0, 2.0]]), np.array([1.0, 0.5])
+    mixture = NormalMixture(means, sds)
     for prob in (0.05, 0.5, 0.9):
-        found = quantiles(means, sds, prob)
-        below = norm.cdf(found, means, sds[:, None]).mean(axis=0)
+        below = norm.cdf(mixture.quantile(prob), means, sds[:, None]).mean(axis=0)
         np.testing.assert_allclose(below, prob, atol=1e-12)
     expected = np.log(norm.pdf(1.0, means, sds[:, None]).mean(axis=0))
-    np.testing.assert_allclose(log_density(np.ones(2), means, sds), expected)
+    np.testing.assert_allclose(mixture.log_density(np.ones(2)), expected)
+    np.testing.assert_allclose(mixture.mean(), [2.0, 2.0])
+    np.testing.assert_allclose(mixture.sd(), np.sqrt([4.625, 0.625]))
+
+
+@pytest.mark.parametrize(
+    "predictive",
+    [
+        NormalMixture(np.tile([[0.0], [4.0]], 4000), np.array([1.0, 0.5])),
+        StudentT(np.full(4000, 3.0), scale=0.5, df=5.0),
+    ],
+    ids=["normals", "t"],
+)
+def test_what_is_said_of_a_number_is_one_distribution(predictive):
+    drawn = predictive.draw(np.random.default_rng(0))
+    assert abs(drawn.mean() - predictive.mean()[0]) < 5 * predictive.sd()[0] / np.sqrt(drawn.size)
+    assert drawn.std() == pytest.approx(predictive.sd()[0], rel=0.1)
+    for prob in (0.1, 0.5, 0.8):
+        assert (drawn < predictive.quantile(prob)).mean() == pytest.approx(prob, abs=0.04)
+    step = 1e-5  # the density is the slope of what the quantiles invert
+    ends = [predictive.quantile(0.3 + sign * step)[0] for sign in (-1, 1)]
+    middle = predictive.quantile(0.3)
+    density = np.exp(predictive.log_density(middle))[0]
+    assert 2 * step / (ends[1] - ends[0]) == pytest.approx(density, rel=1e-3)
+
+
+@pytest.mark.parametrize(("scale", "df"), [(0.5, 60.0), (2.0, 60.0), (1.3, 3.0)])
+def test_noise_is_found_again(scale, df):
+    residuals = student.rvs(df, scale=scale, size=4000, random_state=1)
+    found, tails = fit_noise(residuals, np.ones(4000))
+    assert found == pytest.approx(scale, rel=0.05)
+    assert (tails < 5) == (df < 5)
+    few = residuals[:200]
+    twice = fit_noise(few, np.full(200, 2.0))
+    np.testing.assert_allclose(fit_noise(np.tile(few, 2), np.ones(400)), twice, rtol=1e-3)
+
+
+def test_intervals_hold_rows_that_were_not_seen():
+    X, y = make_friedman1(1000, noise=1.0, random_state=0)
+    settings = {"n_components": 4, "random_state": 0, "n_init": 1, "max_iter": 200, "tol": 1e-4}
+    shares = {}
+    for calibrate in (True, False):
+        model = RBFNetworkRegressor(calibrate=calibrate, **settings).fit(X[:120], y[:120])
+        lower, upper = model.predict_interval(X[120:]).T
+        shares[calibrate] = ((lower < y[120:]) & (y[120:] < upper)).mean()
+    assert shares[False] < 0.86
+    assert 0.87 < shares[True] < 0.96
+
+
+def test_calibrated_noise_goes_with_rows_and_weights(friedman):
+    X, y = friedman
+    X, y = X[10:70, :3], y[10:70]
+    settings = {"n_components": 1, "random_state": 0, "n_init": 1}
+    weights = np.random.default_rng(0).integers(0, 3, size=60)
+    weighted = RBFNetworkRegressor(**settings).fit(X, y, sample_weight=weights)
+    repeated = RBFNetworkRegressor(**settings).fit(np.repeat(X, weights, 0), np.repeat(y, weights))
+    assert weighted.noise_scale_ == pytest.approx(repeated.noise_scale_, rel=1e-6)
+    assert weighted.noise_df_ == pytest.approx(repeated.noise_df_, rel=1e-6)
+    splits = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    given = RBFNetworkRegressor(cv=splits, **settings).fit(X, y)
+    assert given.noise_scale_ == pytest.approx(1.0, abs=0.4)
+    assert given.noise_scale_ != weighted.noise_scale_
+
+
+def test_one_response_cannot_be_held_out():
+    with pytest.warns(UserWarning, match="holds out no row with a response"):
+        model = RBFNetworkRegressor(1, n_init=1).fit([[0.0], [1.0], [2.0]], [1.0, np.nan, np.nan])
+    assert (model.noise_scale_, model.noise_df_) == (1.0, np.inf)
+    with pytest.raises(ValueError, match="at least 2 folds"):
+        RBFNetworkRegressor(1, cv=1).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
 @pytest.mark.parametrize(

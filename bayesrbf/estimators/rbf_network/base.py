@@ -83,15 +83,23 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
         return super()._check(X, y, sample_weight)
 
     def _fit_mixture_network(
-        self, rows: Observations, n_outputs: int, response: Response, seed: int
+        self,
+        rows: Observations,
+        n_outputs: int,
+        response: Response,
+        seed: int,
+        previous: FittedNetwork | None = None,
     ) -> tuple[FittedNetwork, NetworkFit]:
-        """Fit a network whose hidden layer is a mixture to distinct rows."""
+        """Fit a network whose hidden layer is a mixture to distinct rows.
+
+        It starts at a previous fit where one is given, or ``warm_start`` asks for it.
+        """
         settings = replace(self._settings(), seed=seed)
         specification = settings.specification(
             rows.real.shape[1], self._columns.n_levels, n_outputs, response
         )
         output, prior = self._output(rows), self._prior()
-        start = self._start(specification)
+        start = self._start(specification) if previous is None else previous.start
         return fit_network(rows, output, specification, prior, settings, start)
 
     def _settings(self) -> NetworkSettings:
@@ -127,7 +135,7 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
                 f"components of the previous fit, {previous.specification}; received "
                 f"{specification}. Use a new estimator."
             )
-        return previous.parameters.in_units(previous.mixture.units)
+        return previous.start
 
     def _keep_fit(
         self, network: FittedNetwork | ExemplarNetwork, fit: NetworkFit | OutputFit

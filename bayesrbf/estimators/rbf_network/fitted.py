@@ -68,6 +68,11 @@ class FittedNetwork:
             self.specification.mixture, self.hyperparameters.mixture, self.parameters.mixture
         )
 
+    @property
+    def start(self) -> RBFNetworkParameters:
+        """The fitted point with its mixture in the user's units, from where a fit may start."""
+        return self.parameters.in_units(self.mixture.units)
+
     def prepare(self, rows: Observations) -> Observations:
         """Rows in standard units, filled in where the network does so.
 
@@ -159,7 +164,7 @@ class FittedNetwork:
         ndarray of shape (dimension,)
             Unconstrained coordinates.
         """
-        return log_posterior.pack(self.parameters.in_units(self.mixture.units))
+        return log_posterior.pack(self.start)
 
     def mixture_at(
         self, log_posterior: RBFNetworkLogPosterior, theta: Float[np.ndarray, " coordinate"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -12,17 +13,24 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.estimators.calibrating import split_responses
+from bayesrbf.estimators.out_of_fold import hold_out
 from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
 from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
 from bayesrbf.estimators.rbf_network.settings import DEFAULT_FEATURES
-from bayesrbf.numerics.rbf_network.normal_mixture import log_density, quantiles
+from bayesrbf.numerics.rbf_network.fitting import NetworkFit
 from bayesrbf.numerics.rbf_network.output import Numbers
+from bayesrbf.numerics.rbf_network.predictive import NormalMixture, StudentT
 from bayesrbf.numerics.rbf_network.rows import Network
 from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.posterior.noise import fit_noise
 from bayesrbf.rbf_parameters import Features
 
 if TYPE_CHECKING:
     import pymc as pm
+
+NORMAL_NOISE = (1.0, np.inf)
+"""Scale and degrees of freedom of noise as it was fitted."""
 
 
 class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
@@ -33,11 +41,15 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
     _network: FittedNetwork
     _values: Float[np.ndarray, " value"]
     _response_units: Standardisation
+    noise_scale_: float
+    noise_df_: float
 
     _STATE: ClassVar[dict[str, type | UnionType]] = RBFNetworkEstimator._STATE | {
         "_network": FittedNetwork,
         "_values": np.ndarray,
         "_response_units": Standardisation,
+        "noise_scale_": float,
+        "noise_df_": float,
     }
 
     shared = True
@@ -89,8 +101,35 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
 
     @property
     def noise_sd_(self) -> float:
-        """Standard deviation of the response about its mean."""
+        """Standard deviation of the response about its mean, at the fitted point."""
         return float(self._response_units.scale[0] * self._network.parameters.noise_precision**-0.5)
+
+    def _fit_rows(
+        self, rows: Observations, seed: int, previous: FittedNetwork | None = None
+    ) -> tuple[FittedNetwork, NetworkFit]:
+        """Fit hidden and output layer to distinct rows."""
+        return self._fit_mixture_network(rows, 1, "number", seed, previous)
+
+    def _noise(self, calibrate: bool, cv: object) -> tuple[float, float]:
+        """Scale and tails of residuals out of fold, in units of the fitted noise."""
+        if not calibrate:
+            return NORMAL_NOISE
+
+        def residuals(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            network = self._fit_rows(train, self._seed + 1 + fold, self._network)[0]
+            off = self._output(test).targets - network.linear(test)[:, 0]
+            return off * np.sqrt(network.parameters.noise_precision)
+
+        splits = split_responses(cv, self._rows, self._kept, self._seed)
+        held = hold_out(splits, residuals, classes=None)
+        if held is None:
+            warnings.warn(
+                f"{type(self).__name__}(calibrate=True): cv={cv} holds out no row with a response, "
+                "so intervals trust the training rows; give more rows, or other splits.",
+                stacklevel=3,
+            )
+            return NORMAL_NOISE
+        return fit_noise(held.values, held.weights)
 
     # ---- predicting
 
@@ -111,13 +150,13 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         mean : ndarray of shape (n_obs,)
             Posterior mean; at the fitted point where there are no draws.
         sd : ndarray of shape (n_obs,), only if ``return_std``
-            Of a new response: noise, and after :meth:`refine` the posterior's spread.
+            Of a new response: noise as rows held out show it, or after :meth:`refine`
+            the posterior's noise and spread.
         """
-        means, sds = self._predictive(X)
-        mean = means.mean(axis=0)
+        predictive = self._predictive(X)
         if not return_std:
-            return mean
-        return mean, np.sqrt(means.var(axis=0) + (sds**2).mean())
+            return predictive.mean()
+        return predictive.mean(), predictive.sd()
 
     def predict_interval(self, X: object, prob: float = 0.9) -> Float[np.ndarray, "obs 2"]:
         """Equal-tailed interval of a new response of each row.
@@ -141,8 +180,8 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         """
         if not 0 < prob < 1:
             raise ValueError(f"predict_interval(prob=...) must be within (0, 1); received {prob}.")
-        means, sds = self._predictive(X)
-        ends = [quantiles(means, sds, tail) for tail in ((1 - prob) / 2, (1 + prob) / 2)]
+        predictive = self._predictive(X)
+        ends = [predictive.quantile(tail) for tail in ((1 - prob) / 2, (1 + prob) / 2)]
         return np.stack(ends, axis=1)
 
     def log_predictive_density(self, X: object, y: object) -> Float[np.ndarray, " obs"]:
@@ -160,18 +199,18 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         ndarray of shape (n_obs,)
             ``log p(y | x_o)`` in nats, in the units of the response.
         """
-        means, sds = self._predictive(X)
-        return log_density(np.asarray(y, dtype=np.float64), means, sds)
+        return self._predictive(X).log_density(np.asarray(y, dtype=np.float64))
 
-    def _predictive(
-        self, X: object
-    ) -> tuple[Float[np.ndarray, "draw obs"], Float[np.ndarray, " draw"]]:
-        """Means and standard deviations of the responses under every draw, user's units."""
+    def _predictive(self, X: object) -> NormalMixture | StudentT:
+        """What is said of the responses, in the user's units."""
         rows = self._read(X)
         location, scale = self._response_units.location[0], self._response_units.scale[0]
         if self._draws is None:
             linear = self._network.linear(rows)[:, 0]
-            return (location + scale * linear)[None], np.array([self.noise_sd_])
+            means = location + scale * linear
+            if np.isinf(self.noise_df_):
+                return NormalMixture(means[None], np.array([self.noise_sd_]))
+            return StudentT(means, self.noise_sd_ * self.noise_scale_, self.noise_df_)
         log_posterior = self._log_posterior()
         units = self._network.hyperparameters.mixture.units
         prepared = Network(self._network.prepare(rows), self._network.specification)
@@ -179,7 +218,7 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         points = [log_posterior.unpack(theta) for theta in thetas]
         draws = np.array([prepared.linear(point.standardised(units))[:, 0] for point in points])
         noise = np.array([point.noise_precision for point in points]) ** -0.5
-        return location + scale * draws, scale * noise
+        return NormalMixture(location + scale * draws, scale * noise)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
         """Draw new rows from the hidden layer, and their responses from the output layer.
@@ -198,11 +237,7 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         """
         check_is_fitted(self)
         rows, _ = self._draw(n_samples, self._network.mixture.parameters)
-        means, sds = self._predictive(rows)
-        rng = np.random.default_rng(self._seed)
-        chosen = rng.integers(len(sds), size=n_samples)
-        drawn = means[chosen, np.arange(n_samples)] + sds[chosen] * rng.normal(size=n_samples)
-        return rows, drawn
+        return rows, self._predictive(rows).draw(np.random.default_rng(self._seed))
 
     def declare(self, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
         """Declare the graph of the joint scheme on the training rows.

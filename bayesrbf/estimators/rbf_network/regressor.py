@@ -52,6 +52,12 @@ class RBFNetworkRegressor(NumberNetwork):
         ``(step, maximum)`` of ``"em_lr_link_k"``.
     hidden_cells : {"marginalise", "impute"}
         Sum missing cells out, or fill them in by their conditional mean.
+    calibrate : bool
+        Describe the noise at the fitted point by residuals of rows held out, scale and
+        tails of Student's t, and not by those of the rows that were fitted. Draws of
+        :meth:`refine` speak for themselves.
+    cv : int, splitter or iterable of index pairs
+        Folds of the calibration.
     prior : MixturePrior, optional
         Hyper-parameters of the hidden layer; ``MixturePrior()`` by default.
     n_init : int
@@ -82,7 +88,11 @@ class RBFNetworkRegressor(NumberNetwork):
     intercept_ : float
         Bias, in the units of the response.
     noise_sd_ : float
-        Standard deviation of the response about its mean.
+        Standard deviation of the response about its mean, at the fitted point.
+    noise_scale_ : float
+        Factor of ``noise_sd_`` that residuals out of fold ask for; 1 if not calibrated.
+    noise_df_ : float
+        Degrees of freedom of these residuals; infinite (normal) if not calibrated.
     conditional_path_ : ndarray of shape (n_iter,)
         ``log p(y | x)`` of the training rows at every iteration.
     n_falls_ : int
@@ -126,6 +136,8 @@ class RBFNetworkRegressor(NumberNetwork):
         kappa: Stored[float | None] = None,
         grow: Stored[tuple[int, int] | None] = None,
         hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
+        calibrate: Stored[bool] = True,
+        cv: Any = 5,
         prior: Stored[MixturePrior | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
@@ -147,6 +159,8 @@ class RBFNetworkRegressor(NumberNetwork):
         self.kappa = kappa
         self.grow = grow
         self.hidden_cells = hidden_cells
+        self.calibrate = calibrate
+        self.cv = cv
         self.prior = prior
         self.n_init = n_init
         self.max_iter = max_iter
@@ -161,7 +175,7 @@ class RBFNetworkRegressor(NumberNetwork):
     # ---- fitting
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
-        """Fit hidden and output layer, and draw if ``inference`` asks.
+        """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 
         Parameters
         ----------
@@ -187,5 +201,6 @@ class RBFNetworkRegressor(NumberNetwork):
         codes = self._read_responses(X, y, weights)
         self._read_rows(X, codes, weights)
         distinct, _ = table.distinct(self._rows)
-        self._keep_fit(*self._fit_mixture_network(distinct, 1, "number", self._seed))
+        self._keep_fit(*self._fit_rows(distinct, self._seed))
+        self.noise_scale_, self.noise_df_ = self._noise(self.calibrate, self.cv)
         return self._infer()

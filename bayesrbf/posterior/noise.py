@@ -1,0 +1,69 @@
+"""Two numbers that calibrate a regression: scale and tails of residuals out of fold."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+from scipy.stats import t as student
+
+LEAST_DF = 2.0
+"""Degrees of freedom stay above it, so that there is a standard deviation."""
+STARTS = (3.0, 8.0, 40.0)
+"""Degrees of freedom from which the search begins."""
+
+
+def fit_noise(
+    residuals: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+) -> tuple[float, float]:
+    r"""Scale and degrees of freedom of Student's t that describe standardised residuals.
+
+    .. math:: \arg\max_{s, \nu} \sum_n v_n \log t_\nu(z_n / s) / s
+        - 2 (\log s)^2 + \log(\nu - 2) - (\nu - 2) / 10
+
+    Maximum a posteriori: the scale has the prior of a temperature, and :math:`\nu - 2` that
+    of Juarez and Steel [1]_, Gamma(2, rate 0.1). A model that follows its training rows
+    has :math:`s > 1`; a rare miss makes heavy tails, where a standard deviation would make every
+    interval wide.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (n_obs,)
+        Out-of-fold residuals over the fitted standard deviation.
+    weights : ndarray of shape (n_obs,)
+        Row weights v, at least 0.
+
+    Returns
+    -------
+    scale : float
+        Factor s of the fitted standard deviation.
+    df : float
+        Degrees of freedom, above 2.
+
+    References
+    ----------
+    .. [1] Juarez, Steel (2010), Model-based clustering of non-Gaussian panel data based on
+       skew-t distributions, Journal of Business & Economic Statistics 28, section 2.
+
+    Examples
+    --------
+    Twice as far off as the model believed:
+
+    >>> z = 2 * np.random.default_rng(0).normal(size=500)
+    >>> scale, df = fit_noise(z, np.ones(500))
+    >>> bool(1.8 < scale < 2.2), df > 8
+    (True, True)
+    """
+
+    def objective(point: np.ndarray) -> float:
+        log_scale, log_excess = point
+        scale, excess = np.exp(log_scale), np.exp(log_excess)
+        fit = float(weights @ student.logpdf(residuals, LEAST_DF + excess, scale=scale))
+        return -(fit - 2 * log_scale**2 + log_excess - excess / 10)
+
+    spread = np.log(np.median(np.abs(residuals)) + np.finfo(float).eps)
+    starts = [np.array([np.clip(spread, -6, 6), np.log(df - LEAST_DF)]) for df in STARTS]
+    box = [(-12.0, 12.0), (-12.0, 7.0)]
+    fits = [minimize(objective, start, method="L-BFGS-B", bounds=box) for start in starts]
+    log_scale, log_excess = min(fits, key=lambda fit: float(fit.fun)).x
+    return float(np.exp(log_scale)), LEAST_DF + float(np.exp(log_excess))
