@@ -10,7 +10,7 @@ from sklearn.datasets import make_friedman1
 
 import bayesrbf
 from bayesrbf import RBFNetworkRegressor
-from bayesrbf.numerics.rbf_network.predictive import NormalMixture, StudentT
+from bayesrbf.numerics.rbf_network.predictive import StudentMixture
 from bayesrbf.posterior.noise import fit_noise
 
 
@@ -34,14 +34,14 @@ def test_regression_predicts_and_covers(friedman, tmp_path):
     interval = model.predict_interval(X, prob=0.8)
     inside = ((interval[:, 0] < y) & (y < interval[:, 1]))[known].mean()
     assert 0.7 < inside < 0.95
-    np.testing.assert_allclose(interval[:, 1], mean + norm.ppf(0.9) * sd)
+    whole = known & ~np.isnan(X).any(axis=1)
+    np.testing.assert_allclose(interval[whole, 1], (mean + norm.ppf(0.9) * sd)[whole])
     np.testing.assert_allclose(
-        model.log_predictive_density(X[known], y[known]), norm.logpdf(y, mean, sd)[known]
+        model.log_predictive_density(X[whole], y[whole]), norm.logpdf(y, mean, sd)[whole]
     )
-    np.testing.assert_allclose(sd, model.noise_sd_)
-    np.testing.assert_allclose(
-        model.transform(X) @ model.coef_ + model.intercept_, mean, rtol=1e-10
-    )
+    np.testing.assert_allclose(sd[whole], model.noise_sd_)
+    linear = model.transform(X) @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(linear[whole], mean[whole], rtol=1e-10)
     rows, numbers = model.sample(200)
     assert rows.shape == (200, 10)
     assert abs(numbers.mean() - np.nanmean(y)) < np.nanstd(y) / 2
@@ -56,7 +56,8 @@ def test_regression_in_other_units(friedman):
     settings = {"n_components": 2, "random_state": 0, "n_init": 1, "max_iter": 300}
     model = RBFNetworkRegressor(**settings).fit(X, y)
     other = RBFNetworkRegressor(**settings).fit(X, -3 * y)
-    np.testing.assert_allclose(-other.predict(X) / 3, model.predict(X), rtol=1e-3)
+    whole = X[~np.isnan(X).any(axis=1)]
+    np.testing.assert_allclose(-other.predict(whole) / 3, model.predict(whole), rtol=1e-3)
     assert other.noise_sd_ == pytest.approx(3 * model.noise_sd_, rel=1e-2)
 
 
@@ -73,7 +74,7 @@ def test_a_posterior_of_numbers_is_wider_than_its_noise(friedman):
 
 def test_mixtures_of_normals():
     means, sds = np.array([[0.0, 2.0], [4.0, 2.0]]), np.array([1.0, 0.5])
-    mixture = NormalMixture(means, sds)
+    mixture = StudentMixture(means, sds)
     for prob in (0.05, 0.5, 0.9):
         below = norm.cdf(mixture.quantile(prob), means, sds[:, None]).mean(axis=0)
         np.testing.assert_allclose(below, prob, atol=1e-12)
@@ -86,8 +87,8 @@ def test_mixtures_of_normals():
 @pytest.mark.parametrize(
     "predictive",
     [
-        NormalMixture(np.tile([[0.0], [4.0]], 4000), np.array([1.0, 0.5])),
-        StudentT(np.full(4000, 3.0), scale=0.5, df=5.0),
+        StudentMixture(np.tile([[0.0], [4.0]], 4000), np.array([1.0, 0.5])),
+        StudentMixture(np.full((1, 4000), 3.0), np.full(1, 0.5), df=5.0),
     ],
     ids=["normals", "t"],
 )
@@ -125,6 +126,37 @@ def test_intervals_hold_rows_that_were_not_seen():
         shares[calibrate] = ((lower < y[120:]) & (y[120:] < upper)).mean()
     assert shares[False] < 0.86
     assert 0.87 < shares[True] < 0.96
+
+
+def test_a_row_with_holes_is_as_wide_as_what_is_not_known():
+    X, y = make_friedman1(600, noise=1.0, random_state=0)
+    settings = {"n_components": 4, "random_state": 0, "n_init": 1, "max_iter": 200, "tol": 1e-4}
+    model = RBFNetworkRegressor(**settings).fit(X[:200], y[:200])
+    holes = X[200:].copy()
+    holes[np.random.default_rng(0).random(holes.shape) < 0.3] = np.nan
+    lower, upper = model.predict_interval(holes).T
+    assert 0.86 < ((lower < y[200:]) & (y[200:] < upper)).mean() < 0.96
+    mean, sd = model.predict(holes, return_std=True)
+    nothing = np.full((1, X.shape[1]), np.nan)
+    assert sd.max() <= model.predict(nothing, return_std=True)[1][0] * 1.2
+    assert sd.min() > 0.999 * model.predict(X[200:], return_std=True)[1].min()
+    # A row is told the same whatever stands beside it.
+    np.testing.assert_allclose(model.predict(holes[5:8]), mean[5:8], rtol=1e-12)
+    # Completed tables, predicted and averaged, say the same but for their randomness.
+    tables = np.array([model.predict(table) for table in model.impute(holes, draws=200)])
+    off = np.abs(tables.mean(axis=0) - mean)
+    assert (off <= 6 * tables.std(axis=0) / np.sqrt(64) + 1e-9).all()
+
+
+def test_features_of_holes_are_used_where_they_were_learned(friedman):
+    X, y = friedman
+    X = X[:, :4].copy()
+    X[np.random.default_rng(2).random(X.shape) < 0.4] = np.nan
+    model = RBFNetworkRegressor(2, random_state=0, n_init=1, max_iter=100, tol=1e-4).fit(X, y)
+    linear = model.transform(X) @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict(X), linear, rtol=1e-9)
+    sd = model.predict(X, return_std=True)[1]
+    np.testing.assert_allclose(sd, sd[0])
 
 
 def test_calibrated_noise_goes_with_rows_and_weights(friedman):

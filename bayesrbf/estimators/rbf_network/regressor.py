@@ -26,6 +26,11 @@ class RBFNetworkRegressor(NumberNetwork):
     priors; the published alternations work here as well. Missing cells are summed out;
     rows whose response is NaN teach the hidden layer.
 
+    The features of a row with holes, :math:`f(x_o)`, mean what the training rows made them
+    mean. Where at least half of these were complete, a row with holes is therefore predicted
+    by :math:`p(y | x_o) = \int p(y | x)\, p(x_m | x_o)\, dx_m` over draws of its missing
+    cells, and its interval is as wide as what is not known; otherwise by :math:`f(x_o)`.
+
     Parameters
     ----------
     n_components : int

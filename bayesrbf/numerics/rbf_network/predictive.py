@@ -1,4 +1,4 @@
-"""What is said of a new number: one normal a draw, or Student's t about the fitted point."""
+"""What is said of a new number: normals or Student's t about the means of several draws."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import logsumexp
 from scipy.stats import t as student
 
 BISECTIONS = 60
@@ -14,36 +14,42 @@ BISECTIONS = 60
 
 
 @dataclass(frozen=True)
-class NormalMixture:
-    """Equal mixture of the normals that posterior draws speak of, one mixture a row.
+class StudentMixture:
+    """Equal mixture of Student's t (normals, if ``df`` is infinite), one mixture a row.
 
     Attributes
     ----------
-    means : ndarray of shape (n_draws, n_obs)
-        Mean of each row under each draw.
-    sds : ndarray of shape (n_draws,)
-        Standard deviation under each draw.
+    locations : ndarray of shape (n_draws, n_obs)
+        Mean of each row under each draw of parameters or missing cells.
+    scales : ndarray of shape (n_draws,)
+        Scale under each draw, in the units of the response.
+    df : float
+        Degrees of freedom, above 2.
 
     Examples
     --------
-    >>> normal = NormalMixture(np.array([[1.0], [1.0]]), np.ones(2))
+    >>> normal = StudentMixture(np.array([[1.0], [1.0]]), np.ones(2))
     >>> normal.quantile(0.975).round(2)
     array([2.96])
+    >>> StudentMixture(np.zeros((1, 1)), np.full(1, 2.0), df=4.0).sd().round(3)
+    array([2.828])
     """
 
-    means: Float[np.ndarray, "draw obs"]
-    sds: Float[np.ndarray, " draw"]
+    locations: Float[np.ndarray, "draw obs"]
+    scales: Float[np.ndarray, " draw"]
+    df: float = np.inf
 
     def mean(self) -> Float[np.ndarray, " obs"]:
         """Mean of each response."""
-        return self.means.mean(axis=0)
+        return self.locations.mean(axis=0)
 
     def sd(self) -> Float[np.ndarray, " obs"]:
         """Standard deviation: noise, and how far the draws' means lie apart."""
-        return np.sqrt(self.means.var(axis=0) + (self.sds**2).mean())
+        noise = (self.scales**2).mean() / (1 - 2 / self.df)
+        return np.sqrt(self.locations.var(axis=0) + noise)
 
     def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
-        """Quantile by bisection between those of the outermost normals.
+        """Quantile of each response, by bisection between those of the outermost draws.
 
         Parameters
         ----------
@@ -55,13 +61,14 @@ class NormalMixture:
         ndarray of shape (n_obs,)
             Quantiles, in the units of the response.
         """
-        single = self.means + self.sds[:, None] * ndtri(prob)
+        single = self.locations + self.scales[:, None] * student.ppf(prob, self.df)
         lower, upper = single.min(axis=0), single.max(axis=0)
-        if len(self.means) == 1:
+        if len(self.locations) == 1:
             return lower
         for _ in range(BISECTIONS):
             middle = 0.5 * (lower + upper)
-            below = ndtr((middle - self.means) / self.sds[:, None]).mean(axis=0) < prob
+            scaled = (middle - self.locations) / self.scales[:, None]
+            below = student.cdf(scaled, self.df).mean(axis=0) < prob
             lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
         return 0.5 * (lower + upper)
 
@@ -78,9 +85,9 @@ class NormalMixture:
         ndarray of shape (n_obs,)
             Log densities in nats.
         """
-        scaled = (values - self.means) / self.sds[:, None]
-        each = -0.5 * scaled**2 - np.log(self.sds * np.sqrt(2 * np.pi))[:, None]
-        return logsumexp(each, axis=0) - np.log(len(self.means))
+        scales = self.scales[:, None]
+        each = student.logpdf((values - self.locations) / scales, self.df) - np.log(scales)
+        return logsumexp(each, axis=0) - np.log(len(each))
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
         """One response of each row.
@@ -95,86 +102,7 @@ class NormalMixture:
         ndarray of shape (n_obs,)
             Responses.
         """
-        n_draws, n_obs = self.means.shape
+        n_draws, n_obs = self.locations.shape
         chosen = rng.integers(n_draws, size=n_obs)
-        return self.means[chosen, np.arange(n_obs)] + self.sds[chosen] * rng.normal(size=n_obs)
-
-
-@dataclass(frozen=True)
-class StudentT:
-    """Student's t about the fitted point, one scale for all rows.
-
-    Attributes
-    ----------
-    locations : ndarray of shape (n_obs,)
-        Mean of each row.
-    scale : float
-        Scale in the units of the response.
-    df : float
-        Degrees of freedom, above 2.
-
-    Examples
-    --------
-    >>> StudentT(np.zeros(1), scale=2.0, df=4.0).sd().round(3)
-    array([2.828])
-    """
-
-    locations: Float[np.ndarray, " obs"]
-    scale: float
-    df: float
-
-    def mean(self) -> Float[np.ndarray, " obs"]:
-        """Mean of each response."""
-        return self.locations
-
-    def sd(self) -> Float[np.ndarray, " obs"]:
-        """Standard deviation, ``scale sqrt(df / (df - 2))``."""
-        return np.full_like(self.locations, self.scale * np.sqrt(self.df / (self.df - 2)))
-
-    def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
-        """Quantile of each response.
-
-        Parameters
-        ----------
-        prob : float
-            Probability below the quantile, within (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Quantiles, in the units of the response.
-        """
-        return self.locations + self.scale * student.ppf(prob, self.df)
-
-    def log_density(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Log density of given responses.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_obs,)
-            Where, in the units of the response.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Log densities in nats.
-        """
-        density: Float[np.ndarray, " obs"] = student.logpdf(
-            values, self.df, self.locations, self.scale
-        )
-        return density
-
-    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
-        """One response of each row.
-
-        Parameters
-        ----------
-        rng : Generator
-            Source of draws.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Responses.
-        """
-        return self.locations + self.scale * rng.standard_t(self.df, size=self.locations.size)
+        noise = student.ppf(rng.random(n_obs), self.df)
+        return self.locations[chosen, np.arange(n_obs)] + self.scales[chosen] * noise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.numerics.completion import complete
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.rbf_network.features import FeatureMap
@@ -83,3 +84,43 @@ class Network:
         """Features of rows whose log joints are known."""
         log_weights = component_log_weights(mixture, self._specification.mixture)
         return self._features.forward(log_joint, log_weights)
+
+
+def completed_linear(
+    observations: Observations,
+    parameters: RBFNetworkParameters,
+    specification: RBFNetworkSpecification,
+    *,
+    draws: int,
+    replicate: int = 0,
+) -> Float[np.ndarray, "draw obs output"]:
+    """Linear outputs of rows whose missing cells are drawn by the hidden layer.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units; labels and weights are not used.
+    parameters : RBFNetworkParameters
+        Point, in standard units.
+    specification : RBFNetworkSpecification
+        Structure of the network.
+    draws : int
+        Completions of a row with holes, a power of two.
+    replicate : int
+        Which of the independent sets of draws.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_obs, n_outputs)
+        ``f w + b`` of every completion; a complete row is the same in all.
+    """
+    rows, starts = complete(
+        observations,
+        parameters.mixture,
+        specification.mixture,
+        draws=draws,
+        replicate=replicate,
+    )
+    linear = Network(rows, specification).linear(parameters)
+    last = np.diff(starts, append=rows.n_obs) - 1
+    return linear[starts + np.minimum(np.arange(draws)[:, None], last)]
