@@ -55,6 +55,9 @@ def stratified_folds(
 def copies_of(rows: Observations, most: int) -> Observations:
     """Rows of weight 2 and more as several rows, whose weights add up to it.
 
+    A weight that is a whole number is dealt in whole numbers: a classifier that knows no
+    weights can still be given the rows of a fold so many times.
+
     Parameters
     ----------
     rows : Observations
@@ -70,13 +73,17 @@ def copies_of(rows: Observations, most: int) -> Observations:
     Examples
     --------
     >>> cells, labels = np.zeros((2, 1)), np.arange(2)
-    >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 0.5]))
+    >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 2.5]))
     >>> copies_of(rows, 2).weights
-    array([1.5, 1.5, 0.5])
+    array([2.  , 1.  , 1.25, 1.25])
     """
     counts = np.clip(np.round(rows.weights), 1, most).astype(int)
-    copies = rows.take(np.repeat(np.arange(rows.n_obs), counts))
-    return replace(copies, weights=copies.weights / np.repeat(counts, counts))
+    origins = np.repeat(np.arange(rows.n_obs), counts)
+    ranks = np.arange(origins.size) - (np.cumsum(counts) - counts)[origins]
+    weights, counts = rows.weights[origins], counts[origins]
+    whole = weights // counts + (ranks < weights % counts)
+    shares = np.where(weights == np.round(weights), whole, weights / counts)
+    return replace(rows.take(origins), weights=shares)
 
 
 def split_rows(cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], seed: int) -> Folds:

@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
 from bayesrbf import StackedClassifier
@@ -108,6 +111,15 @@ def test_a_good_extra_member_gets_the_weight_and_a_bad_one_does_not() -> None:
     noise = ("noise", GaussianNB(priors=[0.9, 0.1], var_smoothing=1e6))
     bad = StackedClassifier(["G1"], extra=[noise], cv=3, random_state=0).fit(X, y)
     assert bad.weights_[1] < 0.1
+
+
+def test_a_member_that_takes_no_weights_joins_on_a_table_of_many_copies() -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::10], y[::10]
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    settings = {"members": ["G1"], "extra": [pipeline], "cv": 3, "random_state": 0}
+    model = StackedClassifier(**settings).fit(np.tile(X, (7, 1)), np.tile(y, 7))
+    assert model.predict_proba(X).shape == (15, 3)
 
 
 def test_an_extra_member_sees_the_table_as_it_was_given_and_every_row_of_it() -> None:
