@@ -177,7 +177,11 @@ def print_pictures(figures: Mapping[str, Figures], console: Console | None = Non
     rows = []
     for gamma in dict.fromkeys(gamma for _, gamma in error):
         at = [(table, gamma) for table in ("three Gaussians", "iris")]
-        shown = [text for key in at for text in (_mean(error[key], 1), _mean(distance[key], 3))]
+        shown = [
+            text
+            for key in at
+            for text in (_mean(error.get(key, []), 1), _mean(distance.get(key, []), 3))
+        ]
         rows.append([gamma, *shown[:2], f"{pictures.TO_REACH[gamma]:.1f}", *shown[2:]])
     header = ["gamma", "three Gaussians", "distance", "to reach", "iris", "distance"]
     print_table("The link: error in %, distance of weights from shares", header, rows, console)

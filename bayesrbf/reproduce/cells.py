@@ -41,6 +41,8 @@ def run_cells(
 ) -> dict[str, Figures]:
     """Compute the cells that a file does not hold, and store each at once.
 
+    Ctrl-C ends the run, and what there is is shown: the next run goes on there.
+
     Parameters
     ----------
     cells : sequence of Cell
@@ -53,7 +55,7 @@ def run_cells(
     Returns
     -------
     dict of str to mapping
-        Figures of every cell of the table, by name.
+        Figures of the cells of the table that are there, by name.
 
     Raises
     ------
@@ -69,12 +71,16 @@ def run_cells(
     absent = [cell for cell in cells if cell.name not in known]
     with Progress(console=console or Console(stderr=True), transient=True) as bar:
         task = bar.add_task(file.stem, total=len(cells), completed=len(cells) - len(absent))
-        for cell in absent:
-            bar.update(task, description=cell.name)
-            known[cell.name] = cell.compute()
-            _append(file, {"cell": cell.name, **known[cell.name]})
-            bar.advance(task)
-    return {name: known[name] for name in names}
+        try:
+            for cell in absent:
+                bar.update(task, description=cell.name)
+                known[cell.name] = cell.compute()
+                _append(file, {"cell": cell.name, **known[cell.name]})
+                bar.advance(task)
+        except KeyboardInterrupt:
+            there = sum(name in known for name in names)
+            bar.console.print(f"Interrupted: {there} of {len(names)} cells are there.")
+    return {name: known[name] for name in names if name in known}
 
 
 def read_cells(file: Path) -> dict[str, Figures]:

@@ -74,7 +74,7 @@ def nebel(*, out: Path = Path("reproduction"), quick: bool = False, seed: int = 
 
 
 @app.command
-def roth(*, out: Path = Path("reproduction"), quick: bool = False) -> None:
+def roth(*, out: Path = Path("reproduction"), quick: bool = False, images: int = 60_000) -> None:
     """Hybrid mixtures beside their likelihood and support vector machines.
 
     The tables lie in the folder that the variable BAYESRBF_DATA names.
@@ -85,10 +85,12 @@ def roth(*, out: Path = Path("reproduction"), quick: bool = False) -> None:
         Folder of the figures; what it holds is not computed again.
     quick : bool
         Small tables, and 2,000 rows of images alone.
+    images : int
+        Most images of MNIST and of USPS to learn from: five components a class from 20,000 on.
     """
     from bayesrbf.reproduce.roth import run
 
-    run(out, quick=quick)
+    run(out, quick=quick, images=images)
 
 
 @app.command

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
-from bayesrbf.reproduce.cells import Cell, Figures, print_table, read_cells, run_cells
+from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.dissimilarity_tables import (
     Compared,
     aural_sonar,
@@ -193,13 +193,7 @@ def run(out: Path, *, quick: bool, seed: int) -> None:
     """
     plan = QUICK if quick else FULL
     file = out / ("nebel-quick.jsonl" if quick else "nebel.jsonl")
-    wanted = list(cells(plan, seed))
-    try:
-        figures = run_cells(wanted, file)
-    except KeyboardInterrupt:
-        known = read_cells(file)
-        figures = {cell.name: known[cell.name] for cell in wanted if cell.name in known}
-        print(f"Interrupted: {len(figures)} of {len(wanted)} cells are there.")
+    figures = run_cells(list(cells(plan, seed)), file)
     for title, name, digits_, factor in (
         ("Error in %, mean over folds", "error", 1, 100.0),
         ("Log loss in nats", "log_loss", 3, 1.0),

@@ -61,7 +61,9 @@ IMPUTERS: Final[Mapping[str, Callable[[], object]]] = {
 }
 
 
-def run(folder: Path, *, quick: bool = False, console: Console | None = None) -> None:
+def run(
+    folder: Path, *, quick: bool = False, images: int = ROWS, console: Console | None = None
+) -> None:
     """Compute what is not there yet and print every table.
 
     Parameters
@@ -70,18 +72,20 @@ def run(folder: Path, *, quick: bool = False, console: Console | None = None) ->
         Where figures are kept; a run that was stopped goes on there.
     quick : bool
         Small tables and 2,000 rows of images alone: minutes.
+    images : int
+        Most images to learn from.
     console : Console, optional
         Where tables are printed; stdout by default.
     """
-    images = ("mnist50",) if quick else ("mnist50", "usps50")
-    tables = ("iris", "breast_cancer", "segment", *images)
-    n_train = QUICK_ROWS if quick else ROWS
+    pictured = ("mnist50",) if quick else ("mnist50", "usps50")
+    tables = ("iris", "breast_cancer", "segment", *pictured)
+    n_train = QUICK_ROWS if quick else images
     file = folder / ("roth_quick.jsonl" if quick else "roth.jsonl")
     shares = (0.0, 0.5) if quick else MISSING
     groups = {
         "Error in % (table 4.1)": _errors(tables, n_train),
         "Error in % with hidden test cells, 50 components of images (tables B.1 to B.3)": (
-            _holes(images, n_train, shares)
+            _holes(pictured, n_train, shares)
         ),
         "Error in % of the hinge by its weight and hidden cells (table B.5)": (
             _dial("mnist50", n_train, shares)
@@ -94,7 +98,7 @@ def run(folder: Path, *, quick: bool = False, console: Console | None = None) ->
     figures = run_cells(cells, file, console)
     for title, group in groups.items():
         header = list(next(iter(group.values())))
-        lines = [[row, *(_shown(figures[group[row][c].name]) for c in header)] for row in group]
+        lines = [[row, *(_shown(figures.get(group[row][c].name)) for c in header)] for row in group]
         print_table(title, ["", *header], lines, console)
 
 
@@ -102,9 +106,9 @@ Group = dict[str, dict[str, Cell]]
 """Cells of a table by row and column."""
 
 
-def _shown(figures: Figures) -> str:
-    """One cell of a printed table."""
-    return f"{figures['error']:.2f}"
+def _shown(figures: Figures | None) -> str:
+    """One cell of a printed table; a dash where a run was stopped before it."""
+    return "-" if figures is None else f"{figures['error']:.2f}"
 
 
 def _errors(tables: tuple[str, ...], n_train: int) -> Group:

@@ -94,31 +94,35 @@ def run(
     columns = [column for group in compared.values() for column in group.values()]
     # A split of every table before the next: a run that is stopped has something of each.
     cells = [cell for row in zip_longest(*columns) for cell in row if cell is not None]
-    _print_compared(compared, run_cells(cells, file, console), console)
-    board = sdgm_synthetic.cells((2,), 1, 1) if quick else sdgm_synthetic.cells()
-    sdgm_synthetic.print_synthetic(run_cells(list(board), file, console), console)
+    cells += sdgm_synthetic.cells((2,), 1, 1) if quick else sdgm_synthetic.cells()
+    with_images = not quick and find_spec("torch") is not None
+    if with_images:
+        from bayesrbf.reproduce import sdgm_images
+
+        cells += sdgm_images.cells(images)
+    figures = run_cells(cells, file, console)
+    _print_compared(compared, figures, console)
+    sdgm_synthetic.print_synthetic(figures, console)
     shown = console or Console()
     for picture in sdgm_pictures.draw(folder, quick=quick):
         shown.print(f"Drawn: {picture}", soft_wrap=True)
-    if not quick:
-        _images(file, images, shown)
-
-
-def _images(file: Path, n_images: int, console: Console) -> None:
-    """Table 2's rows on MNIST."""
-    if find_spec("torch") is None:
-        console.print(
+    if with_images:
+        _print_images(figures, images, shown)
+    elif not quick:
+        shown.print(
             "Table 2 is left out: it needs PyTorch, which 'bayesrbf\\[torch]' brings, and "
             "it is not installed.",
             soft_wrap=True,
         )
-        return
-    from bayesrbf.reproduce import sdgm_images
 
-    figures = run_cells(list(sdgm_images.cells(n_images)), file, console)
+
+def _print_images(figures: Mapping[str, Figures], n_images: int, console: Console) -> None:
+    """Table 2's rows on MNIST."""
     rows = []
     for name, values in figures.items():
-        _, n_features, head, *_ = name.split("/")
+        table, n_features, head, *_ = name.split("/")
+        if table != "mnist":
+            continue
         shown = [f"{values['error']:.2f}", f"{values['log_loss']:.3f}"]
         weights = f"{values['weights']} of {values['all_weights']}"
         rows.append([f"{n_features} features, {head}", *shown, weights])
@@ -209,9 +213,13 @@ def _scores(
     return {"error": float(error), "log_loss": float(-np.log(own).mean())}
 
 
-def _mean(figures: Mapping[str, Figures], cells: Sequence[Cell], name: str) -> float:
-    """Mean of one figure over the splits."""
-    return float(np.mean([float(figures[cell.name][name]) for cell in cells]))
+def _mean(figures: Mapping[str, Figures], cells: Sequence[Cell], name: str, digits: int) -> str:
+    """Mean of one figure over the splits that are there, and their number if not all are."""
+    found = [float(figures[cell.name][name]) for cell in cells if cell.name in figures]
+    if not found:
+        return "-"
+    mean = f"{np.mean(found):.{digits}f}"
+    return mean if len(found) == len(cells) else f"{mean} ({len(found)})"
 
 
 def _print_compared(
@@ -221,8 +229,7 @@ def _print_compared(
     for score, (title, digits) in SCORES.items():
         rows = []
         for table, group in groups.items():
-            means = [_mean(figures, cells, score) for cells in group.values()]
+            shown = [_mean(figures, cells, score, digits) for cells in group.values()]
             paper = PAPER[table].get(score)
-            shown = [f"{mean:.{digits}f}" for mean in means]
             rows.append([table, *shown, "-" if paper is None else f"{paper:.{digits}f}"])
         print_table(title, ["", *FORMS, "process", "paper"], rows, console)
