@@ -17,6 +17,8 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf import RBFNetworkClassifier
 from bayesrbf.datasets import load_table
+from bayesrbf.posterior.scores import log_loss
+from tests.benchmarks.stack_tables import CHOSEN, split
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "10"))
 
@@ -35,6 +37,10 @@ PUBLISHED = {
     "joint": {},
 }
 TO_REACH = {"EM-LR": 13.8, "EM-LR-Link": 11.9}
+EXEMPLARS = {False: 0.310, True: 0.380}
+"""Mean log loss of the exemplar layer on complete tables and on tables with holes."""
+SPLITS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
+"""Of the 18 tables."""
 
 
 def error(model: RBFNetworkClassifier, train: tuple, test: tuple) -> float:
@@ -122,3 +128,23 @@ def test_schemes_on_ripleys_mixture(name, data_folder, capsys):
         known = TO_REACH.get(name, float("nan"))
         print(f"\nRipley, {name}: {np.mean(errors):.1f} ({np.std(errors):.1f}); to reach {known}")
     assert np.mean(errors) <= TO_REACH.get(name, 10.0)
+
+
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_the_exemplar_layer_on_18_tables(holes, data_folder, capsys):
+    """One setting and one temperature, fitted out of fold."""
+    losses = pd.DataFrame(index=CHOSEN, columns=range(SPLITS), dtype=float)
+    for name in CHOSEN:
+        for seed in range(SPLITS):
+            data = split(name, seed, holes)
+            model = RBFNetworkClassifier(features="kernel", calibrate=True, random_state=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # levels that only the test rows have
+                p = model.fit(data.X, data.y).predict_proba(data.X_new)
+            losses.loc[name, seed] = log_loss(np.maximum(p, 1e-6), data.y_new).mean()
+    means = losses.mean(axis=1)
+    with capsys.disabled():
+        title = "30 % of cells hidden" if holes else "complete"
+        print(f"\n\n## Exemplars, {title}: {means.mean():.3f}, hold to {EXEMPLARS[holes]}\n")
+        print(means.round(3).to_frame("log loss").T.to_markdown())
+    assert means.mean() <= EXEMPLARS[holes]
