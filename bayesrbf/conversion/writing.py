@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from bayesrbf import names
 from bayesrbf.inference.draws import MEMORY, Draws
@@ -86,7 +87,10 @@ def to_datatree(
         names.SAMPLE_STATS: _dataset({k: (_SAMPLES, v) for k, v in draws.stats.items()}, coords),
     }
     if log_likelihood:
-        groups[names.LOG_LIKELIHOOD] = _log_likelihood(log_posterior, draws.theta, coords, memory)
+        values, thinning = _log_likelihood(log_posterior, draws.theta, memory)
+        dataset = _dataset({_node(observed or {}): ((*_SAMPLES, names.OBS), values)}, coords)
+        evaluated = {names.DRAW: thinning * np.arange(values.shape[1])}
+        groups[names.LOG_LIKELIHOOD] = dataset.assign_coords(evaluated)
     if observed:
         groups[names.OBSERVED_DATA] = _dataset(observed, coords)
     if constant:
@@ -102,22 +106,27 @@ def to_datatree(
     return tree
 
 
+def _node(observed: Mapping[str, Labelled]) -> str:
+    """The node of the graph that has the likelihood: the rows, or labels given the rows."""
+    conditional = names.OBSERVED_LABEL in observed and names.OBSERVED not in observed
+    return names.OBSERVED_LABEL if conditional else names.OBSERVED
+
+
 def _log_likelihood(
-    log_posterior: LogPosterior, theta: np.ndarray, coords: Mapping[str, Any], memory: int
-) -> xr.Dataset:
-    """Log likelihood of every row under every draw, or every k-th if they are too many."""
-    chains, n_draws, _ = theta.shape
+    log_posterior: LogPosterior, theta: np.ndarray, memory: int
+) -> tuple[Float[np.ndarray, "chain draw obs"], int]:
+    """Log likelihood of every row under every k-th draw; k, above 1 if they are too many."""
+    n_chains, n_draws, _ = theta.shape
     first = log_posterior.pointwise(theta[0, 0])
-    thinning = min(n_draws, -(-chains * n_draws * first.nbytes // memory))
+    thinning = min(n_draws, -(-n_chains * n_draws * first.nbytes // memory))
     if thinning > 1:
         warnings.warn(
-            f"The log likelihood of {first.size} rows under {chains * n_draws} draws would take "
+            f"The log likelihood of {first.size} rows under {n_chains * n_draws} draws would take "
             f"more than {memory / 2**30:.3g} GiB: one draw in {thinning} is evaluated.",
             stacklevel=4,
         )
-    values = np.stack([log_likelihoods(log_posterior, chain) for chain in theta[:, ::thinning]])
-    dataset = _dataset({names.OBSERVED: ((*_SAMPLES, names.OBS), values)}, coords)
-    return dataset.assign_coords({names.DRAW: thinning * np.arange(values.shape[1])})
+    chains = [log_likelihoods(log_posterior, chain) for chain in theta[:, ::thinning]]
+    return np.stack(chains), thinning
 
 
 def predictions(

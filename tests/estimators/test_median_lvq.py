@@ -364,7 +364,7 @@ def test_the_tree_holds_draws_of_exemplars_and_sigma(sampled: MedianLVQClassifie
     assert np.all(Y[rows[drawn]] == posterior["prototype_class"].to_numpy())
     assert set(rows[drawn].ravel()) <= set(sampled.exemplar_columns)
     assert np.all(posterior["sigma"] > 0)
-    likelihood = sampled.posterior_["log_likelihood"]["x"]
+    likelihood = sampled.posterior_["log_likelihood"]["y"]
     assert likelihood.sizes["obs"] == 60
     assert posterior.attrs["inference"] == "gibbs"
 

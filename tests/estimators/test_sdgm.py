@@ -230,7 +230,7 @@ def test_laplace_and_nuts_run_without_anything_added() -> None:
     np.testing.assert_allclose(by_nuts.predict_proba(X), by_fit, atol=0.06)
     tree = model.posterior_
     assert tree["posterior"]["coefficients"].shape == (2, 200, model.n_weights_)
-    assert tree["log_likelihood"]["x"].shape == (2, 200, 120)
+    assert tree["log_likelihood"]["y"].shape == (2, 200, 120)
     assert tree["observed_data"]["y"].shape == (120, 2)
 
 
