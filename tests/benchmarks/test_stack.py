@@ -27,6 +27,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
@@ -94,14 +95,18 @@ logistic = lambda seed: LogisticRegressionCV(  # noqa: E731
 )
 
 
-def tempered_forest(seed: int) -> object:
-    """A forest whose temperature scikit-learn fits out of fold."""
-    return CalibratedClassifierCV(forest(seed), method="temperature", cv=5, ensemble=False)
+def calibrated(make: Callable[[int], object], method: str) -> Contestant:
+    """A classifier that scikit-learn calibrates out of fold.
 
+    The five folds are given one by one, for a number is refused where a class has fewer rows.
+    """
 
-def machine(seed: int) -> object:
-    """A support vector machine with Platt's probabilities."""
-    return CalibratedClassifierCV(SVC(C=3.0), method="sigmoid", cv=5, ensemble=False)
+    def fit(X: Frame, y: np.ndarray, seed: int) -> Fitted:
+        folds = list(StratifiedKFold(5).split(np.zeros((y.size, 1)), y))
+        model = CalibratedClassifierCV(make(seed), method=method, cv=folds, ensemble=False)
+        return of(numbers_for(model), X, y)
+
+    return fit
 
 
 def imputed_pool(X: Frame, y: np.ndarray, seed: int) -> Fitted:
@@ -152,11 +157,11 @@ CONTESTANTS: dict[str, Contestant] = {
         ],
     ),
     "LogisticRegression": plain(logistic),
-    "SVC": plain(machine),
+    "SVC": calibrated(lambda seed: SVC(C=3.0), "sigmoid"),
     "HistGradientBoosting": lambda X, y, seed: of(boosting()(seed), X, y),
     "gentle boosting": lambda X, y, seed: of(boosting(**GENTLE)(seed), X, y),
     "RandomForest": plain(forest),
-    "tempered forest": plain(tempered_forest),
+    "tempered forest": calibrated(forest, "temperature"),
     "ExtraTrees": plain(
         lambda seed: ExtraTreesClassifier(500, min_samples_leaf=2, random_state=seed)
     ),
