@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris
+from scipy.special import logsumexp, softmax
+from sklearn.datasets import load_iris, load_wine
 
 import bayesrbf
 from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
@@ -304,3 +306,42 @@ def test_a_map_fit_loads_no_graph():
         "assert not {'pymc', 'pytensor', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("features", ["responsibility", "log_density"])
+def test_complete_training_rows_and_holes_in_new_ones(features):
+    """Features of a row with holes say what no training row has said; completions do not."""
+    X, y = load_wine(return_X_y=True)
+    settings = {"n_init": 1, "max_iter": 200, "tol": 1e-4, "random_state": 0}
+    model = RBFNetworkClassifier(4, features=features, **settings).fit(X[::2], y[::2])
+    holes = X[1::2].copy()
+    holes[np.random.default_rng(0).random(holes.shape) < 0.4] = np.nan
+    averaged = model.predict_proba(holes)
+    np.testing.assert_allclose(model.predict_proba(holes[3:5]), averaged[3:5], rtol=1e-9)
+    tables = np.array([model.predict_proba(table) for table in model.impute(holes, draws=64)])
+    off = np.abs(tables.mean(axis=0) - averaged)
+    assert off.mean() < 0.02
+    assert off.max() < 0.2
+    model._network = replace(model._network, integrate=False)
+    of_features = model.predict_proba(holes)
+    rows = np.arange(len(holes))
+    surprise = [-np.log(p[rows, y[1::2]]).mean() for p in (averaged, of_features)]
+    assert surprise[0] < surprise[1]
+
+
+def test_draws_average_over_completions_too():
+    X, y = load_wine(return_X_y=True)
+    model = RBFNetworkClassifier(2, n_init=1, max_iter=100, tol=1e-4, random_state=0)
+    model.fit(X[::2, :4], y[::2])
+    holes = X[1:8:2, :4].copy()
+    holes[1:, 1] = np.nan
+    at_point = model.predict_proba(holes)
+    log_posterior = model._log_posterior()
+    network, theta = model._network, model._map(log_posterior)
+    rows = model._read(holes)
+    log_joint = network.predictor(log_posterior, rows)(theta)
+    np.testing.assert_allclose(softmax(log_joint, axis=1), at_point, atol=0.03)
+    np.testing.assert_allclose(softmax(log_joint, axis=1)[0], at_point[0], rtol=1e-9)
+    np.testing.assert_allclose(
+        logsumexp(log_joint, axis=1), model.score_samples(holes), rtol=1e-9, err_msg="log p(x_o)"
+    )

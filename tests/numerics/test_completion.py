@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import softmax
 
 from bayesrbf.numerics.completion import complete, mostly_complete, with_holes
-from bayesrbf.numerics.rbf_network.rows import Network, completed_linear
+from bayesrbf.numerics.rbf_network.completed import completed_linear, mean_log_probabilities
+from bayesrbf.numerics.rbf_network.rows import Network
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
 from bayesrbf.specification import MixtureSpecification
@@ -65,29 +69,43 @@ def test_whether_a_table_is_mostly_complete_goes_by_weight(weight: float, expect
     assert mostly_complete(table) is expected
 
 
-def test_a_mean_over_completions_is_the_integral() -> None:
-    mixture = MixtureSpecification(2, (), (0, 0), "diag")
-    hidden = MixtureParameters(
-        np.ones(1), PARAMETERS.weights, PARAMETERS.means, PARAMETERS.precisions_cholesky, ()
-    )
-    structure = RBFNetworkSpecification(mixture, 1, "responsibility", "number")
-    point = RBFNetworkParameters(hidden, np.array([[1.0, -2.0]]), np.array([0.3]))
-    seen = 0.4
-    table = rows([[NAN, seen], [0.7, seen]], [[], []])
-    found = completed_linear(table, point, structure, draws=1024)
-    assert found.shape == (1024, 2, 1)
-    whole = Network(table.take(np.array([1])), structure).linear(point)
-    np.testing.assert_array_equal(found[:, 1, 0], whole[0, 0])
-
+def integral(g, mixture: MixtureSpecification, hidden: MixtureParameters, seen: float):
+    """Mean of g(x) over the first column, given the second, by Gauss and Hermite."""
     nodes, weights = hermegauss(80)
     sds = 1 / hidden.precisions_cholesky
     log_shares = np.log(hidden.weights) - 0.5 * ((seen - hidden.means[:, 1]) / sds[:, 1]) ** 2
     shares = np.exp(log_shares) / sds[:, 1]
-    shares /= shares.sum()
-    expected = 0.0
-    for k in range(2):
-        x = hidden.means[k, 0] + sds[k, 0] * nodes
-        grid = rows([[value, seen] for value in x], [[] for _ in x])
-        values = Network(grid, structure).linear(point)[:, 0]
-        expected += shares[k] * weights @ values / weights.sum()
-    assert found[:, 0, 0].mean() == pytest.approx(expected, abs=2e-3)
+    grids = [
+        rows([[x, seen] for x in hidden.means[k, 0] + sds[k, 0] * nodes], [[] for _ in nodes])
+        for k in range(2)
+    ]
+    means = [np.average(g(grid), axis=0, weights=weights) for grid in grids]
+    return np.average(means, axis=0, weights=shares)
+
+
+def test_a_mean_over_completions_is_the_integral() -> None:
+    mixture = MixtureSpecification(2, (), (0, 0), "diag")
+    hidden = replace(PARAMETERS, category_probabilities=())
+    seen = 0.4
+    table = rows([[NAN, seen], [0.7, seen]], [[], []])
+
+    structure = RBFNetworkSpecification(mixture, 1, "responsibility", "number")
+    point = RBFNetworkParameters(hidden, np.array([[1.0, -2.0]]), np.array([0.3]))
+    found = completed_linear(table, point, structure, draws=1024)
+    assert found.shape == (1024, 2, 1)
+    whole = Network(table.take(np.array([1])), structure).linear(point)
+    np.testing.assert_array_equal(found[:, 1, 0], whole[0, 0])
+    expected = integral(lambda grid: Network(grid, structure).linear(point), mixture, hidden, seen)
+    np.testing.assert_allclose(found[:, 0].mean(axis=0), expected, atol=2e-3)
+
+    structure = RBFNetworkSpecification(mixture, 2, "log_density", "classes")
+    point = RBFNetworkParameters(hidden, np.array([[1.0, -2.0], [0.5, 0.1]]), np.array([0.3, 0.0]))
+
+    def probabilities(grid: Observations) -> np.ndarray:
+        return softmax(Network(grid, structure).linear(point), axis=1)
+
+    log_p = mean_log_probabilities(table, point, structure, draws=1024)
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0)
+    expected = integral(probabilities, mixture, hidden, seen)
+    np.testing.assert_allclose(np.exp(log_p[0]), expected, atol=2e-3)
+    np.testing.assert_allclose(np.exp(log_p[1]), probabilities(table)[1])

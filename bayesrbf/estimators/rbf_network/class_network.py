@@ -57,11 +57,16 @@ class ClassNetwork(PosteriorClassifier, RBFNetworkEstimator):
 
     def _predictor(self, log_posterior: Any) -> Callable[[Observations], Predictor]:
         """Prepares rows for the class log joint at many points."""
-        return lambda rows: self._network.predictor(log_posterior, rows)
+        network = self._network
+        if isinstance(network, ExemplarNetwork):
+            return lambda rows: network.predictor(log_posterior, rows)
+        return lambda rows: network.predictor(log_posterior, rows, self.temperature_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Linear outputs at the fitted point: class log probabilities up to a constant."""
-        return self._network.linear(rows)
+        """Class log probabilities at the fitted point, up to a constant."""
+        if isinstance(self._network, ExemplarNetwork):
+            return self._network.class_log_joint(rows)
+        return self._network.class_log_joint(rows, self.temperature_)
 
     def _class_shares(
         self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]

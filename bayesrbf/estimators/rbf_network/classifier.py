@@ -287,7 +287,7 @@ class RBFNetworkClassifier(ClassNetwork):
         """Out-of-fold temperature, 1 where no class has rows enough."""
 
         def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            return self._fit_rows(train, self._seed + 1 + fold)[0].linear(test)
+            return self._fit_rows(train, self._seed + 1 + fold)[0].class_log_joint(test)
 
         return out_of_fold_temperature(
             log_joint,

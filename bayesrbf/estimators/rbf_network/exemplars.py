@@ -138,7 +138,7 @@ class ExemplarNetwork:
         """
         return self.network.features(rows)
 
-    def linear(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+    def class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of rows.
 
         Parameters

@@ -10,6 +10,8 @@ from jaxtyping import Float, Shaped
 
 from bayesrbf import names
 from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.numerics.completion import with_holes
+from bayesrbf.numerics.rbf_network.completed import completed_linear, mean_log_probabilities
 from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network.output import Output
 from bayesrbf.numerics.rbf_network.rows import Network
@@ -23,6 +25,11 @@ from bayesrbf.rbf_parameters import (
 
 if TYPE_CHECKING:
     from bayesrbf.posterior.predictive import Predictor
+
+COMPLETIONS = 64
+"""Of a row with holes at the fitted point; a power of two."""
+COMPLETIONS_OF_A_DRAW = 16
+"""The same under every draw of a posterior."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +46,16 @@ class FittedNetwork:
         The fitted point, in standard units.
     impute : bool
         Whether missing cells are filled in rather than summed out.
+    integrate : bool
+        Whether rows with holes are predicted by the mean over their completions, and not by
+        their features.
     """
 
     specification: RBFNetworkSpecification
     hyperparameters: RBFNetworkHyperparameters
     parameters: RBFNetworkParameters
     impute: bool
+    integrate: bool
 
     @property
     def n_features(self) -> int:
@@ -122,6 +133,81 @@ class FittedNetwork:
         """
         return Network(self.prepare(rows), self.specification).linear(self.parameters)
 
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows.
+
+        Parameters
+        ----------
+        rows : Observations
+            Rows in the user's units.
+        temperature : float
+            What they will be multiplied by: completions are calibrated one by one.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            In nats, up to a constant a row.
+        """
+        prepared = self.prepare(rows)
+        if not self.integrates(prepared):
+            return Network(prepared, self.specification).linear(self.parameters)
+        return mean_log_probabilities(
+            prepared,
+            self.parameters,
+            self.specification,
+            draws=COMPLETIONS,
+            temperature=temperature,
+        )
+
+    def integrates(self, prepared: Observations) -> bool:
+        """Whether rows are predicted by the mean over completions.
+
+        Parameters
+        ----------
+        prepared : Observations
+            What the hidden layer sees.
+
+        Returns
+        -------
+        bool
+            False where no cell is missing.
+        """
+        return self.integrate and bool(with_holes(prepared).any())
+
+    def completed_linear(
+        self,
+        prepared: Observations,
+        point: RBFNetworkParameters,
+        *,
+        draws: int = COMPLETIONS,
+        replicate: int = 0,
+    ) -> Float[np.ndarray, "draw obs output"]:
+        """Linear outputs of rows, of several completions where the network integrates.
+
+        Parameters
+        ----------
+        prepared : Observations
+            What the hidden layer sees.
+        point : RBFNetworkParameters
+            Point, in standard units.
+        draws : int
+            Completions of a row with holes, a power of two.
+        replicate : int
+            Which of the independent sets of draws.
+
+        Returns
+        -------
+        ndarray of shape (n_draws or 1, n_obs, n_outputs)
+            ``f w + b``, a numeric response in standard units.
+        """
+        if not self.integrates(prepared):
+            return Network(prepared, self.specification).linear(point)[None]
+        return completed_linear(
+            prepared, point, self.specification, draws=draws, replicate=replicate
+        )
+
     def log_posterior(self, rows: Observations, output: Output) -> RBFNetworkLogPosterior:
         """The declared joint on rows, in the graph's coordinates.
 
@@ -185,7 +271,12 @@ class FittedNetwork:
         """
         return log_posterior.unpack(theta).mixture.standardised(self.mixture.units)
 
-    def predictor(self, log_posterior: RBFNetworkLogPosterior, rows: Observations) -> Predictor:
+    def predictor(
+        self,
+        log_posterior: RBFNetworkLogPosterior,
+        rows: Observations,
+        temperature: float = 1.0,
+    ) -> Predictor:
         """Prepare rows for the log joint of class and row at any point.
 
         Parameters
@@ -194,13 +285,17 @@ class FittedNetwork:
             What :meth:`log_posterior` gives.
         rows : Observations
             Rows in the user's units.
+        temperature : float
+            What log probabilities will be multiplied by.
 
         Returns
         -------
         callable
             Maps coordinates to an array of shape (n_obs, n_classes).
         """
-        return log_posterior.predictor(self.prepare(rows))
+        prepared = self.prepare(rows)
+        completions = COMPLETIONS_OF_A_DRAW if self.integrates(prepared) else 0
+        return log_posterior.predictor(prepared, completions, temperature)
 
     def coords(self, classes: Shaped[np.ndarray, " label"]) -> dict[str, np.ndarray]:
         """Names along dims of the output layer that are no names of components.

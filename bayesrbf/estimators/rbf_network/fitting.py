@@ -10,6 +10,7 @@ from threadpoolctl import ThreadpoolController
 from bayesrbf import table
 from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
 from bayesrbf.estimators.rbf_network.settings import NetworkSettings
+from bayesrbf.numerics.completion import mostly_complete
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit, fit_joint
@@ -77,7 +78,13 @@ def fit_network(
                 n_init=settings.n_init,
                 start=begin,
             )
-    network = FittedNetwork(fit.specification, hyperparameters, fit.parameters, settings.impute)
+    network = FittedNetwork(
+        fit.specification,
+        hyperparameters,
+        fit.parameters,
+        impute=settings.impute,
+        integrate=mostly_complete(rows),
+    )
     return network, fit
 
 

@@ -18,22 +18,17 @@ from bayesrbf.estimators.out_of_fold import hold_out
 from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
 from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
 from bayesrbf.estimators.rbf_network.settings import DEFAULT_FEATURES
-from bayesrbf.numerics.completion import mostly_complete, with_holes
+from bayesrbf.numerics.completion import with_holes
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit
 from bayesrbf.numerics.rbf_network.output import Numbers
 from bayesrbf.numerics.rbf_network.predictive import StudentMixture
-from bayesrbf.numerics.rbf_network.rows import Network, completed_linear
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.posterior.noise import fit_noise
-from bayesrbf.rbf_parameters import Features, RBFNetworkParameters
+from bayesrbf.rbf_parameters import Features
 
 if TYPE_CHECKING:
     import pymc as pm
 
-COMPLETIONS = 64
-"""Of a row with holes at the fitted point; a power of two."""
-BLOCK = 4096
-"""Rows whose completions are held at a time."""
 NORMAL_NOISE = (1.0, np.inf)
 """Scale and degrees of freedom of noise as it was fitted."""
 
@@ -126,7 +121,7 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
             return off * np.sqrt(network.parameters.noise_precision)
 
         splits = split_responses(cv, self._rows, self._kept, self._seed)
-        if mostly_complete(self._rows):  # what is missing has draws of its own to speak for it
+        if self._network.integrate:  # what is missing has draws of its own to speak for it
             splits = ((train, test.take(~with_holes(test))) for train, test in splits)
         held = hold_out(splits, residuals, classes=None)
         if held is None:
@@ -213,30 +208,19 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         rows = self._network.prepare(self._read(X))
         location, scale = self._response_units.location[0], self._response_units.scale[0]
         if self._draws is None:
-            linear = self._linear(rows, self._network.parameters, COMPLETIONS)
+            linear = self._network.completed_linear(rows, self._network.parameters)[:, :, 0]
             scales = np.full(len(linear), self.noise_sd_ * self.noise_scale_)
             return StudentMixture(location + scale * linear, scales, self.noise_df_)
         log_posterior = self._log_posterior()
         units = self._network.hyperparameters.mixture.units
         thetas = self._draws.theta.reshape(-1, log_posterior.dimension)
         points = [log_posterior.unpack(theta).standardised(units) for theta in thetas]
-        draws = [self._linear(rows, point, 1, replicate) for replicate, point in enumerate(points)]
-        noise = np.array([point.noise_precision for point in points]) ** -0.5
-        return StudentMixture(location + scale * np.concatenate(draws), scale * noise)
-
-    def _linear(
-        self, rows: Observations, point: RBFNetworkParameters, draws: int, replicate: int = 0
-    ) -> Float[np.ndarray, "draw obs"]:
-        """Linear output of prepared rows, under several completions where they have holes."""
-        structure = self._network.specification
-        if not (mostly_complete(self._rows) and with_holes(rows).any()):
-            return Network(rows, structure).linear(point).T
-        blocks = [
-            rows.take(b) for b in np.split(np.arange(rows.n_obs), range(BLOCK, rows.n_obs, BLOCK))
+        draws = [  # one completion a draw: together they are the posterior's
+            self._network.completed_linear(rows, point, draws=1, replicate=replicate)[0, :, 0]
+            for replicate, point in enumerate(points)
         ]
-        options = {"draws": draws, "replicate": replicate}
-        linear = [completed_linear(block, point, structure, **options) for block in blocks]
-        return np.concatenate(linear, axis=1)[:, :, 0]
+        noise = np.array([point.noise_precision for point in points]) ** -0.5
+        return StudentMixture(location + scale * np.array(draws), scale * noise)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
         """Draw new rows from the hidden layer, and their responses from the output layer.

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
+from bayesrbf.numerics.rbf_network.completed import mean_log_probabilities
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.numerics.rbf_network.halves import Smooth
 from bayesrbf.numerics.rbf_network.network_points import NetworkPoints
@@ -171,7 +172,7 @@ class RBFNetworkLogPosterior(NetworkPoints):
         return float(self._weights @ log_likelihood)
 
     def predictor(
-        self, observations: Observations
+        self, observations: Observations, completions: int = 0, temperature: float = 1.0
     ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs output"]]:
         """Prepare new rows for the log joint of class and row at many points.
 
@@ -179,11 +180,17 @@ class RBFNetworkLogPosterior(NetworkPoints):
         ----------
         observations : Observations
             New rows, in standard units; labels and weights are not used.
+        completions : int
+            Completions of a row with holes, a power of two, over which class
+            probabilities are averaged; 0: they are those of the features ``f(x_o)``.
+        temperature : float
+            What the result will be multiplied by, for then it is the mean of calibrated
+            probabilities.
 
         Returns
         -------
         callable
-            Maps coordinates to ``log p(c | f(x_o)) + log p(x_o)`` of shape
+            Maps coordinates to ``log p(c | x_o) + log p(x_o)`` of shape
             (n_obs, n_classes), in nats, in the user's units.
         """
         network = Network(observations, self.network)
@@ -192,7 +199,16 @@ class RBFNetworkLogPosterior(NetworkPoints):
         def class_log_joint(theta: np.ndarray) -> np.ndarray:
             point = self._point(theta)
             parameters = RBFNetworkParameters(point.mixture, point.coefficients, point.intercepts)
-            return network.class_log_joint(parameters) + shift[:, None]
+            if not completions:
+                return network.class_log_joint(parameters) + shift[:, None]
+            log_p = mean_log_probabilities(
+                observations,
+                parameters,
+                self.network,
+                draws=completions,
+                temperature=temperature,
+            )
+            return log_p + (network.log_density(point.mixture) + shift)[:, None]
 
         return class_log_joint
 

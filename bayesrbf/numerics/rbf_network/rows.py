@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.completion import complete
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.rbf_network.features import FeatureMap
@@ -60,6 +59,21 @@ class Network:
         features = self.features(parameters.mixture)
         return features @ parameters.coefficients.T + parameters.intercepts
 
+    def log_density(self, mixture: MixtureParameters) -> Float[np.ndarray, " obs"]:
+        """Log density of the observed cells.
+
+        Parameters
+        ----------
+        mixture : MixtureParameters
+            The hidden layer, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            ``log p(x_o)`` in nats, in standard units; of several mixtures the mean density.
+        """
+        return log_sum_exp(self._expectation.component_log_joint(mixture), axis=1)[0]
+
     def class_log_joint(self, parameters: RBFNetworkParameters) -> Float[np.ndarray, "obs output"]:
         """Log joint of class and row.
 
@@ -84,43 +98,3 @@ class Network:
         """Features of rows whose log joints are known."""
         log_weights = component_log_weights(mixture, self._specification.mixture)
         return self._features.forward(log_joint, log_weights)
-
-
-def completed_linear(
-    observations: Observations,
-    parameters: RBFNetworkParameters,
-    specification: RBFNetworkSpecification,
-    *,
-    draws: int,
-    replicate: int = 0,
-) -> Float[np.ndarray, "draw obs output"]:
-    """Linear outputs of rows whose missing cells are drawn by the hidden layer.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units; labels and weights are not used.
-    parameters : RBFNetworkParameters
-        Point, in standard units.
-    specification : RBFNetworkSpecification
-        Structure of the network.
-    draws : int
-        Completions of a row with holes, a power of two.
-    replicate : int
-        Which of the independent sets of draws.
-
-    Returns
-    -------
-    ndarray of shape (n_draws, n_obs, n_outputs)
-        ``f w + b`` of every completion; a complete row is the same in all.
-    """
-    rows, starts = complete(
-        observations,
-        parameters.mixture,
-        specification.mixture,
-        draws=draws,
-        replicate=replicate,
-    )
-    linear = Network(rows, specification).linear(parameters)
-    last = np.diff(starts, append=rows.n_obs) - 1
-    return linear[starts + np.minimum(np.arange(draws)[:, None], last)]
