@@ -11,13 +11,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import Progress
 from rich.table import Table
 
 Figures = Mapping[str, float | int | str]
 """What a cell says, by name."""
+MOST_WIDE: Final = 1000
+"""Characters of a printed line."""
 
 
 @dataclass(frozen=True)
@@ -151,4 +155,7 @@ def print_table(
         table.add_column(name, justify="right" if position else "left", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    (console or Console()).print(table)
+    console = console or Console()
+    wanted = Measurement.get(console, console.options.update(max_width=MOST_WIDE), table)
+    # A line that is too long is better than a figure that is cut.
+    console.print(table, width=max(console.width, wanted.maximum), crop=False)

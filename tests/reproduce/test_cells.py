@@ -59,3 +59,12 @@ def test_a_table_is_shown() -> None:
     console = Console(file=io.StringIO(), width=60)
     print_table("Errors", ["method", "iris"], [["swap", "2.0"]], console)
     assert console.file.getvalue().split() == ["Errors", "method", "iris", "swap", "2.0"]
+
+
+def test_no_figure_is_cut_where_the_console_is_narrow(tmp_path: Path) -> None:
+    columns = [f"a method with a long name {i}" for i in range(9)]
+    with open(tmp_path / "out.txt", "w", encoding="utf-8") as file:
+        print_table("Errors", ["", *columns], [["iris", *["12.3 (4.5)"] * 9]], Console(file=file))
+    _, header, row = (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()
+    assert all(column in header for column in columns)
+    assert row.count("12.3 (4.5)") == 9
