@@ -156,6 +156,7 @@ def print_table(
     for row in rows:
         table.add_row(*row)
     console = console or Console()
-    wanted = Measurement.get(console, console.options.update(max_width=MOST_WIDE), table)
-    # A line that is too long is better than a figure that is cut.
-    console.print(table, width=max(console.width, wanted.maximum), crop=False)
+    wanted = Measurement.get(console, console.options.update(max_width=MOST_WIDE), table).maximum
+    if wanted > console.width:  # a line that is too long is better than a figure that is cut
+        console = Console(file=console.file, width=wanted, quiet=console.quiet)
+    console.print(table)
