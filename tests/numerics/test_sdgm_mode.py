@@ -170,3 +170,16 @@ def test_jumps_end_where_the_slow_steps_end(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(
         np.log(fast.parameters.precisions), np.log(slow.parameters.precisions), atol=0.01
     )
+
+
+def test_the_inverse_of_a_curvature(capfd) -> None:
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    matrix = root @ root.T + np.eye(5)
+    inverse, log_determinant = inverse_curvature(matrix)
+    np.testing.assert_allclose(inverse @ matrix, np.eye(5), atol=1e-12)
+    assert log_determinant == pytest.approx(np.linalg.slogdet(matrix)[1])
+    inverse, log_determinant = inverse_curvature(np.empty((0, 0)))  # no weight is left
+    assert inverse.shape == (0, 0)
+    assert log_determinant == 0
+    assert capfd.readouterr().err == ""

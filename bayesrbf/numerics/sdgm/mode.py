@@ -208,6 +208,8 @@ def inverse_curvature(
     numpy.linalg.LinAlgError
         If the matrix is not positive definite.
     """
+    if not curvature.size:  # every weight is pruned; LAPACK complains on stderr
+        return curvature.copy(), 0.0
     root, _ = cho_factor(curvature, lower=True)
     lower, _ = dpotri(root, lower=True)  # a third of the work of solving for every unit vector
     inverse = np.tril(lower) + np.tril(lower, -1).T
