@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -172,6 +174,26 @@ def test_calibrated_noise_goes_with_rows_and_weights(friedman):
     given = RBFNetworkRegressor(cv=splits, **settings).fit(X, y)
     assert given.noise_scale_ == pytest.approx(1.0, abs=0.4)
     assert given.noise_scale_ != weighted.noise_scale_
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scheme": "em_lr_link_k", "grow": (1, 4), "features": "density"},
+        {"scheme": "caetano", "l1": 30.0},
+        {"scheme": "em_lr"},
+        {"hidden_cells": "impute"},
+    ],
+    ids=lambda options: options.get("scheme", "impute"),
+)
+def test_noise_is_calibrated_whatever_becomes_of_the_components(friedman, options):
+    X, y = friedman
+    model = RBFNetworkRegressor(2, n_init=1, max_iter=15, random_state=0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # alternations that have not come to rest
+        model.fit(X[:80, :2], y[:80])
+    assert 0 < model.noise_scale_ < 10
+    assert np.isfinite(model.predict_interval(X[:80, :2])).all()
 
 
 def test_one_response_cannot_be_held_out():

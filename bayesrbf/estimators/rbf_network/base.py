@@ -92,14 +92,18 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit a network whose hidden layer is a mixture to distinct rows.
 
-        It starts at a previous fit where one is given, or ``warm_start`` asks for it.
+        It starts at a previous fit of the same structure where one is given (a network may
+        have grown or lost components), or where ``warm_start`` asks for it.
         """
         settings = replace(self._settings(), seed=seed)
         specification = settings.specification(
             rows.real.shape[1], self._columns.n_levels, n_outputs, response
         )
         output, prior = self._output(rows), self._prior()
-        start = self._start(specification) if previous is None else previous.start
+        if previous is None:
+            start = self._start(specification)
+        else:
+            start = previous.start if previous.specification == specification else None
         return fit_network(rows, output, specification, prior, settings, start)
 
     def _settings(self) -> NetworkSettings:
