@@ -205,7 +205,8 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
 
     def _predictive(self, X: object) -> StudentMixture:
         """What is said of the responses, in the user's units."""
-        rows = self._network.prepare(self._read(X))
+        observations = self._read(X)  # has the words for an estimator that is not fitted
+        rows = self._network.prepare(observations)
         location, scale = self._response_units.location[0], self._response_units.scale[0]
         if self._draws is None:
             linear = self._network.completed_linear(rows, self._network.parameters)[:, :, 0]
