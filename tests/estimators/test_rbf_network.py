@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -345,3 +346,16 @@ def test_draws_average_over_completions_too():
     np.testing.assert_allclose(
         logsumexp(log_joint, axis=1), model.score_samples(holes), rtol=1e-9, err_msg="log p(x_o)"
     )
+
+
+def test_a_warm_start_is_calibrated_though_components_joined():
+    X, y = load_iris(return_X_y=True)
+    growing = {"scheme": "em_lr_link_k", "grow": (1, 3), "max_iter": 10, "n_init": 1}
+    model = RBFNetworkClassifier(
+        1, warm_start=True, calibrate=True, cv=2, random_state=0, **growing
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # alternations that have not come to rest
+        model.fit(X[:, :2], y)
+    assert model._network.specification.mixture.n_components > 1
+    assert model.temperature_ > 0

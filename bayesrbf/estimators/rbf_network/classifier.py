@@ -266,11 +266,11 @@ class RBFNetworkClassifier(ClassNetwork):
         return self._infer()
 
     def _fit_rows(
-        self, rows: Observations, seed: int
+        self, rows: Observations, seed: int, previous: FittedNetwork | None = None
     ) -> tuple[FittedNetwork | ExemplarNetwork, NetworkFit | OutputFit]:
         """Fit hidden and output layer to distinct rows."""
         if self.features != KERNEL:
-            return self._fit_mixture_network(rows, self.classes_.size, "classes", seed)
+            return self._fit_mixture_network(rows, self.classes_.size, "classes", seed, previous)
         settings = KernelSettings(
             self.kernel,
             float(self.relevance),
@@ -285,9 +285,11 @@ class RBFNetworkClassifier(ClassNetwork):
 
     def _temperature(self) -> float:
         """Out-of-fold temperature, 1 where no class has rows enough."""
+        network = self._network
+        previous = network if self.warm_start and isinstance(network, FittedNetwork) else None
 
         def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            return self._fit_rows(train, self._seed + 1 + fold)[0].class_log_joint(test)
+            return self._fit_rows(train, self._seed + 1 + fold, previous)[0].class_log_joint(test)
 
         return out_of_fold_temperature(
             log_joint,
