@@ -196,6 +196,20 @@ def test_noise_is_calibrated_whatever_becomes_of_the_components(friedman, option
     assert np.isfinite(model.predict_interval(X[:80, :2])).all()
 
 
+def test_a_network_that_fills_in_is_calibrated_on_rows_that_it_filled(friedman):
+    """Its rows with holes have no draws of their own, so that the noise has to speak for them."""
+    X, y = friedman[0][10:130, :4].copy(), friedman[1][10:130]
+    X[::3, 0] = np.nan
+    settings = {"n_components": 1, "n_init": 1, "hidden_cells": "impute", "random_state": 0}
+    model = RBFNetworkRegressor(**settings).fit(X, y)
+    assert not model._network.integrate
+    sd = model.predict(X, return_std=True)[1]
+    np.testing.assert_allclose(sd, sd[0])
+    holes = np.isnan(X).any(axis=1)
+    folds = [(np.flatnonzero(~holes), np.flatnonzero(holes))]  # only such rows are held out
+    assert np.isfinite(RBFNetworkRegressor(cv=folds, **settings).fit(X, y).noise_df_)
+
+
 def test_one_response_cannot_be_held_out():
     with pytest.warns(UserWarning, match="holds out no row with a response"):
         model = RBFNetworkRegressor(1, n_init=1).fit([[0.0], [1.0], [2.0]], [1.0, np.nan, np.nan])

@@ -38,7 +38,9 @@ class RBFNetworkClassifier(ClassNetwork):
     :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus priors. The other schemes are the
     published alternations [1]_ [2]_, which ascend no single objective: ``status_`` says
     how often the joint fell. Missing cells are summed out; rows without a label teach the
-    hidden layer.
+    hidden layer. Where at least half of the labelled rows were complete, new rows with holes
+    are predicted by the mean over completions that the hidden layer draws: :math:`f(x_o)`
+    then means nothing that training has seen.
 
     Parameters
     ----------

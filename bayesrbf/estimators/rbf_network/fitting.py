@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController
 from bayesrbf import table
 from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
 from bayesrbf.estimators.rbf_network.settings import NetworkSettings
-from bayesrbf.numerics.completion import mostly_complete
+from bayesrbf.numerics.completion import mostly_complete, with_holes
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit, fit_joint
@@ -83,7 +83,7 @@ def fit_network(
         hyperparameters,
         fit.parameters,
         impute=settings.impute,
-        integrate=mostly_complete(rows),
+        integrate=mostly_complete(rows) and not settings.impute,
     )
     return network, fit
 
@@ -101,7 +101,7 @@ def _resolve(
     kappa = settings.kappa
     if kappa is None:
         kappa = 1 / (structure.n_features + len(structure.levels))
-        if np.isnan(rows.real).any() or (rows.codes < 0).any():
+        if with_holes(rows).any():
             kappa = max(kappa, SAFE_WITH_HOLES)
     joint = settings.scheme == "joint"
     return RBFNetworkHyperparameters(
@@ -124,7 +124,7 @@ def _fit_joint(
     start: RBFNetworkParameters | None,
 ) -> NetworkFit:
     """The mode of the joint; where cells are to be filled in, EM's mixture does it first."""
-    if settings.impute and (np.isnan(rows.real).any() or (rows.codes < 0).any()):
+    if settings.impute and with_holes(rows).any():
         em = fit_mixture(
             replace(rows, labels=np.zeros_like(rows.labels)),
             specification.mixture,
