@@ -107,7 +107,8 @@ def out_of_fold_temperature(
     Parameters
     ----------
     predict : callable
-        Maps number of the fold, training and held-out rows to class log joints.
+        Maps number of the fold, training and held-out rows to class log joints, of one
+        draw or of several.
     cv : int, splitter or iterable
         Folds, as given to the constructor.
     rows : Observations
@@ -126,7 +127,12 @@ def out_of_fold_temperature(
     float
         The temperature; 1, with a warning, where no row was held out.
     """
-    held = hold_out(split_rows(cv, rows, kept, seed), predict, classes)
+    # Codes beyond the classes are sets of several: such a row tells of no single class.
+    splits = (
+        (train, test.take(test.labels < classes.size))
+        for train, test in split_rows(cv, rows, kept, seed)
+    )
+    held = hold_out(splits, predict, classes)
     if held is not None:
         return fit_temperature(held.values, held.labels, held.weights)
     warnings.warn(

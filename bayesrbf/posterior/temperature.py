@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_softmax, logsumexp
 
 from bayesrbf.numerics.pooling import LEAST
 
@@ -54,19 +54,20 @@ def tempered(
 
 
 def fit_temperature(
-    log_probabilities: Float[np.ndarray, "obs label"],
+    log_probabilities: Float[np.ndarray, "obs *draws label"],
     labels: Int[np.ndarray, " obs"],
     weights: Float[np.ndarray, " obs"],
 ) -> float:
     """Temperature that calibrates out-of-fold log probabilities.
 
     ``argmin_t -sum_n v_n log softmax(t log p_n)[y_n] + 2 (log t)^2``: maximum a
-    posteriori under ``log t ~ Normal(0, 1/2)``.
+    posteriori under ``log t ~ Normal(0, 1/2)``. Where a model says the mean over draws,
+    every draw is tempered: ``log mean_s softmax(t log p_ns)[y_n]``.
 
     Parameters
     ----------
-    log_probabilities : ndarray of shape (n_obs, n_classes)
-        Out-of-fold class log probabilities in nats, up to a constant per row.
+    log_probabilities : ndarray of shape (n_obs, n_classes) or (n_obs, n_draws, n_classes)
+        Out-of-fold class log probabilities in nats, up to a constant per row (and draw).
     labels : ndarray of shape (n_obs,)
         True class codes.
     weights : ndarray of shape (n_obs,)
@@ -95,7 +96,9 @@ def fit_temperature(
     rows = np.arange(labels.size)
 
     def objective(log_t: float) -> float:
-        held_out = tempered(log_probabilities, np.exp(log_t))[rows, labels]
+        held_out = tempered(log_probabilities, np.exp(log_t))[rows, ..., labels]
+        if held_out.ndim > 1:
+            held_out = logsumexp(held_out, axis=1) - np.log(held_out.shape[1])
         return float(2 * log_t**2 - weights @ held_out)
 
     values = [objective(log_t) for log_t in LOG_TEMPERATURES]

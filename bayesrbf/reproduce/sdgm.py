@@ -49,6 +49,8 @@ SCORES: Final = {
     "weights": ("Non-zero weights (table 1); rows of the process", 1),
 }
 FORMS: Final[tuple[Literal["primal", "kernel"], ...]] = ("primal", "kernel")
+CALIBRATED: Final = ", calibrated"
+"""Added to the name of a form that is fitted with a temperature."""
 SEEDS: Final = 5
 """Seeds of the restarts on the one split of Ripley's table."""
 
@@ -164,12 +166,16 @@ Group = dict[str, list[Cell]]
 
 
 def _compared(table: str, n_splits: int, n_init: int) -> Group:
-    """Both forms, and a Gaussian process."""
+    """Both forms as they are and with a temperature, and a Gaussian process."""
     group = {
-        form: [
-            Cell(f"{table}/{form}/{n_init}/{i}", partial(_sdgm, table, i, form, n_init))
+        f"{form}{suffix}": [
+            Cell(
+                f"{table}/{form}{suffix}/{n_init}/{i}",
+                partial(_sdgm, table, i, form, n_init, calibrate=bool(suffix)),
+            )
             for i in range(n_splits)
         ]
+        for suffix in ("", CALIBRATED)
         for form in FORMS
     }
     process = range(1 if table == "ripley" else n_splits)
@@ -178,10 +184,12 @@ def _compared(table: str, n_splits: int, n_init: int) -> Group:
     }
 
 
-def _sdgm(table: str, index: int, form: Literal["primal", "kernel"], n_init: int) -> Figures:
+def _sdgm(
+    table: str, index: int, form: Literal["primal", "kernel"], n_init: int, *, calibrate: bool
+) -> Figures:
     """One fit: error, mean log loss, what is left."""
     split = splits(table)[index]
-    model = SDGMClassifier(form=form, n_init=n_init, random_state=index)
+    model = SDGMClassifier(form=form, calibrate=calibrate, n_init=n_init, random_state=index)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(split.X, split.y)
@@ -232,4 +240,5 @@ def _print_compared(
             shown = [_mean(figures, cells, score, digits) for cells in group.values()]
             paper = PAPER[table].get(score)
             rows.append([table, *shown, "-" if paper is None else f"{paper:.{digits}f}"])
-        print_table(title, ["", *FORMS, "process", "paper"], rows, console)
+        methods = next(iter(groups.values()))
+        print_table(title, ["", *methods, "paper"], rows, console)

@@ -79,3 +79,20 @@ def test_shift_is_bayes_rule_after_the_temperature() -> None:
     odds = np.exp(tempered(log_joint, 0.7)) * np.exp(shift)
     expected = odds / odds.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(np.exp(tempered(log_joint, 0.7, shift)), expected, atol=1e-14)
+
+
+def test_equal_draws_are_one_and_different_ones_are_tempered_each() -> None:
+    log_p, labels, weights = out_of_fold(150, sharpness=3.0)
+    t = fit_temperature(log_p, labels, weights)
+    equal = np.repeat(log_p[:, None], 5, axis=1)
+    assert fit_temperature(equal, labels, weights) == pytest.approx(t, rel=1e-6)
+    draws = equal + np.random.default_rng(0).normal(scale=2, size=equal.shape)
+
+    def value(t: float) -> float:
+        p = np.exp(log_softmax(t * draws, axis=2)).mean(axis=1)
+        return float(2 * np.log(t) ** 2 - np.log(p[np.arange(150), labels]).sum())
+
+    best = value(fit_temperature(draws, labels, weights))
+    assert best <= min(value(t) for t in np.exp(np.linspace(-5, 1, 2001))) + 1e-6
+    mean = np.log(np.exp(log_softmax(draws, axis=2)).mean(axis=1))
+    assert value(fit_temperature(mean, labels, weights)) > best

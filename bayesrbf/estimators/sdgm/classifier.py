@@ -12,13 +12,16 @@ from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
-from bayesrbf.estimators.sdgm.fitting import SDGMSolver, fit_rows_sdgm
+from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
+from bayesrbf.estimators.sdgm.fitting import FittedSDGM, SDGMSolver, fit_rows_sdgm
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.sdgm.posterior import SDGMPosterior
 from bayesrbf.numerics.sdgm.basis import KERNELS, has_all_products
 from bayesrbf.numerics.sdgm.fitting import Settings
+from bayesrbf.parameters import Observations
 from bayesrbf.results import Trace
-from bayesrbf.sdgm_parameters import PrecisionPrior
+from bayesrbf.sdgm_parameters import PrecisionPrior, SDGMFit
 
 
 class SDGMClassifier(SDGMPosterior):
@@ -53,6 +56,12 @@ class SDGMClassifier(SDGMPosterior):
         Class probabilities where the model will be used; None: as in training.
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
+    calibrate : bool
+        Fit a temperature to out-of-fold log probabilities: a sparse mixture is sure of
+        itself on few rows or in many columns.
+    cv : int, splitter or iterable of (train, test)
+        Folds of the calibration. An integer deals the rows of every class in
+        turn, in an order of their own; splits are of the rows given to ``fit``.
     companion_components : int
         Components of the companion mixture.
     alpha_init : float
@@ -100,7 +109,7 @@ class SDGMClassifier(SDGMPosterior):
     lower_bound_ : float
         Its log evidence, by the Laplace approximation.
     temperature_ : float
-        Always 1.
+        Factor of the class log probabilities; 1 without calibration.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_columns,)
@@ -134,6 +143,8 @@ class SDGMClassifier(SDGMPosterior):
         precision_prior: Stored[PrecisionPrior | None] = None,
         class_prior: Any = None,
         unlabelled: Any = None,
+        calibrate: Stored[bool] = False,
+        cv: Any = 5,
         companion_components: Stored[int] = 3,
         alpha_init: Stored[float] = 1.0,
         alpha_max: Stored[float] = 1e5,
@@ -152,6 +163,8 @@ class SDGMClassifier(SDGMPosterior):
         self.precision_prior = precision_prior
         self.class_prior = class_prior
         self.unlabelled = unlabelled
+        self.calibrate = calibrate
+        self.cv = cv
         self.companion_components = companion_components
         self.alpha_init = alpha_init
         self.alpha_max = alpha_max
@@ -166,7 +179,7 @@ class SDGMClassifier(SDGMPosterior):
     # ---- fitting
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
-        """Maximise the evidence, and draw if ``inference`` asks.
+        """Maximise the evidence, calibrate, and draw if ``inference`` asks.
 
         Parameters
         ----------
@@ -194,7 +207,6 @@ class SDGMClassifier(SDGMPosterior):
         weights = self._check(X, y, sample_weight)
         self._check_own(owner)
         labels, weights = self._read_sets(X, y, weights)
-        component_class = components_per_class(self.n_components, self.classes_, owner)
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._read_rows(X, labels, weights)
         rows, _ = table.distinct(self._rows)
@@ -205,10 +217,8 @@ class SDGMClassifier(SDGMPosterior):
                 "products; the levels enter without them. form='kernel' has all products.",
                 stacklevel=2,
             )
-        self._companion, self._fitted, fit = fit_rows_sdgm(
-            rows, self._sets, levels, component_class, self._solver()
-        )
-        self.temperature_ = 1.0
+        self._companion, self._fitted, fit = self._fit_rows(rows, self._seed)
+        self.temperature_ = self._temperature() if self.calibrate else 1.0
         self.path_ = fit.trace
         self.completion_error_ = fit.completion_error
         self.n_weights_ = self._fitted.parameters.n_weights
@@ -261,9 +271,11 @@ class SDGMClassifier(SDGMPosterior):
             )
         return labels, weights
 
-    def _solver(self) -> SDGMSolver:
-        """How to fit."""
-        return SDGMSolver(
+    def _fit_rows(self, rows: Observations, seed: int) -> tuple[FittedMixture, FittedSDGM, SDGMFit]:
+        """Fit companion and sparse mixture to distinct rows."""
+        owner = type(self).__name__
+        component_class = components_per_class(self.n_components, self.classes_, owner)
+        solver = SDGMSolver(
             kernel=self._kernel,
             companion_components=int(self.companion_components),
             settings=Settings(
@@ -273,5 +285,18 @@ class SDGMClassifier(SDGMPosterior):
                 max_iter=self.max_iter,
                 n_init=self.n_init,
             ),
-            seed=self._seed,
+            seed=seed,
+        )
+        return fit_rows_sdgm(rows, self._sets, self._columns.n_levels, component_class, solver)
+
+    def _temperature(self) -> float:
+        """Out-of-fold temperature of the draws that are averaged."""
+        average = self.prediction == "average"
+
+        def drawn(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            companion, fitted, _ = self._fit_rows(train, self._seed + 1 + fold)
+            return fitted.drawn_log_probabilities(companion, test, average=average)
+
+        return out_of_fold_temperature(
+            drawn, self.cv, self._rows, self._kept, self.classes_, self._seed, type(self).__name__
         )

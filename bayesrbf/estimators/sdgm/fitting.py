@@ -13,7 +13,7 @@ from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.sdgm.rows import LabelSets, completions, labelled, told
 from bayesrbf.numerics.sdgm.basis import quadratic_basis, sparse_basis, standard_points
 from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
-from bayesrbf.numerics.sdgm.prediction import predict
+from bayesrbf.numerics.sdgm.prediction import drawn_log_probabilities, predict
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit, SDGMParameters
@@ -69,7 +69,12 @@ class FittedSDGM:
     units: Standardisation
 
     def predict(
-        self, companion: FittedMixture, rows: Observations, *, average: bool
+        self,
+        companion: FittedMixture,
+        rows: Observations,
+        *,
+        average: bool,
+        temperature: float = 1.0,
     ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
         """Class probabilities of rows, and their numerical standard errors.
 
@@ -81,6 +86,8 @@ class FittedSDGM:
             Rows in the user's units.
         average : bool
             Over the Laplace posterior of the weights; else at its mode.
+        temperature : float
+            Factor of the log probabilities under every draw and completion.
 
         Returns
         -------
@@ -90,6 +97,34 @@ class FittedSDGM:
             Standard errors.
         """
         return predict(
+            self.parameters,
+            self.basis,
+            self.units,
+            lambda replicate: completions(companion, rows, PREDICTION_DRAWS, replicate),
+            average=average,
+            temperature=temperature,
+        )
+
+    def drawn_log_probabilities(
+        self, companion: FittedMixture, rows: Observations, *, average: bool
+    ) -> Float[np.ndarray, "obs draw label"]:
+        """Class log probabilities of which :meth:`predict` gives the mean.
+
+        Parameters
+        ----------
+        companion : FittedMixture
+            Density of the columns, which completes rows with holes.
+        rows : Observations
+            Rows in the user's units.
+        average : bool
+            Draw weights from their Laplace posterior; else they stay at its mode.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_draws, n_classes)
+            In nats.
+        """
+        return drawn_log_probabilities(
             self.parameters,
             self.basis,
             self.units,

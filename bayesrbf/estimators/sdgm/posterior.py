@@ -107,12 +107,17 @@ class SDGMPosterior(CompanionClassifier):
         self, rows: Observations
     ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
         """Class probabilities as ``prediction`` says, and their numerical errors."""
-        return self._fitted.predict(self._companion, rows, average=self.prediction == "average")
+        return self._fitted.predict(
+            self._companion,
+            rows,
+            average=self.prediction == "average",
+            temperature=self.temperature_,
+        )
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Log probabilities of the classes, averaged or at the mode."""
+        """What the temperature makes the log of the mean probabilities."""
         with np.errstate(divide="ignore"):
-            return np.log(self._predict(rows)[0])
+            return np.log(self._predict(rows)[0]) / self.temperature_
 
     def _fitted_shares(self) -> Float[np.ndarray, " label"]:
         """Class frequencies of the training rows whose class is known."""
@@ -128,7 +133,8 @@ class SDGMPosterior(CompanionClassifier):
 
         def prepare(rows: Observations) -> Predictor:
             points, starts = completions(self._companion, rows, POSTERIOR_DRAWS)
-            return log_posterior.predictor(points, starts, self._log_density(rows))
+            density = self._log_density(rows)
+            return log_posterior.predictor(points, starts, density, self.temperature_)
 
         return prepare
 

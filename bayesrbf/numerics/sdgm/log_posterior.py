@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import log_softmax
 
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
@@ -172,6 +173,7 @@ class SDGMLogPosterior:
         points: Float[np.ndarray, "point coordinate"],
         starts: Int[np.ndarray, " obs"],
         log_density: Float[np.ndarray, " obs"],
+        temperature: float = 1.0,
     ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs label"]]:
         """Prepare new rows for their class log joint at many points of the posterior.
 
@@ -183,6 +185,8 @@ class SDGMLogPosterior:
             First point of every row.
         log_density : ndarray of shape (n_obs,)
             ``log p(x_o)`` of the rows.
+        temperature : float
+            What log probabilities will be multiplied by: completions are calibrated one by one.
 
         Returns
         -------
@@ -191,13 +195,14 @@ class SDGMLogPosterior:
         """
         designs = self._features(points)
         sizes = np.diff(starts, append=len(points))
-        shift = (log_density - np.log(sizes))[:, None]
+        shift = (log_density - np.log(sizes) / temperature)[:, None]
 
         def class_log_joint(theta: np.ndarray) -> np.ndarray:
             weights = self._weights(theta)
             logits = to_logits(designs, weights, self._log_proportions)
             by_class = class_log_probabilities(logits, self.specification.component_class)
-            return np.logaddexp.reduceat(by_class, starts, axis=0) + shift
+            calibrated = log_softmax(temperature * by_class, axis=1)
+            return np.logaddexp.reduceat(calibrated, starts, axis=0) / temperature + shift
 
         return class_log_joint
 

@@ -9,9 +9,11 @@ of their covariance, in replicates whose spread is its error.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import log_softmax
 
 from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.quasi_random import normals
@@ -61,6 +63,7 @@ def predict(
     completion: Completion,
     *,
     average: bool,
+    temperature: float = 1.0,
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
     """Class probabilities of rows, and their numerical error.
 
@@ -76,6 +79,8 @@ def predict(
         Completes the rows, independently in every replicate.
     average : bool
         Over the posterior of the weights; else at its mode.
+    temperature : float
+        Factor of the log probabilities under every draw and completion.
 
     Returns
     -------
@@ -94,8 +99,9 @@ def predict(
         sizes = np.diff(starts, append=len(points))
         whole = np.repeat(sizes == 1, sizes)
         by_point = np.empty((len(points), parameters.component_class[-1] + 1))
-        by_point[whole] = mean_probabilities(phi[whole], weights, parameters)
-        by_point[~whole] = mean_probabilities(phi[~whole], weights[:DRAWS_OF_COMPLETED], parameters)
+        by_point[whole] = mean_probabilities(phi[whole], weights, parameters, temperature)
+        few = weights[:DRAWS_OF_COMPLETED]
+        by_point[~whole] = mean_probabilities(phi[~whole], few, parameters, temperature)
         estimates.append(np.add.reduceat(by_point, starts, axis=0) / sizes[:, None])
         if not average and len(points) == len(starts):
             return estimates[0], np.zeros_like(estimates[0])
@@ -185,6 +191,7 @@ def mean_probabilities(
     phi: Float[np.ndarray, "point feature"],
     draws: Float[np.ndarray, "draw weight"],
     parameters: SDGMParameters,
+    temperature: float = 1.0,
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of the weights.
 
@@ -196,6 +203,8 @@ def mean_probabilities(
         Draws of the active weights.
     parameters : SDGMParameters
         Their places, and the component probabilities.
+    temperature : float
+        Factor of the log probabilities under every draw.
 
     Returns
     -------
@@ -211,6 +220,48 @@ def mean_probabilities(
     for start in range(0, len(phi), rows):
         block = phi[start : start + rows]
         logits = (block @ flat).reshape(len(block), len(draws), k) + np.log(parameters.proportions)
-        by_class = np.exp(class_log_probabilities(logits, classes))
-        result[start : start + rows] = by_class.mean(axis=1)
+        by_class = log_softmax(temperature * class_log_probabilities(logits, classes), axis=-1)
+        result[start : start + rows] = np.exp(by_class).mean(axis=1)
     return result
+
+
+def drawn_log_probabilities(
+    parameters: SDGMParameters,
+    basis: Basis,
+    units: Standardisation,
+    completion: Completion,
+    *,
+    average: bool,
+) -> Float[np.ndarray, "obs draw label"]:
+    """Class log probabilities of rows under draws of the weights and of their missing cells.
+
+    Parameters
+    ----------
+    parameters : SDGMParameters
+        The fitted point and the spread around it.
+    basis : QuadraticBasis or KernelBasis
+        Features of a point.
+    units : Standardisation
+        Location and scale of the points' coordinates.
+    completion : callable
+        Completes the rows.
+    average : bool
+        Draw weights from their posterior; else they stay at its mode.
+
+    Returns
+    -------
+    ndarray of shape (n_obs, n_draws, n_classes)
+        Draw s takes the s-th weights and the s-th completion of every row, in rotation.
+    """
+    points, starts = completion(1)  # not the replicate of the weights: the two are independent
+    phi = features(basis, standard_points(points, units))
+    sizes = np.diff(starts, append=len(points))
+    weights = np.repeat(parameters.coefficients[None], sizes.max(initial=1), axis=0)
+    if average:
+        weights = weight_draws(parameters.coefficients, parameters.covariance, 0)
+    drawn = []
+    for s, coefficients in enumerate(weights):
+        dense = replace(parameters, coefficients=coefficients).dense(phi.shape[1])
+        logits = phi[starts + s % sizes] @ dense + np.log(parameters.proportions)
+        drawn.append(class_log_probabilities(logits, parameters.component_class))
+    return np.stack(drawn, axis=1)

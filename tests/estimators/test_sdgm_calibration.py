@@ -1,0 +1,115 @@
+"""The temperature of a sparse discriminative mixture, which every draw and completion takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax
+
+from bayesrbf import SDGMClassifier
+from bayesrbf.estimators.calibrating import stratified_folds
+
+
+def noisy(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Four columns, one of which says a little."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, np.where(X[:, 0] + 2 * rng.normal(size=n) > 0, "high", "low")
+
+
+def model(**arguments: object) -> SDGMClassifier:
+    settings = {"n_components": 1, "n_init": 1, "calibrate": True, "random_state": 0}
+    return SDGMClassifier(**settings | arguments)
+
+
+def log_loss(fitted: SDGMClassifier, X: np.ndarray, y: np.ndarray) -> float:
+    p = fitted.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(fitted.classes_, y)]
+    return float(-p.mean())
+
+
+@pytest.mark.parametrize("prediction", ["average", "plug-in"])
+def test_too_sure_a_mixture_is_made_less_sure(prediction: str) -> None:
+    X, y = noisy()
+    plain = model(calibrate=False, prediction=prediction).fit(X, y)
+    calibrated = model(prediction=prediction).fit(X, y)
+    assert plain.temperature_ == 1 > calibrated.temperature_
+    new = noisy(1000, seed=1)
+    assert log_loss(calibrated, *new) < log_loss(plain, *new) - 0.01
+    assert calibrated.n_weights_ == plain.n_weights_
+
+
+@pytest.mark.parametrize("prediction", ["average", "plug-in"])
+@pytest.mark.filterwarnings("ignore:.*fitted to a point:UserWarning")
+def test_probabilities_are_the_mean_of_tempered_draws(prediction: str) -> None:
+    X, y = noisy()
+    fitted = model(prediction=prediction).fit(X, y)
+    t, new = fitted.temperature_, noisy(30, seed=1)[0]
+    p = fitted.predict_proba(new)
+    np.testing.assert_allclose(fitted.uncertainty(new)["mean"], p, atol=1e-12)
+    fitted.temperature_ = 1.0
+    draws = fitted.predict_posterior(new)["predictions"]["probability"].to_numpy()
+    expected = np.exp(log_softmax(t * np.log(draws), axis=-1)).mean(axis=(0, 1))
+    np.testing.assert_allclose(p, expected, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*fitted to a point:UserWarning")
+def test_completions_are_tempered_one_by_one() -> None:
+    X, y = noisy()
+    fitted = model(prediction="plug-in").fit(X, y)
+    row = np.random.default_rng(0).normal(size=(1, 4))
+    row[0, 0] = np.nan
+    t, companion = fitted.temperature_, fitted._companion
+    drawn = fitted._fitted.drawn_log_probabilities(companion, fitted._read(row), average=False)
+    assert drawn.shape == (1, 64, 2)
+    expected = np.exp(log_softmax(t * drawn, axis=-1)).mean(axis=1)
+    error = fitted.numerical_error(row).max()
+    np.testing.assert_allclose(fitted.predict_proba(row), expected, atol=10 * error)
+    of_draws = fitted.uncertainty(row)["mean"].to_numpy()
+    np.testing.assert_allclose(of_draws, expected, atol=10 * error)
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_draws_for_the_temperature_have_the_mean_that_is_predicted(average: bool) -> None:
+    X, y = noisy()
+    X[::7, 1] = np.nan
+    fitted = model(calibrate=False, prediction="average" if average else "plug-in").fit(X, y)
+    rows = fitted._read(X)
+    drawn = fitted._fitted.drawn_log_probabilities(fitted._companion, rows, average=average)
+    found, whole = np.exp(drawn).mean(axis=1), np.isfinite(X).all(axis=1)
+    np.testing.assert_allclose(found[whole], fitted.predict_proba(X)[whole], atol=0.01)
+    np.testing.assert_allclose(found, fitted.predict_proba(X), atol=0.05)
+
+
+def test_folds_are_those_that_were_given() -> None:
+    X, y = noisy()
+    folds = stratified_folds(np.searchsorted(["high", "low"], y), 4, seed=3)
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(4)]
+    chosen = model(cv=splits).fit(X, y)
+    assert chosen.temperature_ != model().fit(X, y).temperature_
+    assert chosen.temperature_ == model(cv=splits).fit(X, y).temperature_
+    with pytest.raises(ValueError, match="cv must be at least 2 folds"):
+        model(cv=1).fit(X, y)
+
+
+def test_weight_two_is_the_row_twice() -> None:
+    X, y = noisy()
+    weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(len(y)), weights.astype(int))
+    weighted = model().fit(X, y, sample_weight=weights)
+    order = np.random.default_rng(0).permutation(twice.size)
+    repeated = model().fit(X[twice][order], y[twice][order])
+    assert weighted.temperature_ == pytest.approx(repeated.temperature_, rel=1e-9)
+
+
+def test_rows_of_several_possible_classes_are_not_scored() -> None:
+    """They teach in every fold but their own; a set of one class is a label."""
+    X, y = noisy()
+    certain = np.stack([y == "high", y == "low"], axis=1)
+    as_sets, as_labels = model().fit(X, certain), model().fit(X, (y == "low").astype(int))
+    assert as_sets.temperature_ == pytest.approx(as_labels.temperature_, rel=1e-9)
+    either = certain.copy()
+    either[:10] = True
+    unsure = model()
+    with pytest.warns(UserWarning, match="rows without a label"):
+        unsure.fit(X, either)
+    assert 0 < unsure.temperature_ < 1
