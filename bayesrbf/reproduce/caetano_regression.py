@@ -99,6 +99,7 @@ def methods(seed: int) -> dict[str, Any]:
     process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed)
     return {
         "RBF network": RBFNetworkRegressor(random_state=seed),
+        "RBF network, full": RBFNetworkRegressor(covariance_type="full", random_state=seed),
         "GP": make_pipeline(*filled, process),
         "BayesianRidge": make_pipeline(*filled, BayesianRidge()),
     }

@@ -176,6 +176,48 @@ def test_calibrated_noise_goes_with_rows_and_weights(friedman):
     assert given.noise_scale_ != weighted.noise_scale_
 
 
+def half_width(scale: float, df: float) -> float:
+    """Of an interval of 90 %."""
+    return float(scale * student(df).ppf(0.95))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("max_iter", [8, 1000])
+def test_noise_is_that_of_rows_which_no_fit_has_seen(friedman, max_iter):
+    """Also where the whole fit came to no end: folds that went on from it would know its rows."""
+    X, y = friedman[0][10:70], friedman[1][10:70]
+    settings = {"n_components": 1, "n_init": 1, "max_iter": max_iter, "random_state": 0}
+    parts = np.arange(60) % 3
+    splits = [(np.flatnonzero(parts != k), np.flatnonzero(parts == k)) for k in range(3)]
+    model = RBFNetworkRegressor(cv=splits, **settings).fit(X, y)
+    assert model.converged_ == (max_iter == 1000)
+    off = np.empty(60)
+    for train, test in splits:
+        fold = RBFNetworkRegressor(calibrate=False, **settings).fit(X[train], y[train])
+        off[test] = (y[test] - fold.predict(X[test])) / model.noise_sd_
+    expected = half_width(*fit_noise(off, np.ones(60)))
+    found = half_width(model.noise_scale_, model.noise_df_)
+    assert found == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("max_iter", [8, 1000])
+def test_folds_go_on_from_a_fit_that_came_to_its_end(friedman, monkeypatch, max_iter):
+    X, y = friedman[0][10:70], friedman[1][10:70]
+    fit_rows, starts = RBFNetworkRegressor._fit_rows, []
+
+    def spy(self, rows, seed, previous=None):
+        starts.append(previous)
+        return fit_rows(self, rows, seed, previous)
+
+    monkeypatch.setattr(RBFNetworkRegressor, "_fit_rows", spy)
+    model = RBFNetworkRegressor(1, n_init=1, max_iter=max_iter, cv=3).fit(X, y)
+    start = model._network if model.converged_ else None
+    assert model.converged_ == (max_iter == 1000)
+    assert len(starts) == 4
+    assert all(found is start for found in starts[1:])
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -115,10 +115,15 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         if not calibrate:
             return NORMAL_NOISE
 
+        # Not in units of the fold's own noise: a network that meets every row has none.
+        fitted_precision = self._network.parameters.noise_precision
+        # Where the whole fit came to no end, folds that went on from it would know its rows.
+        start = self._network if self.converged_ else None
+
         def residuals(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            network = self._fit_rows(train, self._seed + 1 + fold, self._network)[0]
+            network = self._fit_rows(train, self._seed + 1 + fold, start)[0]
             off = self._output(test).targets - network.linear(test)[:, 0]
-            return off * np.sqrt(network.parameters.noise_precision)
+            return off * fitted_precision**0.5
 
         splits = split_responses(cv, self._rows, self._kept, self._seed)
         if self._network.integrate:  # what is missing has draws of its own to speak for it

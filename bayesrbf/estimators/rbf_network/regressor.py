@@ -42,7 +42,8 @@ class RBFNetworkRegressor(NumberNetwork):
         make a surface of second degree; else as for the classifier. Responsibilities
         make any surface, but ask for many rows.
     covariance_type : {"full", "tied", "diag", "spherical"}
-        Shape of the covariances.
+        Shape of the covariances. Log densities of a diagonal one are sums over columns,
+        and so is what is predicted from them: take ``"full"`` where columns interact.
     link : float, optional
         gamma of the Dirichlet link; None: the scheme's own.
     l1 : float
