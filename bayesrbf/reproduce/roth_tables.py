@@ -16,6 +16,8 @@ from bayesrbf.datasets import data_folder, load_table
 N_FOLDS: Final = 5
 COMPONENTS: Final = 50
 """Principal components of images."""
+IMAGES: Final = ("mnist", "mnist50", "usps50")
+"""Tables of images: as pixels, and in principal components."""
 Mechanism = Literal["MCAR", "MAR", "NMAR"]
 
 
@@ -82,15 +84,15 @@ def splits(name: str) -> Iterator[Split]:
     Parameters
     ----------
     name : str
-        ``"iris"``, ``"breast_cancer"``, ``"segment"``, ``"usps50"`` or ``"mnist50"``; the
-        last two are in 50 principal components of the training rows.
+        ``"iris"``, ``"breast_cancer"``, ``"segment"``, ``"mnist"``, ``"usps50"`` or
+        ``"mnist50"``; the last two are in 50 principal components of the training rows.
 
     Yields
     ------
     Split
         Rows to fit to and rows to judge by.
     """
-    if name in ("usps50", "mnist50"):
+    if name in IMAGES:
         yield _images(name)
         return
     if name == "segment":
@@ -111,11 +113,13 @@ def splits(name: str) -> Iterator[Split]:
 
 
 def _images(name: str) -> Split:
-    """Images in the principal components of their training rows."""
+    """Images as pixels, or in the principal components of their training rows."""
     with np.load(data_folder() / f"{name.removesuffix('50')}.npz") as file:
         X, X_new = (file[f"x_{part}"].astype(float) for part in ("train", "test"))
         y, y_new = (file[f"y_{part}"].astype(np.intp) for part in ("train", "test"))
     X, X_new = X.reshape(len(X), -1), X_new.reshape(len(X_new), -1)
+    if name == "mnist":
+        return Split(X, y, X_new, y_new)
     directions = PCA(COMPONENTS, svd_solver="covariance_eigh").fit(X[:20_000])
     return Split(directions.transform(X), y, directions.transform(X_new), y_new)
 
