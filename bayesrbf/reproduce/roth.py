@@ -56,6 +56,7 @@ PIXELS: Final[Mapping[str, object]] = {
     "n_components": 10,
     "covariance_type": "diag",
     "tied": True,
+    "objective_iter": 60,
 }
 """Structure for images of 784 pixels."""
 MARGINS: Final = (8.0, 20.0)

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from bayesrbf import SDGMClassifier, table
 from bayesrbf.numerics.sdgm.ard import LEAST_PRECISION, Problem, Run, maximise_evidence
 from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
 from bayesrbf.numerics.sdgm.choosing import choose, log_volume
+from bayesrbf.numerics.sdgm.fitting import _begun_with
 from bayesrbf.numerics.sdgm.pruning import State
 from bayesrbf.numerics.sdgm.reduction import factor_features
 from bayesrbf.sdgm_parameters import CompletedRows
+from bayesrbf.specification import MixtureSpecification
 
 ALPHA_MAX = 1e5
 
@@ -63,3 +66,30 @@ def test_no_weight_takes_more_than_the_whole_prior() -> None:
     assert log_volume(np.zeros(3), ALPHA_MAX) == 0
     assert log_volume(np.ones(2), LEAST_PRECISION / 10) == 0
     assert log_volume(np.ones(2), ALPHA_MAX) == 2 * log_volume(np.ones(1), ALPHA_MAX) < -2
+
+
+def counts_of(specification: MixtureSpecification) -> list[int]:
+    return np.bincount(specification.component_class).tolist()
+
+
+def test_restarts_begin_with_fewer_components_in_turn() -> None:
+    whole = MixtureSpecification(2, (), (0, 0, 0, 0, 0, 1, 2, 2))
+    begun = [counts_of(_begun_with(whole, restart)) for restart in range(16)]
+    half, quarter, one = [3, 1, 1], [2, 1, 1], [1, 1, 1]
+    fewer = [half, quarter, one, half]
+    assert begun == [each for less in fewer for each in ([5, 1, 2],) * 2 + (less,) * 2]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_mixture_of_many_is_not_less_probable_than_one_of_few() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 2)), np.repeat([0, 1], 60)
+    X[y == 1] += 1.2
+    settings = {"form": "kernel", "random_state": 0}
+    few = SDGMClassifier(1, **settings).fit(X, y)
+    many = SDGMClassifier(4, n_init=8, **settings).fit(X, y)
+    rows, _ = table.distinct(many._rows)
+    restarts = many._fit_rows(rows, many._seed)[2].restarts
+    assert restarts.size == 8
+    np.testing.assert_allclose(restarts[6:], few.lower_bound_, atol=0.05)
+    assert many.n_components_ <= 4

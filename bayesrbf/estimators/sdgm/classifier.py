@@ -39,7 +39,7 @@ class SDGMClassifier(SDGMPosterior):
     Parameters
     ----------
     n_components : int or mapping of class to int
-        Number of components of every class at the start.
+        Number of components of every class at the start; restarts may begin with fewer.
     form : {"primal", "kernel"}
         Products of columns, or a kernel with every training row.
     kernel : {"polynomial", "gaussian"} or callable
@@ -70,7 +70,7 @@ class SDGMClassifier(SDGMPosterior):
     alpha_max : float
         Weights of larger precision are dropped.
     n_init : int
-        Number of restarts.
+        Number of restarts: in turn two with all components and two with fewer.
     max_iter : int
         Most updates of the precisions in a restart.
     tol : float

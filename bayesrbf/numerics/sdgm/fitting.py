@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -82,6 +82,8 @@ def fit_sdgm(
     """Maximise the evidence from several starts and choose one end.
 
     The last component of the last class has no weights: logits are differences.
+    Two restarts in four begin with fewer components, for the evidence to judge: a
+    component that is not needed is seldom pruned once it has rows of its own.
     Of more than ``RACE_ROWS`` rows, the restarts see as many, evenly spread, and
     the chosen one's responsibilities are the start of one run with all rows.
 
@@ -164,15 +166,29 @@ def _restarts(
     settings: Settings,
 ) -> list[Run]:
     """Every start, run to its end."""
-    component_class = np.asarray(specification.component_class, dtype=np.intp)
-    _check_size(problem, component_class.size)
+    _check_size(problem, specification.n_components)
     n_starts = settings.n_init if specification.n_components > specification.n_classes else 1
     runs = []
     for restart in range(n_starts):
-        shares = cluster_shares(observations, problem.rows, specification, rng)
+        begun = _begun_with(specification, restart)
+        shares = cluster_shares(observations, problem.rows, begun, rng)
         precision = settings.alpha_init * LATER_START ** (restart % 2)
-        runs.append(settings.run(problem, first_state(problem, component_class, shares, precision)))
+        classes = np.asarray(begun.component_class, dtype=np.intp)
+        runs.append(settings.run(problem, first_state(problem, classes, shares, precision)))
     return runs
+
+
+def _begun_with(specification: MixtureSpecification, restart: int) -> MixtureSpecification:
+    """Components of a restart: two with all, two with half as many, two with all, two with ..."""
+    counts = np.bincount(specification.component_class)
+    halvings = np.ceil(np.log2(counts.max())).astype(int)
+    pair = restart // 2
+    if pair % 2 == 0:
+        return specification
+    halved = np.ceil(counts / 2 ** (1 + (pair // 2) % halvings)).astype(int)
+    return replace(
+        specification, component_class=tuple(np.repeat(np.arange(counts.size), halved).tolist())
+    )
 
 
 def _check_size(problem: Problem, n_components: int) -> None:
