@@ -264,7 +264,7 @@ def _candidates(name: str, structures: Sequence[Mapping[str, object]]) -> list[C
     if name == "blend":
         dials = [{"kappa": kappa} for kappa in (0.3, 0.1, 0.03)]
     return [
-        clone(MIXTURE).set_params(**METHODS[name], **structure, **dial)
+        clone(MIXTURE).set_params(**{**METHODS[name], **structure, **dial})
         for structure in structures
         for dial in dials
     ]

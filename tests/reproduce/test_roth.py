@@ -76,3 +76,12 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     assert made.count("iris/ML") == 1
     roth.run(tmp_path, quick=True, console=Console(quiet=True))
     assert made.count("iris/RBF SVM") == 1
+
+
+@pytest.mark.parametrize("name", list(roth.METHODS))
+def test_the_structure_of_pixels_goes_with_every_method(name):
+    candidates = roth._candidates(name, (roth.PIXELS,))
+    for model in candidates:
+        assert model.covariance_type == "diag"
+        assert model.objective == roth.METHODS[name]["objective"]
+        assert model.objective_iter == roth.PIXELS["objective_iter"]
