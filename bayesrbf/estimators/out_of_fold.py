@@ -41,6 +41,7 @@ def hold_out(
     predict: Callable[[int, Observations, Observations], np.ndarray],
     classes: np.ndarray | None,
     n_jobs: int | None = None,
+    required: Int[np.ndarray, " class"] | None = None,
 ) -> HeldOut | None:
     """Fit to the training rows of every fold and predict its held-out rows.
 
@@ -56,6 +57,8 @@ def hold_out(
         numbers.
     n_jobs : int, optional
         Processes that share the folds; one by default.
+    required : ndarray of int, optional
+        Codes of the classes that the training rows of every fold need; all by default.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def hold_out(
     """
     folds = list(splits)
     if classes is not None:
-        _require_classes(folds, classes)
+        _require_classes(folds, classes, np.arange(classes.size) if required is None else required)
     numbered = [(fold, train, test) for fold, (train, test) in enumerate(folds) if test.n_obs]
     if not numbered:
         return None
@@ -81,10 +84,10 @@ def hold_out(
     )
 
 
-def _require_classes(folds: list[Fold], classes: np.ndarray) -> None:
-    """Every fold learns from rows of every class."""
+def _require_classes(folds: list[Fold], classes: np.ndarray, required: np.ndarray) -> None:
+    """Every fold learns from rows of every required class."""
     for fold, (train, _) in enumerate(folds):
-        absent = np.setdiff1d(np.arange(classes.size), train.labels)
+        absent = np.setdiff1d(required, train.labels)
         if absent.size:
             raise ValueError(
                 f"the training rows of fold {fold} of cv have no row of class "
@@ -132,7 +135,8 @@ def out_of_fold_temperature(
         (train, test.take(test.labels < classes.size))
         for train, test in split_rows(cv, rows, kept, seed)
     )
-    held = hold_out(splits, predict, classes)
+    certain = np.intersect1d(rows.labels, np.arange(classes.size))
+    held = hold_out(splits, predict, classes, required=certain)
     if held is not None:
         return fit_temperature(held.values, held.labels, held.weights)
     warnings.warn(

@@ -9,6 +9,9 @@ from scipy.stats import t as student
 
 LEAST_DF = 2.0
 """Degrees of freedom stay above it, so that there is a standard deviation."""
+SCALES = (-12.0, 12.0)
+"""Least and largest log scale."""
+LEAST_SCALE = np.finfo(float).eps
 STARTS = (3.0, 8.0, 40.0)
 """Degrees of freedom from which the search begins."""
 
@@ -19,10 +22,11 @@ def fit_noise(
     r"""Scale and degrees of freedom of Student's t that describe standardised residuals.
 
     .. math:: \arg\max_{s, \nu} \sum_n v_n \log t_\nu(z_n / s) / s
-        - 2 (\log s)^2 + \log(\nu - 2) - (\nu - 2) / 10
+        - 2 (\log s / \hat s)^2 + \log(\nu - 2) - (\nu - 2) / 10
 
-    Maximum a posteriori: the scale has the prior of a temperature, and :math:`\nu - 2` that
-    of Juarez and Steel [1]_, Gamma(2, rate 0.1). A model that follows its training rows
+    Maximum a posteriori: the scale is expected near that of normal residuals with the mean
+    absolute value that was seen, :math:`\hat s`, and :math:`\nu - 2` has the prior of Juarez
+    and Steel [1]_, Gamma(2, rate 0.1). A model that follows its training rows
     has :math:`s > 1`; a rare miss makes heavy tails, where a standard deviation would make every
     interval wide.
 
@@ -59,11 +63,12 @@ def fit_noise(
         log_scale, log_excess = point
         scale, excess = np.exp(log_scale), np.exp(log_excess)
         fit = float(weights @ student.logpdf(residuals, LEAST_DF + excess, scale=scale))
-        return -(fit - 2 * log_scale**2 + log_excess - excess / 10)
+        return -(fit - 2 * (log_scale - log_spread) ** 2 + log_excess - excess / 10)
 
-    spread = np.log(np.median(np.abs(residuals)) + np.finfo(float).eps)
-    starts = [np.array([np.clip(spread, -6, 6), np.log(df - LEAST_DF)]) for df in STARTS]
-    box = [(-12.0, 12.0), (-12.0, 7.0)]
+    absolute = float(np.average(np.abs(residuals), weights=weights))
+    log_spread = float(np.clip(np.log(np.sqrt(np.pi / 2) * absolute + LEAST_SCALE), *SCALES))
+    starts = [np.array([log_spread, np.log(df - LEAST_DF)]) for df in STARTS]
+    box = [SCALES, (-12.0, 7.0)]
     fits = [minimize(objective, start, method="L-BFGS-B", bounds=box) for start in starts]
     log_scale, log_excess = min(fits, key=lambda fit: float(fit.fun)).x
     return float(np.exp(log_scale)), LEAST_DF + float(np.exp(log_excess))

@@ -359,3 +359,16 @@ def test_a_warm_start_is_calibrated_though_components_joined():
         model.fit(X[:, :2], y)
     assert model._network.specification.mixture.n_components > 1
     assert model.temperature_ > 0
+
+
+@pytest.mark.filterwarnings("ignore:.*fitted to a point:UserWarning")
+def test_novelty_of_rows_with_holes_knows_no_temperature() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = np.where(X[:, 0] + 2 * rng.normal(size=80) > 0, "high", "low")
+    model = RBFNetworkClassifier(3, calibrate=True, n_init=1, random_state=0).fit(X, y)
+    assert model.temperature_ < 0.8
+    new = X.copy()
+    new[:, 1] = np.nan
+    assert model._network.integrate
+    np.testing.assert_allclose(model.uncertainty(new)["novelty"], model.score_samples(new))

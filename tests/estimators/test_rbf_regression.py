@@ -12,6 +12,8 @@ from sklearn.datasets import make_friedman1
 
 import bayesrbf
 from bayesrbf import RBFNetworkRegressor
+from bayesrbf.estimators.rbf_network import base
+from bayesrbf.estimators.rbf_network.fitting import fit_network
 from bayesrbf.numerics.rbf_network.predictive import StudentMixture
 from bayesrbf.posterior.noise import fit_noise
 
@@ -201,21 +203,32 @@ def test_noise_is_that_of_rows_which_no_fit_has_seen(friedman, max_iter):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize("max_iter", [8, 1000])
-def test_folds_go_on_from_a_fit_that_came_to_its_end(friedman, monkeypatch, max_iter):
+def test_folds_go_on_from_a_fit_that_came_to_its_end(friedman, monkeypatch, max_iter, warm_start):
     X, y = friedman[0][10:70], friedman[1][10:70]
-    fit_rows, starts = RBFNetworkRegressor._fit_rows, []
+    starts = []
 
-    def spy(self, rows, seed, previous=None):
-        starts.append(previous)
-        return fit_rows(self, rows, seed, previous)
+    def spy(rows, output, specification, prior, settings, start):
+        starts.append(start)
+        return fit_network(rows, output, specification, prior, settings, start)
 
-    monkeypatch.setattr(RBFNetworkRegressor, "_fit_rows", spy)
-    model = RBFNetworkRegressor(1, n_init=1, max_iter=max_iter, cv=3).fit(X, y)
-    start = model._network if model.converged_ else None
+    monkeypatch.setattr(base, "fit_network", spy)
+    settings = {"n_init": 1, "max_iter": max_iter, "cv": 3, "warm_start": warm_start}
+    model = RBFNetworkRegressor(1, **settings).fit(X, y)
     assert model.converged_ == (max_iter == 1000)
     assert len(starts) == 4
-    assert all(found is start for found in starts[1:])
+    assert starts[0] is None
+    assert all((start is not None) == model.converged_ for start in starts[1:])
+    model.fit(X, y)
+    assert (starts[4] is not None) == warm_start
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_network_that_grows_can_be_fitted_anew(friedman):
+    X, y = friedman[0][10:70, :2], friedman[1][10:70]
+    settings = {"scheme": "em_lr_link_k", "n_init": 1, "max_iter": 2, "warm_start": True}
+    assert RBFNetworkRegressor(2, **settings).fit(X, y).noise_scale_ > 0
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_restarts_begin_with_fewer_components_in_turn() -> None:
     whole = MixtureSpecification(2, (), (0, 0, 0, 0, 0, 1, 2, 2))
     begun = [counts_of(_begun_with(whole, restart)) for restart in range(16)]
     half, quarter, one = [3, 1, 1], [2, 1, 1], [1, 1, 1]
-    fewer = [half, quarter, one, half]
+    fewer = [half, quarter, one, [5, 1, 2]]
     assert begun == [each for less in fewer for each in ([5, 1, 2],) * 2 + (less,) * 2]
 
 

@@ -89,11 +89,13 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
         response: Response,
         seed: int,
         previous: FittedNetwork | None = None,
+        *,
+        fresh: bool = False,
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit a network whose hidden layer is a mixture to distinct rows.
 
         It starts at a previous fit of the same structure where one is given (a network may
-        have grown or lost components), or where ``warm_start`` asks for it.
+        have grown or lost components), or where ``warm_start`` asks for it, unless ``fresh``.
         """
         settings = replace(self._settings(), seed=seed)
         specification = settings.specification(
@@ -101,7 +103,7 @@ class RBFNetworkEstimator(MixtureEstimator, ABC):
         )
         output, prior = self._output(rows), self._prior()
         if previous is None:
-            start = self._start(specification)
+            start = None if fresh else self._start(specification)
         else:
             start = previous.start if previous.specification == specification else None
         return fit_network(rows, output, specification, prior, settings, start)

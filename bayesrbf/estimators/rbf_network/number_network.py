@@ -105,10 +105,15 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         return float(self._response_units.scale[0] * self._network.parameters.noise_precision**-0.5)
 
     def _fit_rows(
-        self, rows: Observations, seed: int, previous: FittedNetwork | None = None
+        self,
+        rows: Observations,
+        seed: int,
+        previous: FittedNetwork | None = None,
+        *,
+        fresh: bool = False,
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        return self._fit_mixture_network(rows, 1, "number", seed, previous)
+        return self._fit_mixture_network(rows, 1, "number", seed, previous, fresh=fresh)
 
     def _noise(self, calibrate: bool, cv: object) -> tuple[float, float]:
         """Scale and tails of residuals out of fold, in units of the fitted noise."""
@@ -121,7 +126,7 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
         start = self._network if self.converged_ else None
 
         def residuals(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            network = self._fit_rows(train, self._seed + 1 + fold, start)[0]
+            network = self._fit_rows(train, self._seed + 1 + fold, start, fresh=True)[0]
             off = self._output(test).targets - network.linear(test)[:, 0]
             return off * fitted_precision**0.5
 

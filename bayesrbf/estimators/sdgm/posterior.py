@@ -72,6 +72,8 @@ class SDGMPosterior(CompanionClassifier):
     def component_probabilities(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Probabilities of classes and components together, at the fitted weights.
 
+        Before temperature and any change of prevalence.
+
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
@@ -206,7 +208,7 @@ class SDGMPosterior(CompanionClassifier):
     def declare(self) -> pm.Model:
         """Declare the graph of this classifier on its training rows.
 
-        ``class_prior`` is not part of the graph.
+        Temperature and ``class_prior`` are not part of the graph.
 
         Returns
         -------

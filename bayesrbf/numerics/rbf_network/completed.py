@@ -73,7 +73,7 @@ def mean_log_probabilities(
     """Log of the mean class probabilities over completions.
 
     Every completion is calibrated for itself, and the mean is given as what the temperature
-    will be applied to: ``log mean_s softmax(t eta_s) / t``.
+    will be applied to: ``log mean_s softmax(t eta_s) / t``, less what makes it sum to one.
 
     Parameters
     ----------
@@ -91,14 +91,14 @@ def mean_log_probabilities(
     Returns
     -------
     ndarray of shape (n_obs, n_classes)
-        ``log p(c | x_o) / t`` in nats.
+        Log probabilities in nats; t times them is ``log p(c | x_o)`` but for a constant a row.
     """
     results = []
     for rows in _blocks(observations):
         linear = completed_linear(rows, parameters, specification, draws=draws)
         log_p = log_softmax(temperature * linear, axis=2)
-        results.append(logsumexp(log_p, axis=0) - np.log(draws))
-    return np.concatenate(results) / temperature
+        results.append(log_softmax(logsumexp(log_p, axis=0) / temperature, axis=1))
+    return np.concatenate(results)
 
 
 def _blocks(observations: Observations) -> Iterator[Observations]:

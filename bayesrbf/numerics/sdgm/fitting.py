@@ -85,7 +85,8 @@ def fit_sdgm(
     Two restarts in four begin with fewer components, for the evidence to judge: a
     component that is not needed is seldom pruned once it has rows of its own.
     Of more than ``RACE_ROWS`` rows, the restarts see as many, evenly spread, and
-    the chosen one's responsibilities are the start of one run with all rows.
+    the chosen one's responsibilities are the start of one run with all rows, and
+    with the components that it began with.
 
     Parameters
     ----------
@@ -124,11 +125,12 @@ def fit_sdgm(
     runs = _restarts(
         _problem(rows, phi, some, dual), observations.take(some), specification, rng, settings
     )
-    chosen = runs[choose(runs, settings.alpha_max)]
+    number = choose(runs, settings.alpha_max)
+    chosen, begun = runs[number], _begun_with(specification, number)
     if some.size < n_rows:
         problem = _problem(rows, phi, np.arange(n_rows), dual)
-        shares = shares_of(problem, chosen.parameters, specification)
-        classes = np.asarray(specification.component_class, dtype=np.intp)
+        shares = shares_of(problem, chosen.parameters, begun)
+        classes = np.asarray(begun.component_class, dtype=np.intp)
         chosen = settings.run(problem, first_state(problem, classes, shares, settings.alpha_init))
     return SDGMFit(
         chosen.parameters,
@@ -179,13 +181,15 @@ def _restarts(
 
 
 def _begun_with(specification: MixtureSpecification, restart: int) -> MixtureSpecification:
-    """Components of a restart: two with all, two with half as many, two with all, two with ..."""
+    """Components of a restart: two with all, two with half as many, two with all, two with ...
+
+    Down to one a class, once: such starts would all be the same.
+    """
     counts = np.bincount(specification.component_class)
-    halvings = np.ceil(np.log2(counts.max())).astype(int)
-    pair = restart // 2
-    if pair % 2 == 0:
+    turn, fewer = divmod(restart // 2, 2)
+    if not fewer or turn >= np.log2(counts.max()):
         return specification
-    halved = np.ceil(counts / 2 ** (1 + (pair // 2) % halvings)).astype(int)
+    halved = np.ceil(counts / 2 ** (turn + 1)).astype(int)
     return replace(
         specification, component_class=tuple(np.repeat(np.arange(counts.size), halved).tolist())
     )

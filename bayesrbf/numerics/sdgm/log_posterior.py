@@ -191,18 +191,18 @@ class SDGMLogPosterior:
         Returns
         -------
         callable
-            Maps coordinates to ``log p(x_o, c)`` of shape (n_obs, n_classes).
+            Maps coordinates to ``log q(c) + log p(x_o)`` of shape (n_obs, n_classes); the
+            temperature makes q the mean of calibrated probabilities.
         """
         designs = self._features(points)
-        sizes = np.diff(starts, append=len(points))
-        shift = (log_density - np.log(sizes) / temperature)[:, None]
 
         def class_log_joint(theta: np.ndarray) -> np.ndarray:
             weights = self._weights(theta)
             logits = to_logits(designs, weights, self._log_proportions)
             by_class = class_log_probabilities(logits, self.specification.component_class)
             calibrated = log_softmax(temperature * by_class, axis=1)
-            return np.logaddexp.reduceat(calibrated, starts, axis=0) / temperature + shift
+            summed = np.logaddexp.reduceat(calibrated, starts, axis=0)
+            return log_softmax(summed / temperature, axis=1) + log_density[:, None]
 
         return class_log_joint
 

@@ -251,16 +251,18 @@ def drawn_log_probabilities(
     Returns
     -------
     ndarray of shape (n_obs, n_draws, n_classes)
-        Draw s takes the s-th weights and the s-th completion of every row, in rotation.
+        Every draw takes one of the weights and one of the completions of every row.
     """
-    points, starts = completion(1)  # not the replicate of the weights: the two are independent
+    points, starts = completion(0)
     phi = features(basis, standard_points(points, units))
     sizes = np.diff(starts, append=len(points))
     weights = np.repeat(parameters.coefficients[None], sizes.max(initial=1), axis=0)
     if average:
         weights = weight_draws(parameters.coefficients, parameters.covariance, 0)
+    # Quasi-random draws of the same number go together: a permutation parts them.
+    order = np.random.default_rng(0).permutation(len(weights))
     drawn = []
-    for s, coefficients in enumerate(weights):
+    for s, coefficients in zip(order, weights, strict=True):
         dense = replace(parameters, coefficients=coefficients).dense(phi.shape[1])
         logits = phi[starts + s % sizes] @ dense + np.log(parameters.proportions)
         drawn.append(class_log_probabilities(logits, parameters.component_class))
