@@ -62,6 +62,8 @@ PIXELS: Final[Mapping[str, object]] = {
 MARGINS: Final = (8.0, 20.0)
 SVMS: Final = {"linear SVM": {"kernel": "linear"}, "RBF SVM": {"kernel": "rbf"}}
 COSTS: Final = (0.3, 1.0, 3.0, 10.0)
+HEAVY: Final = ("mnist", "RBF SVM, 3-NN")
+"""Not run: neighbours among 784 columns with holes, for every cell, take hours."""
 IMPUTERS: Final[Mapping[str, Callable[[], object]]] = {
     "mean": SimpleImputer,
     "3-NN": partial(KNNImputer, n_neighbors=3),
@@ -84,14 +86,14 @@ def run(
     console : Console, optional
         Where tables are printed; stdout by default.
     """
-    pictured = ("mnist50",) if quick else ("mnist50", "usps50")
-    tables = ("iris", "breast_cancer", "segment", *(() if quick else ("mnist",)), *pictured)
+    pictured = ("mnist50",) if quick else ("mnist50", "usps50", "mnist")
+    tables = ("iris", "breast_cancer", "segment", *pictured)
     n_train = QUICK_ROWS if quick else images
     file = folder / ("roth_quick.jsonl" if quick else "roth.jsonl")
     shares = (0.0, 0.5) if quick else MISSING
     groups = {
         "Error in % (table 4.1)": _errors(tables, n_train),
-        "Error in % with hidden test cells, 50 components of images (tables B.1 to B.3)": (
+        "Error in % with hidden test cells (tables B.1 to B.3)": (
             _holes(pictured, n_train, shares)
         ),
         "Error in % of the hinge by its weight and hidden cells (table B.5)": (
@@ -104,8 +106,8 @@ def run(
     cells = [cell for group in groups.values() for row in group.values() for cell in row.values()]
     figures = run_cells(cells, file, console)
     for title, group in groups.items():
-        header = list(next(iter(group.values())))
-        lines = [[row, *(_shown(figures.get(group[row][c].name)) for c in header)] for row in group]
+        header = list(dict.fromkeys(name for row in group.values() for name in row))
+        lines = [[row, *(_shown(group[row].get(c), figures) for c in header)] for row in group]
         print_table(title, ["", *header], lines, console)
 
 
@@ -113,9 +115,10 @@ Group = dict[str, dict[str, Cell]]
 """Cells of a table by row and column."""
 
 
-def _shown(figures: Figures | None) -> str:
-    """One cell of a printed table; a dash where a run was stopped before it."""
-    return "-" if figures is None else f"{figures['error']:.2f}"
+def _shown(cell: Cell | None, figures: Mapping[str, Figures]) -> str:
+    """One cell of a printed table; a dash where a run was stopped before it, or none is run."""
+    found = None if cell is None else figures.get(cell.name)
+    return "-" if found is None else f"{found['error']:.2f}"
 
 
 def _errors(tables: tuple[str, ...], n_train: int) -> Group:
@@ -141,6 +144,7 @@ def _holes(tables: tuple[str, ...], n_train: int, shares: tuple[float, ...]) -> 
                 partial(_error, table, name, n_train, share, mechanism),
             )
             for name in names
+            if (table, name) != HEAVY
         }
         for table in tables
         for mechanism in mechanisms
