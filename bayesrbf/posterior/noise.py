@@ -22,7 +22,7 @@ def fit_noise(
     r"""Scale and degrees of freedom of Student's t that describe standardised residuals.
 
     .. math:: \arg\max_{s, \nu} \sum_n v_n \log t_\nu(z_n / s) / s
-        - 2 (\log s / \hat s)^2 + \log(\nu - 2) - (\nu - 2) / 10
+        - 2 \log^2 (s / \hat s) + \log(\nu - 2) - (\nu - 2) / 10
 
     Maximum a posteriori: the scale is expected near that of normal residuals with the mean
     absolute value that was seen, :math:`\hat s`, and :math:`\nu - 2` has the prior of Juarez

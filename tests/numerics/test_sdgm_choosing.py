@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 from bayesrbf import SDGMClassifier, table
+from bayesrbf.numerics.sdgm import fitting
 from bayesrbf.numerics.sdgm.ard import LEAST_PRECISION, Problem, Run, maximise_evidence
 from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
 from bayesrbf.numerics.sdgm.choosing import choose, log_volume
@@ -93,3 +94,18 @@ def test_a_mixture_of_many_is_not_less_probable_than_one_of_few() -> None:
     assert restarts.size == 8
     np.testing.assert_allclose(restarts[6:], few.lower_bound_, atol=0.05)
     assert many.n_components_ <= 4
+
+
+def test_the_winner_of_a_race_goes_on_with_its_own_components(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many rows: the restarts see some of them, and the chosen one is run again with all."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), np.repeat([0, 1], 100)
+    X[y == 1] += 1.2
+    whole = SDGMClassifier(1, random_state=0).fit(X, y)
+    monkeypatch.setattr(fitting, "RACE_ROWS", 80)
+    monkeypatch.setattr(fitting, "choose", lambda runs, alpha_max: 6)  # one component a class
+    raced = SDGMClassifier(4, n_init=8, random_state=0).fit(X, y)
+    assert raced.n_components_ == 2
+    assert raced.lower_bound_ == pytest.approx(whole.lower_bound_, abs=0.05)
