@@ -51,7 +51,7 @@ def value(designs, labels, log_proportions, weights) -> float:
 
 
 def slope(designs, labels, log_proportions, weights) -> np.ndarray:
-    return gradient(designs, expect(labels, to_logits(designs, weights, log_proportions)))
+    return gradient(designs, expect(labels, to_logits(designs, weights, log_proportions)).slope)
 
 
 def test_pointwise_is_the_mean_of_summed_probabilities() -> None:
@@ -82,7 +82,7 @@ def test_derivatives_are_those_of_the_value(sizes: np.ndarray) -> None:
         by_difference[i] = (value(*above) - value(*below)) / (2 * h)
         curvature[i] = (slope(*below) - slope(*above)) / (2 * h)
     expectation = expect(labels, to_logits(designs, weights, log_proportions))
-    np.testing.assert_allclose(gradient(designs, expectation), by_difference, atol=1e-7)
+    np.testing.assert_allclose(gradient(designs, expectation.slope), by_difference, atol=1e-7)
     complete = complete_curvature(designs, labels, expectation)
     observed = complete - hidden_information(designs, labels, expectation)
     np.testing.assert_allclose(observed, curvature, atol=1e-7)

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.sdgm import ard as sdgm_ard
+from bayesrbf.numerics.sdgm import steps
 from bayesrbf.numerics.sdgm.ard import Problem, maximise_evidence
 from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
 from bayesrbf.numerics.sdgm.curvature import complete_curvature
 from bayesrbf.numerics.sdgm.likelihood import expect, gradient, to_logits
-from bayesrbf.numerics.sdgm.mode import find_mode, inverse_curvature
+from bayesrbf.numerics.sdgm.mode import find_mode
 from bayesrbf.numerics.sdgm.pruning import State
 from bayesrbf.numerics.sdgm.reduction import factor_features
+from bayesrbf.numerics.sdgm.steps import inverse_curvature, spread_of_components
 from bayesrbf.results import Status
 from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis
 
@@ -67,7 +69,7 @@ def test_the_mode_has_no_gradient_and_the_reduced_mode_is_the_same() -> None:
         weights = whitened.weights(mode.coordinates)
         designs = tuple(phi[:, state.feature[state.component == k]] for k in range(4))
         expectation = expect(labels, to_logits(designs, weights, np.log(state.proportions)))
-        pull = gradient(designs, expectation) - state.precisions * weights
+        pull = gradient(designs, expectation.slope) - state.precisions * weights
         np.testing.assert_allclose(pull, 0, atol=1e-6)
         curvature = complete_curvature(designs, labels, expectation) + np.diag(state.precisions)
         inverse, log_determinant = inverse_curvature(curvature)
@@ -79,7 +81,9 @@ def test_the_mode_has_no_gradient_and_the_reduced_mode_is_the_same() -> None:
         assert mine_determinant == pytest.approx(shared, rel=1e-7)
         np.testing.assert_allclose(whitened.covariance(mine), inverse, atol=1e-7)
         gamma = 1 - state.precisions * np.diag(inverse)
-        np.testing.assert_allclose(whitened.determined(mine), gamma, atol=1e-7)
+        blocks, again = spread_of_components(whitened.designs, labels, mode.expectation, wide=False)
+        assert again == mine_determinant
+        np.testing.assert_allclose(whitened.determined(blocks), gamma, atol=1e-7)
         found.append((mode.coordinates.size, weights, mode.log_posterior))
     assert found[0][0] == 18
     assert found[1][0] == 183
@@ -104,7 +108,13 @@ def test_every_step_climbs_from_a_point_that_curves_upwards() -> None:
     assert values[-1] > values[0] + 1
 
 
-def test_type_two_ends_where_the_updates_stand_still() -> None:
+@pytest.mark.parametrize("wide", [False, True])
+def test_type_two_ends_where_the_updates_stand_still(
+    wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wide or not: what is left when the rest has settled has one curvature."""
+    if wide:
+        monkeypatch.setattr(steps, "WIDE", 0.0)
     data = rows(n=150)
     phi = features(quadratic_basis(2, ()), data.points)
     state = replace(start(6), precisions=np.ones(18))
@@ -121,7 +131,7 @@ def test_type_two_ends_where_the_updates_stand_still() -> None:
     labels = problem.labels(found.component_class)
     logits = to_logits(designs, found.coefficients, np.log(found.proportions))
     expectation = expect(labels, logits)
-    pull = gradient(designs, expectation) - found.precisions * found.coefficients
+    pull = gradient(designs, expectation.slope) - found.precisions * found.coefficients
     np.testing.assert_allclose(pull, 0, atol=1e-7)
     complete = complete_curvature(designs, labels, expectation) + np.diag(found.precisions)
     gamma = 1 - found.precisions * np.diag(np.linalg.inv(complete))
@@ -170,16 +180,3 @@ def test_jumps_end_where_the_slow_steps_end(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(
         np.log(fast.parameters.precisions), np.log(slow.parameters.precisions), atol=0.01
     )
-
-
-def test_the_inverse_of_a_curvature(capfd) -> None:
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(5, 5))
-    matrix = root @ root.T + np.eye(5)
-    inverse, log_determinant = inverse_curvature(matrix)
-    np.testing.assert_allclose(inverse @ matrix, np.eye(5), atol=1e-12)
-    assert log_determinant == pytest.approx(np.linalg.slogdet(matrix)[1])
-    inverse, log_determinant = inverse_curvature(np.empty((0, 0)))  # no weight is left
-    assert inverse.shape == (0, 0)
-    assert log_determinant == 0
-    assert capfd.readouterr().err == ""

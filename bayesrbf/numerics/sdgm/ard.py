@@ -22,13 +22,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.sdgm.curvature import complete_curvature, hidden_information
-from bayesrbf.numerics.sdgm.likelihood import (
-    Labels,
-    completion_error,
-)
-from bayesrbf.numerics.sdgm.mode import Mode, find_mode, inverse_curvature
+from bayesrbf.numerics.sdgm.likelihood import Labels, completion_error, places
+from bayesrbf.numerics.sdgm.mode import Mode, find_mode
 from bayesrbf.numerics.sdgm.pruning import State, without_superfluous
 from bayesrbf.numerics.sdgm.reduction import Factored, Whitened
+from bayesrbf.numerics.sdgm.steps import inverse_curvature, is_wide, spread_of_components
 from bayesrbf.results import Status
 from bayesrbf.sdgm_parameters import CompletedRows, SDGMParameters, SDGMTrace
 
@@ -134,18 +132,20 @@ def maximise_evidence(
     Run
         The end point, with the mode of its weights found to rounding.
     """
-    state, status, change = start, Status.MAX_ITER, np.inf
+    state, status, change, wide = start, Status.MAX_ITER, np.inf, True
     path: list[tuple[float, int, int]] = []
     for _ in range(max_iter):
         whitened = state.whitened(problem.factored)
         labels = problem.labels(state.component_class)
-        mode = _mode(state, whitened, labels, tol=LOOSE, max_steps=LOOSE_STEPS)
-        curvature = complete_curvature(whitened.designs, labels, mode.expectation)
-        inverse, log_determinant = inverse_curvature(curvature + np.eye(len(curvature)))
+        wide = wide and change > SETTLED and is_wide(whitened.designs)
+        mode = _mode(state, whitened, labels, tol=LOOSE, max_steps=LOOSE_STEPS, wide=wide)
+        inverses, log_determinant = spread_of_components(
+            whitened.designs, labels, mode.expectation, wide=wide
+        )
         size = (state.coefficients.size, state.component_class.size)
         path.append((mode.log_posterior - 0.5 * log_determinant, *size))
         state, change = _update(
-            state, mode, whitened, inverse, alpha_max, settled=change <= SETTLED
+            state, mode, whitened, inverses, alpha_max, settled=change <= SETTLED
         )
         if change <= tol:
             status = Status.CONVERGED
@@ -153,7 +153,15 @@ def maximise_evidence(
     return _finish(problem, state, path, status)
 
 
-def _mode(state: State, whitened: Whitened, labels: Labels, *, tol: float, max_steps: int) -> Mode:
+def _mode(
+    state: State,
+    whitened: Whitened,
+    labels: Labels,
+    *,
+    tol: float,
+    max_steps: int,
+    wide: bool = False,
+) -> Mode:
     """The mode of the weights, from those of the state."""
     return find_mode(
         whitened.designs,
@@ -162,6 +170,7 @@ def _mode(state: State, whitened: Whitened, labels: Labels, *, tol: float, max_s
         whitened.coordinates(state.coefficients),
         tol=tol,
         max_steps=max_steps,
+        wide=wide,
     )
 
 
@@ -169,7 +178,7 @@ def _update(
     state: State,
     mode: Mode,
     whitened: Whitened,
-    inverse: np.ndarray,
+    inverses: list[np.ndarray],
     alpha_max: float,
     *,
     settled: bool,
@@ -179,7 +188,7 @@ def _update(
     Where the others have come to rest, the precision that moves most jumps to its end.
     """
     coefficients = whitened.weights(mode.coordinates)
-    determined = whitened.determined(inverse)
+    determined = whitened.determined(inverses)
     pull = state.precisions * coefficients**2
     active = (determined < alpha_max * coefficients**2) & ~_doomed(determined, pull)
     precisions = np.full(active.size, np.inf)
@@ -267,7 +276,7 @@ def _finish(
         status=status,
         log_posterior=mode.log_posterior + log_prior,
         evidence=mode.log_posterior - 0.5 * log_determinant,
-        determined=whitened.determined(inverse),
+        determined=whitened.determined([inverse[p, p] for p in places(whitened.designs)]),
         n_indefinite=n_indefinite,
         completion_error=completion_error(labels, mode.expectation),
     )

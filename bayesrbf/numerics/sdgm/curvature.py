@@ -17,7 +17,14 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesrbf.numerics.sdgm.likelihood import Designs, Expectation, Labels, places
+from bayesrbf.numerics.sdgm.likelihood import (
+    Designs,
+    Expectation,
+    Labels,
+    gradient,
+    places,
+    to_logits,
+)
 
 BLOCK_NUMBERS = 4_000_000
 """Numbers held at once per array of a block of rows."""
@@ -43,6 +50,54 @@ def complete_curvature(
         ``sum t (diag p - p p')``, between features: never indefinite.
     """
     return _spread(designs, labels, expectation, expectation.probabilities)
+
+
+def component_curvatures(
+    designs: Designs, expectation: Expectation
+) -> list[Float[np.ndarray, "_ _"]]:
+    """Diagonal blocks of the complete-data curvature: every component on its own.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_weights of the component)
+        Features, component by component.
+    expectation : Expectation
+        At the weights.
+
+    Returns
+    -------
+    list of ndarray of shape (n_weights of the component, n_weights of the component)
+        ``X_k' t p_k (1 - p_k) X_k``.
+    """
+    p = expectation.probabilities
+    roots = np.sqrt(expectation.weights[:, None] * p * (1 - p))
+    scaled = (design * roots[:, k, None] for k, design in enumerate(designs))
+    return [part.T @ part for part in scaled]
+
+
+def curvature_product(
+    designs: Designs, expectation: Expectation, vector: Float[np.ndarray, " weight"]
+) -> Float[np.ndarray, " weight"]:
+    """The complete-data curvature times a vector, without the matrix.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_weights of the component)
+        Features, component by component.
+    expectation : Expectation
+        At the weights.
+    vector : ndarray of shape (n_weights,)
+        Any change of the weights.
+
+    Returns
+    -------
+    ndarray of shape (n_weights,)
+        What it changes the complete-data gradient by, with the other sign.
+    """
+    p = expectation.probabilities
+    moves = to_logits(designs, vector, np.zeros(len(designs)))
+    centred = moves - (p * moves).sum(axis=1, keepdims=True)
+    return gradient(designs, expectation.weights[:, None] * p * centred)
 
 
 def hidden_information(

@@ -183,20 +183,21 @@ def places(designs: Designs) -> tuple[slice, ...]:
     return tuple(slice(a, b) for a, b in itertools.pairwise(edges))
 
 
-def gradient(designs: Designs, expectation: Expectation) -> Float[np.ndarray, " weight"]:
-    """Gradient of the weighted log likelihood in the weights.
+def gradient(
+    designs: Designs, slope: Float[np.ndarray, "point component"]
+) -> Float[np.ndarray, " weight"]:
+    """Gradient in the weights of what has a known gradient in the logits.
 
     Parameters
     ----------
     designs : tuple of ndarray of shape (n_points, n_weights of the component)
         Features, component by component.
-    expectation : Expectation
-        At the weights.
+    slope : ndarray of shape (n_points, n_components)
+        That in the logits; of the log likelihood it is ``Expectation.slope``.
 
     Returns
     -------
     ndarray of shape (n_weights,)
-        ``X_k' t (r_k - p_k)``, side by side.
+        ``X_k' slope_k``, side by side.
     """
-    slope = expectation.slope
     return np.concatenate([design.T @ slope[:, k] for k, design in enumerate(designs)])

@@ -106,7 +106,7 @@ class SDGMLogPosterior:
         """
         values = self.constrained(theta)
         expectation = self._expect(weights_of(self.specification, values))
-        pull = gradient(self._designs, expectation)
+        pull = gradient(self._designs, expectation.slope)
         prior, slopes = log_prior(self.specification, values, pull)
         value = expectation.log_likelihood + prior
         slope = np.concatenate([slopes[v.name].reshape(-1) for v in self.variables])

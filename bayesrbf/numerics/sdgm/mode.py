@@ -13,10 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import cho_factor, cho_solve
-from scipy.linalg.lapack import dpotri
 
-from bayesrbf.numerics.sdgm.curvature import complete_curvature, hidden_information
 from bayesrbf.numerics.sdgm.likelihood import (
     Designs,
     Expectation,
@@ -25,9 +22,7 @@ from bayesrbf.numerics.sdgm.likelihood import (
     gradient,
     to_logits,
 )
-
-BLENDS = (0.0, 0.25, 0.5, 1.0)
-"""Shares of the hidden information that are tried in turn: the last is never indefinite."""
+from bayesrbf.numerics.sdgm.steps import newton_step, separate_step
 
 HALVINGS = 30
 
@@ -63,6 +58,7 @@ def find_mode(
     tol: float,
     max_steps: int,
     teacher: Float[np.ndarray, "point component"] | None = None,
+    wide: bool = False,
 ) -> Mode:
     """Climb the log posterior of the whitened weights.
 
@@ -86,6 +82,9 @@ def find_mode(
     teacher : ndarray of shape (n_points, n_components), optional
         Responsibilities to learn from in place of the point's own: the
         complete-data problem, which has one mode.
+    wide : bool
+        Whether the weights are too many for a curvature of all together: then steps
+        are those of conjugate gradients on the complete-data curvature.
 
     Returns
     -------
@@ -106,8 +105,12 @@ def find_mode(
     expectation, value = evaluate(here)
     decrement = np.inf
     for _ in range(max_steps):
-        slope = gradient(designs, expectation) - here
-        step, exact = _direction(designs, labels, expectation, slope, complete=teacher is not None)
+        slope = gradient(designs, expectation.slope) - here
+        if wide:
+            step, exact = separate_step(designs, expectation, slope), False
+        else:
+            complete = teacher is not None
+            step, exact = newton_step(designs, labels, expectation, slope, complete=complete)
         decrement = float(slope @ step)
         if decrement <= tol:
             break
@@ -143,32 +146,6 @@ def _taught_likelihood(expectation: Expectation, logits: np.ndarray) -> float:
     return float(expectation.weights @ explained)
 
 
-def _direction(
-    designs: Designs,
-    labels: Labels,
-    expectation: Expectation,
-    slope: np.ndarray,
-    *,
-    complete: bool,
-) -> tuple[Float[np.ndarray, " coordinate"], bool]:
-    """Newton's step on the least blended Hessian that is positive definite; whether unblended."""
-    curvature = complete_curvature(designs, labels, expectation)
-    curvature[np.diag_indices_from(curvature)] += 1.0
-    if complete:
-        return cho_solve(cho_factor(curvature, lower=True), slope), True
-    hidden = hidden_information(designs, labels, expectation)
-    for blend in BLENDS:
-        try:
-            factor = cho_factor(curvature - (1 - blend) * hidden, lower=True)
-        except np.linalg.LinAlgError:
-            continue  # indefinite: more of the complete-data curvature
-        return cho_solve(factor, slope), blend == 0.0
-    raise FloatingPointError(
-        "The complete-data curvature of the weights is not finite; rescale the columns, "
-        "or strengthen the prior with a larger alpha_init."
-    )
-
-
 def _search(
     evaluate: Callable[[np.ndarray], tuple[Expectation, float]],
     here: np.ndarray,
@@ -184,33 +161,3 @@ def _search(
         if reached >= value + 1e-4 * size * decrement:
             return trial, expectation, reached
     return None
-
-
-def inverse_curvature(
-    curvature: Float[np.ndarray, "coordinate coordinate"],
-) -> tuple[Float[np.ndarray, "coordinate coordinate"], float]:
-    """Inverse and log determinant of a positive definite matrix.
-
-    Parameters
-    ----------
-    curvature : ndarray of shape (n, n)
-        Symmetric and positive definite.
-
-    Returns
-    -------
-    inverse : ndarray of shape (n, n)
-        Its inverse.
-    log_determinant : float
-        Log of its determinant.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the matrix is not positive definite.
-    """
-    if not curvature.size:  # every weight is pruned; LAPACK complains on stderr
-        return curvature.copy(), 0.0
-    root, _ = cho_factor(curvature, lower=True)
-    lower, _ = dpotri(root, lower=True)  # a third of the work of solving for every unit vector
-    inverse = np.tril(lower) + np.tril(lower, -1).T
-    return inverse, 2 * float(np.log(np.diagonal(root)).sum())

@@ -120,15 +120,13 @@ class Whitened:
         pairs = zip(self.directions, parts, strict=True)
         return np.concatenate([np.zeros(0), *(v.T @ part for v, part in pairs)])
 
-    def determined(
-        self, inverse: Float[np.ndarray, "coordinate coordinate"]
-    ) -> Float[np.ndarray, " weight"]:
+    def determined(self, inverses: list[Float[np.ndarray, "_ _"]]) -> Float[np.ndarray, " weight"]:
         """How much of every weight the rows determine: MacKay's gamma.
 
         Parameters
         ----------
-        inverse : ndarray of shape (n_coordinates, n_coordinates)
-            Posterior covariance of c.
+        inverses : list of ndarray of shape (n_coordinates, n_coordinates) of the component
+            Posterior covariance of every component's c.
 
         Returns
         -------
@@ -136,8 +134,8 @@ class Whitened:
             1 less the ratio of posterior to prior variance, between 0 and 1.
         """
         parts = []
-        for v, place in zip(self.directions, places(self.designs), strict=True):
-            known = np.eye(v.shape[1]) - inverse[place, place]
+        for v, inverse in zip(self.directions, inverses, strict=True):
+            known = np.eye(v.shape[1]) - inverse
             parts.append(((v @ known) * v).sum(axis=1))
         return np.clip(np.concatenate([np.zeros(0), *parts]), 0.0, 1.0)
 

@@ -13,6 +13,7 @@ from bayesrbf.numerics.sdgm.ard import Problem
 from bayesrbf.numerics.sdgm.likelihood import expect
 from bayesrbf.numerics.sdgm.mode import find_mode
 from bayesrbf.numerics.sdgm.pruning import State
+from bayesrbf.numerics.sdgm.steps import is_wide
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.sdgm_parameters import CompletedRows, SDGMParameters
@@ -136,5 +137,6 @@ def first_state(
         tol=1e-3,
         max_steps=FIRST_STEPS,
         teacher=shares,
+        wide=is_wide(whitened.designs),
     )
     return replace(state, coefficients=whitened.weights(mode.coordinates))
