@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from bayesrbf.exemplars import MedianLVQPrior
     from bayesrbf.hybrid_dial import hybrid_path
     from bayesrbf.persistence import load
-    from bayesrbf.priors import MixturePrior
-    from bayesrbf.sdgm_parameters import GammaPrecisions, HorseshoePrecisions
+    from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
     from bayesrbf.transformers import HalfRankTransformer
 
 __all__ = [
@@ -44,9 +43,9 @@ __all__ = [
 # Where each public name lives. It is imported when first used, so that importing
 # bayesrbf costs nothing and a fit pays only for what it touches.
 _HOMES = {
-    "GammaPrecisions": "bayesrbf.sdgm_parameters",
+    "GammaPrecisions": "bayesrbf.priors",
     "HalfRankTransformer": "bayesrbf.transformers",
-    "HorseshoePrecisions": "bayesrbf.sdgm_parameters",
+    "HorseshoePrecisions": "bayesrbf.priors",
     "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
     "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
     "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",

@@ -136,3 +136,63 @@ class MixtureHyperparameters:
         """
         zeros = np.zeros_like(self.location)
         return replace(self, location=zeros, scale=zeros + 1)
+
+
+@dataclass(frozen=True)
+class GammaPrecisions:
+    """A prior of the precisions: alpha ~ Gamma(shape, rate), each on its own.
+
+    Attributes
+    ----------
+    shape : float
+        Positive; ``2 shape`` is the degrees of freedom of the Student t that a
+        weight has when its precision is integrated out.
+    rate : float
+        Positive: at 0 the posterior would be improper.
+    """
+
+    shape: float = 0.5
+    rate: float = 0.5
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "shape", "rate")
+
+
+@dataclass(frozen=True)
+class HorseshoePrecisions:
+    r"""The regularised horseshoe: many weights near zero, a few free.
+
+    .. math:: \alpha_h = (\tau \lambda_h)^{-2} + s^{-2}, \quad
+        \tau \sim C^+(0, \tau_0), \; \lambda_h \sim C^+(0, 1)
+
+    Attributes
+    ----------
+    scale : float
+        Scale tau_0 of the global half-Cauchy.
+    slab : float
+        Standard deviation s that no weight's prior exceeds.
+
+    References
+    ----------
+    Piironen and Vehtari (2017), Electronic Journal of Statistics 11,
+    5018-5051, section 2.3, with a fixed slab.
+    """
+
+    scale: float = 0.1
+    slab: float = 5.0
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "scale", "slab")
+
+
+PrecisionPrior = GammaPrecisions | HorseshoePrecisions
+
+
+def _check_positive(record: PrecisionPrior, *fields: str) -> None:
+    """Refuse hyper-parameters that are no positive numbers."""
+    for name in fields:
+        value = getattr(record, name)
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(
+                f"{type(record).__name__}.{name} must be finite and positive; received {value!r}."
+            )

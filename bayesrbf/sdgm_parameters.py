@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesrbf.priors import PrecisionPrior
 from bayesrbf.results import Status
 
 
@@ -82,66 +83,6 @@ class CompletedRows:
     def sizes(self) -> Int[np.ndarray, " row"]:
         """Number of completions of every row."""
         return np.diff(self.starts, append=self.points.shape[0])
-
-
-@dataclass(frozen=True)
-class GammaPrecisions:
-    """A prior of the precisions: alpha ~ Gamma(shape, rate), each on its own.
-
-    Attributes
-    ----------
-    shape : float
-        Positive; ``2 shape`` is the degrees of freedom of the Student t that a
-        weight has when its precision is integrated out.
-    rate : float
-        Positive: at 0 the posterior would be improper.
-    """
-
-    shape: float = 0.5
-    rate: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check_positive(self, "shape", "rate")
-
-
-@dataclass(frozen=True)
-class HorseshoePrecisions:
-    r"""The regularised horseshoe: many weights near zero, a few free.
-
-    .. math:: \alpha_h = (\tau \lambda_h)^{-2} + s^{-2}, \quad
-        \tau \sim C^+(0, \tau_0), \; \lambda_h \sim C^+(0, 1)
-
-    Attributes
-    ----------
-    scale : float
-        Scale tau_0 of the global half-Cauchy.
-    slab : float
-        Standard deviation s that no weight's prior exceeds.
-
-    References
-    ----------
-    Piironen and Vehtari (2017), Electronic Journal of Statistics 11,
-    5018-5051, section 2.3, with a fixed slab.
-    """
-
-    scale: float = 0.1
-    slab: float = 5.0
-
-    def __post_init__(self) -> None:
-        _check_positive(self, "scale", "slab")
-
-
-PrecisionPrior = GammaPrecisions | HorseshoePrecisions
-
-
-def _check_positive(record: PrecisionPrior, *fields: str) -> None:
-    """Refuse hyper-parameters that are no positive numbers."""
-    for name in fields:
-        value = getattr(record, name)
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(
-                f"{type(record).__name__}.{name} must be finite and positive; received {value!r}."
-            )
 
 
 @dataclass(frozen=True)
@@ -250,6 +191,32 @@ class SDGMParameters:
 
 
 @dataclass(frozen=True)
+class SDGMModes:
+    """The modes that restarts found, and how probable each is.
+
+    Attributes
+    ----------
+    parameters : tuple of SDGMParameters
+        Point and spread of every mode, the most probable first.
+    probabilities : ndarray of shape (n_modes,)
+        Their shares of the evidence, the precisions integrated out; they sum to one.
+    """
+
+    parameters: tuple[SDGMParameters, ...]
+    probabilities: Float[np.ndarray, " mode"]
+
+    @property
+    def best(self) -> SDGMParameters:
+        """The most probable mode."""
+        return self.parameters[0]
+
+    @property
+    def alone(self) -> SDGMModes:
+        """The most probable mode, without the others."""
+        return SDGMModes(self.parameters[:1], np.ones(1))
+
+
+@dataclass(frozen=True)
 class SDGMTrace:
     """The way of the type-II maximisation, one entry a step.
 
@@ -271,12 +238,12 @@ class SDGMTrace:
 
 @dataclass(frozen=True)
 class SDGMFit:
-    """The chosen restart.
+    """The modes that restarts found; of the most probable one, how it was reached.
 
     Attributes
     ----------
-    parameters : SDGMParameters
-        The point.
+    modes : SDGMModes
+        Points and spreads.
     trace : SDGMTrace
         Its way.
     status : Status
@@ -293,7 +260,7 @@ class SDGMFit:
         completions of rows with holes, in nats.
     """
 
-    parameters: SDGMParameters
+    modes: SDGMModes
     trace: SDGMTrace
     status: Status
     log_posterior: float

@@ -12,14 +12,8 @@ from pytensor.tensor import TensorVariable
 
 from bayesrbf import names
 from bayesrbf.parameters import Standardisation
-from bayesrbf.sdgm_parameters import (
-    Basis,
-    CompletedRows,
-    GammaPrecisions,
-    HorseshoePrecisions,
-    QuadraticBasis,
-    SDGMSpecification,
-)
+from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions
+from bayesrbf.sdgm_parameters import Basis, CompletedRows, QuadraticBasis, SDGMSpecification
 
 POINT: str = "point"
 """Dim of the completions of all rows: a row without a hole is one point."""

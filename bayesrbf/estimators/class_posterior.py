@@ -144,9 +144,10 @@ class ClassPosteriorEstimator(PosteriorEstimator):
         from bayesrbf.posterior.uncertainty import to_dataset
 
         rows = self._read(X)
-        summary = replace(self._class_posterior(), memory=memory).summary(rows, prob)
+        posterior = replace(self._class_posterior(), memory=memory)
+        summary = posterior.summary(rows, prob)
         return to_dataset(
-            summary, self.classes_, np.arange(rows.n_obs), point_estimate=self._draws is None
+            summary, self.classes_, np.arange(rows.n_obs), point_estimate=posterior.n_draws == 1
         )
 
     def to_datatree(self, X: object, y: object) -> xr.DataTree:
@@ -192,7 +193,7 @@ class ClassPosteriorEstimator(PosteriorEstimator):
         self, probabilities: Float[np.ndarray, "chain draw obs label"]
     ) -> Int[np.ndarray, "chain drawn obs"]:
         """One label a row and draw; a point estimate is drawn from many times."""
-        if self._draws is None:
+        if probabilities.shape[0] * probabilities.shape[1] == 1:
             probabilities = np.repeat(probabilities, REPLICATES, axis=1)
         rng = np.random.default_rng(self._seed)
         rows = probabilities.reshape(-1, probabilities.shape[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import GammaPrecisions, SDGMClassifier, load
 from bayesrbf.datasets import load_table
+from bayesrbf.numerics.sdgm.prediction import DRAWS, REPLICATES
+from bayesrbf.sdgm_parameters import SDGMModes
 
 HIDDEN = "ignore:.*rows without a label:UserWarning"
 
@@ -214,9 +217,76 @@ def test_average_and_plug_in() -> None:
     surest = [model.predict_proba(new).max(axis=1).mean() for model in (average, plug_in)]
     assert surest[0] < surest[1] - 0.01
     assert (plug_in.numerical_error(new) == 0).all()
+    told = average.uncertainty(new)
+    np.testing.assert_allclose(told["mean"], average.predict_proba(new), atol=1e-12)
+    assert (told["upper"] > told["lower"]).all()  # the fit itself makes a posterior
+    assert (told["epistemic_entropy"] > 0).all()
     with pytest.warns(UserWarning, match="fitted to a point"):
-        mean = average.uncertainty(new)["mean"].to_numpy()
-    np.testing.assert_allclose(mean, average.predict_proba(new), atol=1e-12)
+        at_point = plug_in.uncertainty(new)
+    assert np.isnan(at_point["epistemic_entropy"]).all()
+    check = average.to_datatree(*ring(30, seed=4))
+    assert check["posterior_predictive"]["y"].shape == (REPLICATES, DRAWS, 30)
+
+
+def doubtful(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Classes that overlap: few rows have several explanations."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.where(X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=n) > 0, "up", "down")
+
+
+def several(**arguments: object) -> SDGMClassifier:
+    """A fit of few rows whose restarts end in several modes."""
+    settings = {"n_components": 3, "n_init": 4, "form": "kernel", "prediction": "average"}
+    return small(**settings | arguments).fit(*doubtful(50, 0))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_average_has_every_mode_by_its_share() -> None:
+    model, new = several(), doubtful(300, 3)[0]
+    shares = model.mode_probabilities_
+    assert shares.size > 1
+    assert shares.sum() == pytest.approx(1)
+    assert (np.diff(shares) <= 0).all()
+    assert model.mode_n_weights_[0] == model.n_weights_
+    fitted, expected = model._fitted, 0.0
+    for share, mode in zip(shares, fitted.modes.parameters, strict=True):
+        alone = replace(fitted, modes=SDGMModes((mode,), np.ones(1)))
+        rows = model._read(new)
+        expected = expected + share * alone.predict(model._companion, rows, average=True)[0]
+    p = model.predict_proba(new)
+    assert (np.abs(p - expected) < 5 * model.numerical_error(new) + 2e-3).all()
+    single = several(prediction="single-mode").predict_proba(new)
+    assert np.abs(p - single).max() > 0.02
+    plug_in = several(prediction="plug-in")
+    assert (plug_in.numerical_error(new) == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_doubt_between_modes_is_epistemic() -> None:
+    new = doubtful(300, 3)[0]
+    new[::3, 0] = np.nan
+    told = {}
+    for prediction in ("average", "single-mode"):
+        model = several(prediction=prediction)
+        told[prediction] = model.uncertainty(new)
+        mean = told[prediction]["mean"].to_numpy()
+        whole = ~np.isnan(new).any(axis=1)
+        np.testing.assert_allclose(mean[whole], model.predict_proba(new)[whole], atol=1e-12)
+        # rows with holes have fewer draws of the weights for each of their completions
+        assert np.abs(mean - model.predict_proba(new)).max() < 0.05
+    more = told["average"]["epistemic_entropy"] - told["single-mode"]["epistemic_entropy"]
+    assert float(more.mean()) > 0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
+def test_draws_are_of_the_most_probable_mode() -> None:
+    model, new = several(), doubtful(300, 3)[0]
+    single = several(prediction="single-mode").predict_proba(new)
+    drawn = model.refine("laplace", draws=500)
+    assert drawn.posterior_["posterior"]["coefficients"].shape[-1] == model.n_weights_
+    np.testing.assert_allclose(drawn.predict_proba(new), single, atol=0.03)
 
 
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
@@ -270,7 +340,11 @@ def test_a_change_of_prevalence_is_bayes_rule() -> None:
 def test_saved_and_read_back(tmp_path: Path) -> None:
     X, y = ring(60)
     X[::4, 1] = np.nan
-    for arguments in ({}, {"form": "kernel", "precision_prior": GammaPrecisions()}):
+    for arguments in (
+        {},
+        {"form": "kernel", "precision_prior": GammaPrecisions()},
+        {"n_components": 3, "n_init": 4},
+    ):
         model = small(**arguments).fit(X, y)
         model.save(tmp_path / "model.safetensors")
         again = load(tmp_path / "model.safetensors")
@@ -286,9 +360,9 @@ def test_saved_and_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"form": "dual"}, "form=...\\) must be 'primal' or 'kernel'; received 'dual'"),
+        ({"form": "dual"}, "form=...\\) must be one of .* received 'dual'"),
         ({"kernel": "cubic"}, "kernel=...\\) must be one of"),
-        ({"prediction": "mode"}, "prediction=...\\) must be"),
+        ({"prediction": "mode"}, "prediction=...\\) must be one of"),
         ({"alpha_init": -1.0}, "alpha_init=...\\) must be a finite positive number"),
         ({"companion_components": 0}, "companion_components=...\\) must be"),
         ({"n_components": 0}, "n_components"),

@@ -36,9 +36,9 @@ from bayesrbf.numerics.sdgm.learned import learned_specification
 from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior
+from bayesrbf.priors import GammaPrecisions, MixturePrior
 from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
-from bayesrbf.sdgm_parameters import CompletedRows, GammaPrecisions
+from bayesrbf.sdgm_parameters import CompletedRows
 from bayesrbf.specification import MixtureSpecification
 from tests.models.configurations import Configuration
 

@@ -14,13 +14,8 @@ from bayesrbf.numerics.sdgm.basis import quadratic_basis
 from bayesrbf.numerics.sdgm.learned import learned_specification
 from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
 from bayesrbf.parameters import Standardisation
-from bayesrbf.sdgm_parameters import (
-    CompletedRows,
-    GammaPrecisions,
-    HorseshoePrecisions,
-    KernelBasis,
-    SDGMSpecification,
-)
+from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions
+from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis, SDGMSpecification
 
 UNITS = Standardisation(np.array([2.0, 1.0]), np.array([1.0, 3.0]))
 CLASSES = np.array([0, 0, 1, 2])

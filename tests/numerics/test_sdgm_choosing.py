@@ -1,4 +1,4 @@
-"""Which restart is kept: the evidence less what each active precision costs."""
+"""How probable a restart is: the evidence less what each active precision costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from bayesrbf import SDGMClassifier, table
 from bayesrbf.numerics.sdgm import fitting
 from bayesrbf.numerics.sdgm.ard import LEAST_PRECISION, Problem, Run, maximise_evidence
 from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
-from bayesrbf.numerics.sdgm.choosing import choose, log_volume
+from bayesrbf.numerics.sdgm.choosing import (
+    LEAST_PROBABILITY,
+    log_masses,
+    log_volume,
+    probable_modes,
+)
 from bayesrbf.numerics.sdgm.fitting import _begun_with
 from bayesrbf.numerics.sdgm.pruning import State
 from bayesrbf.numerics.sdgm.reduction import factor_features
@@ -22,7 +27,7 @@ from bayesrbf.specification import MixtureSpecification
 ALPHA_MAX = 1e5
 
 
-def a_run() -> Run:
+def a_run() -> tuple[Problem, Run]:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(80, 1))
     second = points[:, 0] + 0.5 * rng.normal(size=80) > 0
@@ -31,19 +36,50 @@ def a_run() -> Run:
     places = np.zeros(3, dtype=np.intp), np.arange(3)
     start = State(np.array([0, 1]), np.ones(2), *places, np.zeros(3), np.ones(3))
     problem = Problem(rows, factor_features(phi, reduce=False))
-    return maximise_evidence(problem, start, tol=1e-4, max_iter=500, alpha_max=ALPHA_MAX)
+    run = maximise_evidence(problem, start, tol=1e-4, max_iter=500, alpha_max=ALPHA_MAX)
+    return problem, run
 
 
 def test_a_weight_must_earn_its_precision() -> None:
-    run = a_run()
+    _, run = a_run()
     cost = -log_volume(np.ones(1), ALPHA_MAX)
     more = np.append(run.determined, 1.0)
     for gain, kept in ((0.9 * cost, 0), (1.1 * cost, 1)):
         larger = replace(run, determined=more, evidence=run.evidence + gain)
-        assert choose([run, larger], ALPHA_MAX) == kept
-        assert choose([larger, run], ALPHA_MAX) == 1 - kept
-    better = replace(run, evidence=run.evidence + 1e-6)
-    assert choose([run, better, run], ALPHA_MAX) == 1
+        assert log_masses([run, larger], ALPHA_MAX).argmax() == kept
+        assert log_masses([larger, run], ALPHA_MAX).argmax() == 1 - kept
+
+
+def test_ends_that_say_the_same_are_one_mode() -> None:
+    problem, run = a_run()
+    other = replace(
+        run, parameters=replace(run.parameters, coefficients=-run.parameters.coefficients)
+    )
+    modes = probable_modes(problem, [other, run, run], np.array([-2.0, -1.0, -1.1]))
+    assert modes.parameters == (run.parameters, other.parameters)
+    np.testing.assert_allclose(modes.probabilities, [1 / (1 + np.exp(-1)), 1 / (1 + np.e)])
+    assert modes.best is run.parameters
+    assert modes.alone.parameters == (run.parameters,)
+    little = np.array([np.log(LEAST_PROBABILITY) - 0.1, 0.0])
+    assert probable_modes(problem, [other, run], little).parameters == (run.parameters,)
+
+
+def test_components_that_change_places_are_one_mode() -> None:
+    problem, run = a_run()
+    found = run.parameters
+    split = [
+        replace(
+            found,
+            component_class=np.array([0, 0, 1]),
+            proportions=np.array([*shares, 1.0]),
+            component=np.full(found.n_weights, used),
+        )
+        for used, shares in ((0, (0.3, 0.7)), (1, (0.7, 0.3)))
+    ]
+    runs = [replace(run, parameters=parameters) for parameters in split]
+    modes = probable_modes(problem, runs, np.zeros(2))
+    assert modes.parameters == (split[0],)
+    np.testing.assert_array_equal(modes.probabilities, [1.0])
 
 
 def test_the_volume_is_that_of_the_integral_over_the_precision() -> None:
@@ -105,7 +141,10 @@ def test_the_winner_of_a_race_goes_on_with_its_own_components(
     X[y == 1] += 1.2
     whole = SDGMClassifier(1, random_state=0).fit(X, y)
     monkeypatch.setattr(fitting, "RACE_ROWS", 80)
-    monkeypatch.setattr(fitting, "choose", lambda runs, alpha_max: 6)  # one component a class
+    monkeypatch.setattr(  # one component a class
+        fitting, "log_masses", lambda runs, alpha_max: 50.0 * (np.arange(8) == 6)
+    )
     raced = SDGMClassifier(4, n_init=8, random_state=0).fit(X, y)
     assert raced.n_components_ == 2
     assert raced.lower_bound_ == pytest.approx(whole.lower_bound_, abs=0.05)
+    np.testing.assert_array_equal(raced.mode_probabilities_, [1.0])

@@ -11,7 +11,7 @@ from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
 from bayesrbf.numerics.sdgm.completion import complete
 from bayesrbf.numerics.sdgm.prediction import predict
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
-from bayesrbf.sdgm_parameters import SDGMParameters
+from bayesrbf.sdgm_parameters import SDGMModes, SDGMParameters
 from bayesrbf.specification import MixtureSpecification
 
 UNITS = Standardisation(np.array([5.0, -1.0, 0.0]), np.array([2.0, 0.5, 1.0]))
@@ -130,7 +130,7 @@ def test_the_average_over_the_companion_is_the_integral_in_every_gauge(gauge: np
         np.array([[0.4, np.nan]]), np.empty((1, 0), np.intp), np.array([-1]), np.ones(1)
     )
     found, error = predict(
-        parameters,
+        SDGMModes((parameters,), np.ones(1)),
         quadratic_basis(2, ()),
         units,
         lambda r: complete(row, density, specification, units, draws=64, replicate=r),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,14 +13,16 @@ from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
 from bayesrbf.estimators.mixture.fitting import FittedMixture
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
+from bayesrbf.estimators.sdgm.checking import check_arguments
 from bayesrbf.estimators.sdgm.fitting import FittedSDGM, SDGMSolver, fit_rows_sdgm
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.sdgm.posterior import SDGMPosterior
-from bayesrbf.numerics.sdgm.basis import KERNELS, has_all_products
+from bayesrbf.numerics.sdgm.basis import has_all_products
 from bayesrbf.numerics.sdgm.fitting import Settings
 from bayesrbf.parameters import Observations
+from bayesrbf.priors import PrecisionPrior
 from bayesrbf.results import Trace
-from bayesrbf.sdgm_parameters import PrecisionPrior, SDGMFit
+from bayesrbf.sdgm_parameters import SDGMFit
 
 
 class SDGMClassifier(SDGMPosterior):
@@ -46,9 +47,10 @@ class SDGMClassifier(SDGMPosterior):
         Of the kernel form: ``(x'y / D + 1)^2`` or ``exp(-|x - y|^2 / 2D)`` on
         standardised columns, or a function of two arrays of points, divided by
         sqrt(D), to kernel values. A function cannot be saved.
-    prediction : {"average", "plug-in"}
-        Probabilities averaged over the Laplace posterior of the weights, or at
-        its mode.
+    prediction : {"average", "single-mode", "plug-in"}
+        Probabilities averaged over the Laplace posterior of the weights around
+        every mode that the restarts found, weighed by its evidence; around the
+        most probable mode alone, the sparsest; or at that mode.
     precision_prior : GammaPrecisions or HorseshoePrecisions, optional
         Under ``inference`` other than ``"map"`` learn the precisions of all
         weights too. None: hold those that maximise the evidence.
@@ -70,7 +72,8 @@ class SDGMClassifier(SDGMPosterior):
     alpha_max : float
         Weights of larger precision are dropped.
     n_init : int
-        Number of restarts: in turn two with all components and two with fewer.
+        Number of restarts: in turn two with all components and two with fewer; one
+        finds one mode.
     max_iter : int
         Most updates of the precisions in a restart.
     tol : float
@@ -90,11 +93,15 @@ class SDGMClassifier(SDGMPosterior):
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     n_weights_ : int
-        Weights that are not zero, intercepts included.
+        Weights of the most probable mode that are not zero, intercepts included.
     n_components_ : int
-        Components that survived, of all classes.
+        Components that survived there, of all classes.
+    mode_probabilities_ : ndarray of shape (n_modes,)
+        Shares of the modes in an average, the most probable first.
+    mode_n_weights_ : ndarray of shape (n_modes,)
+        Weights of every mode that are not zero.
     path_ : SDGMTrace
-        Evidence, weights and components at every update of the best restart.
+        Evidence, weights and components at every update of the most probable restart.
     completion_error_ : float
         Standard error of the log likelihood, in nats, by the finite number of
         completions of rows with holes; 0 without holes.
@@ -105,7 +112,7 @@ class SDGMClassifier(SDGMPosterior):
     converged_ : bool
         Whether it converged.
     n_iter_ : int
-        Updates of the best restart.
+        Updates of the most probable restart.
     lower_bound_ : float
         Its log evidence, by the Laplace approximation.
     temperature_ : float
@@ -139,7 +146,7 @@ class SDGMClassifier(SDGMPosterior):
         *,
         form: Stored[Literal["primal", "kernel"]] = "primal",
         kernel: Any = "polynomial",
-        prediction: Stored[Literal["average", "plug-in"]] = "average",
+        prediction: Stored[Literal["average", "single-mode", "plug-in"]] = "average",
         precision_prior: Stored[PrecisionPrior | None] = None,
         class_prior: Any = None,
         unlabelled: Any = None,
@@ -205,7 +212,7 @@ class SDGMClassifier(SDGMPosterior):
         """
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
-        self._check_own(owner)
+        check_arguments(self)
         labels, weights = self._read_sets(X, y, weights)
         self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._read_rows(X, labels, weights)
@@ -221,37 +228,13 @@ class SDGMClassifier(SDGMPosterior):
         self.temperature_ = self._temperature() if self.calibrate else 1.0
         self.path_ = fit.trace
         self.completion_error_ = fit.completion_error
-        self.n_weights_ = self._fitted.parameters.n_weights
-        self.n_components_ = self._fitted.parameters.n_components
+        modes = self._fitted.modes
+        self.n_weights_ = modes.best.n_weights
+        self.n_components_ = modes.best.n_components
+        self.mode_probabilities_ = modes.probabilities
+        self.mode_n_weights_ = np.array([mode.n_weights for mode in modes.parameters])
         self._report(fit.status, Trace(fit.trace.evidence))
         return self._infer()
-
-    def _check_own(self, owner: str) -> None:
-        """Check the arguments that no other estimator has."""
-        for name, choices in (
-            ("form", ("primal", "kernel")),
-            ("prediction", ("average", "plug-in")),
-        ):
-            if getattr(self, name) not in choices:
-                allowed = " or ".join(repr(choice) for choice in choices)
-                received = getattr(self, name)
-                raise ValueError(f"{owner}({name}=...) must be {allowed}; received {received!r}.")
-        if not (callable(self.kernel) or self.kernel in KERNELS):
-            raise ValueError(
-                f"{owner}(kernel=...) must be one of {KERNELS} or a function of two arrays of "
-                f"points; received {self.kernel!r}."
-            )
-        if not (self.precision_prior is None or isinstance(self.precision_prior, PrecisionPrior)):
-            raise TypeError(
-                f"{owner}(precision_prior=...) must be GammaPrecisions, HorseshoePrecisions or "
-                f"None; received {self.precision_prior!r}."
-            )
-        for name in ("alpha_init", "alpha_max", "companion_components"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(
-                    f"{owner}({name}=...) must be a finite positive number; received {value!r}."
-                )
 
     def _read_sets(
         self, X: object, y: object, weights: Float[np.ndarray, " obs"]
@@ -291,10 +274,10 @@ class SDGMClassifier(SDGMPosterior):
 
     def _temperature(self) -> float:
         """Out-of-fold temperature of the draws that are averaged."""
-        average = self.prediction == "average"
 
         def drawn(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            companion, fitted, _ = self._fit_rows(train, self._seed + 1 + fold)
+            companion, whole, _ = self._fit_rows(train, self._seed + 1 + fold)
+            fitted, average = self._averaged(whole)
             return fitted.drawn_log_probabilities(companion, test, average=average)
 
         return out_of_fold_temperature(

@@ -16,7 +16,14 @@ from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
 from bayesrbf.numerics.sdgm.prediction import drawn_log_probabilities, predict
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
-from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit, SDGMParameters
+from bayesrbf.sdgm_parameters import (
+    Basis,
+    CompletedRows,
+    KernelBasis,
+    SDGMFit,
+    SDGMModes,
+    SDGMParameters,
+)
 from bayesrbf.specification import MixtureSpecification
 
 PREDICTION_DRAWS = 64
@@ -53,20 +60,35 @@ class FittedSDGM:
 
     Attributes
     ----------
-    parameters : SDGMParameters
-        Active weights at the mode, and their covariance.
+    modes : SDGMModes
+        Active weights of every mode, and their covariance.
     basis : QuadraticBasis or KernelBasis
-        The intercept and the features that active weights use.
+        The intercept and the features that active weights of any mode use.
     features : ndarray of shape (n_features,)
         Number of each of them among all features.
     units : Standardisation
         Location and scale of the coordinates of a point.
     """
 
-    parameters: SDGMParameters
+    modes: SDGMModes
     basis: Basis
     features: Int[np.ndarray, " feature"]
     units: Standardisation
+
+    @property
+    def parameters(self) -> SDGMParameters:
+        """The most probable mode."""
+        return self.modes.best
+
+    def with_one_mode(self) -> FittedSDGM:
+        """Leave the other modes out.
+
+        Returns
+        -------
+        FittedSDGM
+            The most probable mode.
+        """
+        return replace(self, modes=self.modes.alone)
 
     def predict(
         self,
@@ -85,7 +107,7 @@ class FittedSDGM:
         rows : Observations
             Rows in the user's units.
         average : bool
-            Over the Laplace posterior of the weights; else at its mode.
+            Over the Laplace posterior of the weights; else at its most probable mode.
         temperature : float
             Factor of the log probabilities under every draw and completion.
 
@@ -97,7 +119,7 @@ class FittedSDGM:
             Standard errors.
         """
         return predict(
-            self.parameters,
+            self.modes,
             self.basis,
             self.units,
             lambda replicate: completions(companion, rows, PREDICTION_DRAWS, replicate),
@@ -117,7 +139,8 @@ class FittedSDGM:
         rows : Observations
             Rows in the user's units.
         average : bool
-            Draw weights from their Laplace posterior; else they stay at its mode.
+            Draw weights from their Laplace posterior; else they stay at its most
+            probable mode.
 
         Returns
         -------
@@ -125,7 +148,7 @@ class FittedSDGM:
             In nats.
         """
         return drawn_log_probabilities(
-            self.parameters,
+            self.modes,
             self.basis,
             self.units,
             lambda replicate: completions(companion, rows, PREDICTION_DRAWS, replicate),
@@ -181,10 +204,18 @@ def fit_rows_sdgm(
         rng=np.random.default_rng(solver.seed),
         settings=solver.settings,
     )
-    features, place = np.unique([0, *fit.parameters.feature], return_inverse=True)
-    parameters = replace(fit.parameters, feature=place[1:])
-    sparse = sparse_basis(basis, features)
-    return companion, FittedSDGM(parameters, sparse, features, units), fit
+    return companion, _sparse(fit.modes, basis, units), fit
+
+
+def _sparse(modes: SDGMModes, basis: Basis, units: Standardisation) -> FittedSDGM:
+    """Modes with the features that they use."""
+    used = np.concatenate([[0], *(mode.feature for mode in modes.parameters)]).astype(np.intp)
+    features = np.unique(used)
+    parameters = tuple(
+        replace(mode, feature=np.searchsorted(features, mode.feature)) for mode in modes.parameters
+    )
+    sparse = SDGMModes(parameters, modes.probabilities)
+    return FittedSDGM(sparse, sparse_basis(basis, features), features, units)
 
 
 def full_basis(

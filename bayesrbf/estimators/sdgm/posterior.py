@@ -40,6 +40,8 @@ class SDGMPosterior(CompanionClassifier):
         "_fitted": FittedSDGM,
         "_sets": np.ndarray,
         "completion_error_": float,
+        "mode_n_weights_": np.ndarray,
+        "mode_probabilities_": np.ndarray,
         "n_components_": int,
         "n_weights_": int,
         "path_": SDGMTrace,
@@ -105,16 +107,17 @@ class SDGMPosterior(CompanionClassifier):
         check_is_fitted(self)
         return self.classes_[self._fitted.parameters.component_class]
 
+    def _averaged(self, fitted: FittedSDGM) -> tuple[FittedSDGM, bool]:
+        """The modes that predictions use, and whether the spread around them, too."""
+        one = self.prediction != "average"
+        return fitted.with_one_mode() if one else fitted, self.prediction != "plug-in"
+
     def _predict(
         self, rows: Observations
     ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
         """Class probabilities as ``prediction`` says, and their numerical errors."""
-        return self._fitted.predict(
-            self._companion,
-            rows,
-            average=self.prediction == "average",
-            temperature=self.temperature_,
-        )
+        fitted, average = self._averaged(self._fitted)
+        return fitted.predict(self._companion, rows, average=average, temperature=self.temperature_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """What the temperature makes the log of the mean probabilities."""
@@ -144,9 +147,31 @@ class SDGMPosterior(CompanionClassifier):
         """Of the draws, or of the Laplace posterior that the fit itself makes."""
         posterior = super()._class_posterior()
         learned = self.precision_prior is not None
-        if self._draws is not None or self.prediction == "plug-in" or learned:
+        fitted, average = self._averaged(self._fitted)
+        if self._draws is not None or learned or not average:
             return posterior
-        return replace(posterior, theta=replicated_draws(self._fitted.parameters))
+        theta = replicated_draws(fitted.modes)
+        return replace(posterior, predictor=self._predictor_of(fitted), theta=theta)
+
+    def _predictor_of(self, fitted: FittedSDGM) -> Callable[[Observations], Predictor]:
+        """Prepares rows for draws of several modes, which begin with the mode's number."""
+        rows = labelled(self._companion, self._rows, self._sets)
+        modes = fitted.modes.parameters
+        makers = [
+            self._predictor(SDGMLogPosterior(rows, fitted.basis, fitted.units, mode.specification))
+            for mode in modes
+        ]
+
+        def prepare(rows: Observations) -> Predictor:
+            predictors = [make(rows) for make in makers]
+
+            def class_log_joint(theta: np.ndarray) -> np.ndarray:
+                number = int(theta[0])
+                return predictors[number](theta[1 : 1 + modes[number].n_weights])
+
+            return class_log_joint
+
+        return prepare
 
     # ---- the posterior
 

@@ -1,4 +1,4 @@
-"""The fit: several starts, each maximised to its own sparse model, one of them chosen."""
+"""The fit: several starts, each maximised to its own sparse model, weighed by its evidence."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics.sdgm.ard import Problem, Run, maximise_evidence
 from bayesrbf.numerics.sdgm.basis import features, standard_points
-from bayesrbf.numerics.sdgm.choosing import choose
+from bayesrbf.numerics.sdgm.choosing import log_masses, probable_modes
 from bayesrbf.numerics.sdgm.pruning import State
 from bayesrbf.numerics.sdgm.reduction import factor_features
 from bayesrbf.numerics.sdgm.starting import cluster_shares, first_state, shares_of
 from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit
+from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit, SDGMModes
 from bayesrbf.specification import MixtureSpecification
 
 LATER_START = 0.1
@@ -79,14 +79,14 @@ def fit_sdgm(
     rng: np.random.Generator,
     settings: Settings,
 ) -> SDGMFit:
-    """Maximise the evidence from several starts and choose one end.
+    """Maximise the evidence from several starts and weigh the ends.
 
     The last component of the last class has no weights: logits are differences.
     Two restarts in four begin with fewer components, for the evidence to judge: a
     component that is not needed is seldom pruned once it has rows of its own.
     Of more than ``RACE_ROWS`` rows, the restarts see as many, evenly spread, and
-    the chosen one's responsibilities are the start of one run with all rows, and
-    with the components that it began with.
+    the most probable one's responsibilities are the start of one run with all rows,
+    and with the components that it began with: the only mode.
 
     Parameters
     ----------
@@ -109,8 +109,7 @@ def fit_sdgm(
     Returns
     -------
     SDGMFit
-        The most probable restart: of the highest evidence once the precisions
-        are integrated out.
+        The modes, by their evidence once the precisions are integrated out.
 
     Raises
     ------
@@ -122,18 +121,20 @@ def fit_sdgm(
     n_rows = rows.starts.size
     few = min(n_rows, RACE_ROWS)
     some = np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)
-    runs = _restarts(
-        _problem(rows, phi, some, dual), observations.take(some), specification, rng, settings
-    )
-    number = choose(runs, settings.alpha_max)
+    problem = _problem(rows, phi, some, dual)
+    runs = _restarts(problem, observations.take(some), specification, rng, settings)
+    masses = log_masses(runs, settings.alpha_max)
+    number = int(masses.argmax())
     chosen, begun = runs[number], _begun_with(specification, number)
+    modes = probable_modes(problem, runs, masses)
     if some.size < n_rows:
         problem = _problem(rows, phi, np.arange(n_rows), dual)
         shares = shares_of(problem, chosen.parameters, begun)
         classes = np.asarray(begun.component_class, dtype=np.intp)
         chosen = settings.run(problem, first_state(problem, classes, shares, settings.alpha_init))
+        modes = SDGMModes((chosen.parameters,), np.ones(1))
     return SDGMFit(
-        chosen.parameters,
+        modes,
         chosen.trace,
         chosen.status,
         chosen.log_posterior,

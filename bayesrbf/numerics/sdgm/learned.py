@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.sdgm_parameters import PrecisionPrior, SDGMParameters, SDGMSpecification
+from bayesrbf.priors import PrecisionPrior
+from bayesrbf.sdgm_parameters import SDGMParameters, SDGMSpecification
 
 
 def learned_specification(

@@ -1,9 +1,10 @@
 r"""Class probabilities of points, at the mode and averaged over the posterior of the weights.
 
-.. math:: \bar p(c | x) = \int p(c | x, w) \, N(w; \hat w, \Sigma) \, dw
+.. math:: \bar p(c | x) = \sum_j q_j \int p(c | x, w) \, N(w; \hat w_j, \Sigma_j) \, dw
 
-The average is a mean over quasi-random draws of the weights along the principal axes
-of their covariance, in replicates whose spread is its error.
+with q the probabilities of the modes. The average is a mean over quasi-random draws of
+the weights along the principal axes of their covariance, shared out among the modes, in
+replicates whose spread is its error.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import log_softmax
+from scipy.special import log_softmax, ndtri
 
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.quasi_random import normals
+from bayesrbf.numerics.quasi_random import uniforms
 from bayesrbf.numerics.sdgm.basis import features, standard_points
 from bayesrbf.parameters import Standardisation
-from bayesrbf.sdgm_parameters import Basis, SDGMParameters
+from bayesrbf.sdgm_parameters import Basis, SDGMModes, SDGMParameters
 
 REPLICATES = 8
-DRAWS = 128
+DRAWS = 256
 """Quasi-random draws of the weights in a replicate."""
-DRAWS_OF_COMPLETED = 16
-"""The first of them, for each completion of a row with holes: completions differ more."""
+DRAWS_OF_COMPLETED = 32
+"""For each completion of a row with holes: completions differ more."""
 BLOCK_NUMBERS = 4_000_000
 
 
@@ -57,7 +58,7 @@ Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
 
 def predict(
-    parameters: SDGMParameters,
+    modes: SDGMModes,
     basis: Basis,
     units: Standardisation,
     completion: Completion,
@@ -69,8 +70,8 @@ def predict(
 
     Parameters
     ----------
-    parameters : SDGMParameters
-        The fitted point and the spread around it.
+    modes : SDGMModes
+        Fitted points and the spread around them.
     basis : QuadraticBasis or KernelBasis
         Features of a point.
     units : Standardisation
@@ -78,7 +79,7 @@ def predict(
     completion : callable
         Completes the rows, independently in every replicate.
     average : bool
-        Over the posterior of the weights; else at its mode.
+        Over the posterior of the weights; else at its most probable mode.
     temperature : float
         Factor of the log probabilities under every draw and completion.
 
@@ -93,15 +94,12 @@ def predict(
     for replicate in range(REPLICATES):
         points, starts = completion(replicate)
         phi = features(basis, standard_points(points, units))
-        weights = parameters.coefficients[None]
-        if average:
-            weights = weight_draws(weights[0], parameters.covariance, replicate)
         sizes = np.diff(starts, append=len(points))
         whole = np.repeat(sizes == 1, sizes)
-        by_point = np.empty((len(points), parameters.component_class[-1] + 1))
-        by_point[whole] = mean_probabilities(phi[whole], weights, parameters, temperature)
-        few = weights[:DRAWS_OF_COMPLETED]
-        by_point[~whole] = mean_probabilities(phi[~whole], few, parameters, temperature)
+        by_point = np.empty((len(points), modes.best.component_class[-1] + 1))
+        for chosen, n_draws in ((whole, DRAWS), (~whole, DRAWS_OF_COMPLETED)):
+            drawn = weight_draws(modes, n_draws, replicate, average=average)
+            by_point[chosen] = _mean_over_modes(phi[chosen], drawn, temperature)
         estimates.append(np.add.reduceat(by_point, starts, axis=0) / sizes[:, None])
         if not average and len(points) == len(starts):
             return estimates[0], np.zeros_like(estimates[0])
@@ -109,30 +107,53 @@ def predict(
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(REPLICATES)
 
 
-def weight_draws(
-    mean: Float[np.ndarray, " weight"],
-    covariance: Float[np.ndarray, "weight weight"],
-    replicate: int,
-) -> Float[np.ndarray, "draw weight"]:
-    """Quasi-random draws of a normal, its longest axis first.
+Drawn = list[tuple[SDGMParameters, Float[np.ndarray, "_ _"]]]
+"""Modes, and draws of the active weights of each."""
+
+
+def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: bool) -> Drawn:
+    """Quasi-random draws of a mode and its weights, those along its longest axis first.
 
     Parameters
     ----------
-    mean : ndarray of shape (n_weights,)
-        Mean.
-    covariance : ndarray of shape (n_weights, n_weights)
-        Covariance.
+    modes : SDGMModes
+        Fitted points and the spread around them.
+    n_draws : int
+        Draws of all modes together.
     replicate : int
         Which of the independent sets of draws.
+    average : bool
+        Draw; else the most probable mode is the only draw.
 
     Returns
     -------
-    ndarray of shape (n_draws, n_weights)
-        The draws.
+    list of (SDGMParameters, ndarray of shape (n_draws of the mode, n_weights))
+        Every mode has its share of the draws, to one or two.
     """
-    variances, axes = np.linalg.eigh(covariance)
-    root = (axes * np.sqrt(np.maximum(variances, 0)))[:, ::-1]
-    return mean + normals(DRAWS, mean.size, replicate) @ root.T
+    if not average:
+        return [(modes.best, modes.best.coefficients[None])]
+    widest = max(mode.n_weights for mode in modes.parameters)
+    numbers = uniforms(n_draws, 1 + widest, replicate)
+    chosen = np.searchsorted(np.cumsum(modes.probabilities)[:-1], numbers[:, 0], side="right")
+    drawn = []
+    for number, mode in enumerate(modes.parameters):
+        variances, axes = np.linalg.eigh(mode.covariance)
+        root = (axes * np.sqrt(np.maximum(variances, 0)))[:, ::-1]
+        normal = ndtri(numbers[chosen == number, 1 : 1 + mode.n_weights])
+        drawn.append((mode, mode.coefficients + normal @ root.T))
+    return drawn
+
+
+def _mean_over_modes(
+    phi: Float[np.ndarray, "point feature"], drawn: Drawn, temperature: float
+) -> Float[np.ndarray, "point label"]:
+    """Class probabilities of points, averaged over draws of all modes."""
+    parts = [
+        len(draws) * mean_probabilities(phi, draws, mode, temperature)
+        for mode, draws in drawn
+        if len(draws)
+    ]
+    return np.sum(parts, axis=0) / sum(len(draws) for _, draws in drawn)
 
 
 def component_probabilities(
@@ -166,25 +187,30 @@ def component_probabilities(
     return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
 
 
-def replicated_draws(parameters: SDGMParameters) -> Float[np.ndarray, "replicate draw weight"]:
+def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw place"]:
     """Draws of the Laplace posterior of the weights, all replicates.
 
     Parameters
     ----------
-    parameters : SDGMParameters
-        The fitted point and the spread around it.
+    modes : SDGMModes
+        Fitted points and the spread around them.
 
     Returns
     -------
-    ndarray of shape (REPLICATES, DRAWS, n_weights)
-        The draws that :func:`predict` averages over.
+    ndarray of shape (REPLICATES, DRAWS, 1 + most weights of a mode)
+        The draws that :func:`predict` averages over: the number of the mode, its active
+        weights, and zeros.
     """
-    return np.stack(
-        [
-            weight_draws(parameters.coefficients, parameters.covariance, replicate)
-            for replicate in range(REPLICATES)
-        ]
-    )
+    widest = max(mode.n_weights for mode in modes.parameters)
+    result = np.zeros((REPLICATES, DRAWS, 1 + widest))
+    for replicate in range(REPLICATES):
+        start = 0
+        for number, (mode, draws) in enumerate(weight_draws(modes, DRAWS, replicate, average=True)):
+            rows = slice(start, start + len(draws))
+            result[replicate, rows, 0] = number
+            result[replicate, rows, 1 : 1 + mode.n_weights] = draws
+            start = rows.stop
+    return result
 
 
 def mean_probabilities(
@@ -226,7 +252,7 @@ def mean_probabilities(
 
 
 def drawn_log_probabilities(
-    parameters: SDGMParameters,
+    modes: SDGMModes,
     basis: Basis,
     units: Standardisation,
     completion: Completion,
@@ -237,8 +263,8 @@ def drawn_log_probabilities(
 
     Parameters
     ----------
-    parameters : SDGMParameters
-        The fitted point and the spread around it.
+    modes : SDGMModes
+        Fitted points and the spread around them.
     basis : QuadraticBasis or KernelBasis
         Features of a point.
     units : Standardisation
@@ -246,7 +272,7 @@ def drawn_log_probabilities(
     completion : callable
         Completes the rows.
     average : bool
-        Draw weights from their posterior; else they stay at its mode.
+        Draw weights from their posterior; else they stay at its most probable mode.
 
     Returns
     -------
@@ -256,14 +282,16 @@ def drawn_log_probabilities(
     points, starts = completion(0)
     phi = features(basis, standard_points(points, units))
     sizes = np.diff(starts, append=len(points))
-    weights = np.repeat(parameters.coefficients[None], sizes.max(initial=1), axis=0)
-    if average:
-        weights = weight_draws(parameters.coefficients, parameters.covariance, 0)
+    drawn = weight_draws(modes, DRAWS, 0, average=average)
+    points_of_modes = [
+        replace(mode, coefficients=weights) for mode, draws in drawn for weights in draws
+    ]
+    if not average:
+        points_of_modes *= sizes.max(initial=1)
     # Quasi-random draws of the same number go together: a permutation parts them.
-    order = np.random.default_rng(0).permutation(len(weights))
-    drawn = []
-    for s, coefficients in zip(order, weights, strict=True):
-        dense = replace(parameters, coefficients=coefficients).dense(phi.shape[1])
-        logits = phi[starts + s % sizes] @ dense + np.log(parameters.proportions)
-        drawn.append(class_log_probabilities(logits, parameters.component_class))
-    return np.stack(drawn, axis=1)
+    order = np.random.default_rng(0).permutation(len(points_of_modes))
+    result = []
+    for s, mode in zip(order, points_of_modes, strict=True):
+        logits = phi[starts + s % sizes] @ mode.dense(phi.shape[1]) + np.log(mode.proportions)
+        result.append(class_log_probabilities(logits, mode.component_class))
+    return np.stack(result, axis=1)

@@ -16,12 +16,8 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesrbf import names
-from bayesrbf.sdgm_parameters import (
-    GammaPrecisions,
-    HorseshoePrecisions,
-    PrecisionPrior,
-    SDGMSpecification,
-)
+from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions, PrecisionPrior
+from bayesrbf.sdgm_parameters import SDGMSpecification
 from bayesrbf.specification import Variable
 
 Values = Mapping[str, np.ndarray]
