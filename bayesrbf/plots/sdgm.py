@@ -47,7 +47,8 @@ def plot_sdgm(
     -------
     Axes
         Rows by class; a solid line where the most probable class changes; dashed
-        lines where one component of a class gives way to another of it.
+        lines where one component of a class gives way to another of it, and in the
+        title what is left, both in the most probable mode.
 
     Raises
     ------

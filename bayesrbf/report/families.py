@@ -142,8 +142,8 @@ def _sdgm(job: Job) -> Procedure:
     """A sparse mixture with its defaults and a temperature."""
     sentence = (
         "A sparse discriminative mixture of three components a class, of which the evidence "
-        "keeps what it needs; the better of two starts, because each takes long on tables with "
-        "holes."
+        "keeps what it needs; two starts, weighed by their evidence, because each takes long on "
+        "tables with holes."
     )
     return _fixed(job, "SDGMClassifier", {"n_init": 2, "calibrate": True}, sentence)
 

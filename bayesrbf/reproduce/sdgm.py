@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
@@ -48,9 +48,32 @@ SCORES: Final = {
     "log_loss": ("Log loss in nats", 3),
     "weights": ("Non-zero weights (table 1); rows of the process", 1),
 }
-FORMS: Final[tuple[Literal["primal", "kernel"], ...]] = ("primal", "kernel")
-CALIBRATED: Final = ", calibrated"
-"""Added to the name of a form that is fitted with a temperature."""
+Form = Literal["primal", "kernel"]
+FORMS: Final[tuple[Form, ...]] = ("primal", "kernel")
+
+
+@dataclass(frozen=True)
+class Use:
+    """How the probabilities of a fit are made.
+
+    Attributes
+    ----------
+    prediction : {"average", "single-mode"}
+        Over all modes that the restarts found, or around the most probable one.
+    calibrate : bool
+        With a temperature.
+    """
+
+    prediction: Literal["average", "single-mode"] = "average"
+    calibrate: bool = False
+
+
+USES: Final[Mapping[str, Use]] = {
+    ", one mode": Use("single-mode"),
+    "": Use(),
+    ", calibrated": Use(calibrate=True),
+}
+"""What is added to the name of a form."""
 SEEDS: Final = 5
 """Seeds of the restarts on the one split of Ripley's table."""
 
@@ -166,16 +189,15 @@ Group = dict[str, list[Cell]]
 
 
 def _compared(table: str, n_splits: int, n_init: int) -> Group:
-    """Both forms as they are and with a temperature, and a Gaussian process."""
+    """Both forms, each put to every use, and a Gaussian process."""
     group = {
         f"{form}{suffix}": [
             Cell(
-                f"{table}/{form}{suffix}/{n_init}/{i}",
-                partial(_sdgm, table, i, form, n_init, calibrate=bool(suffix)),
+                f"{table}/{form}{suffix}/{n_init}/{i}", partial(_sdgm, table, i, form, n_init, use)
             )
             for i in range(n_splits)
         ]
-        for suffix in ("", CALIBRATED)
+        for suffix, use in USES.items()
         for form in FORMS
     }
     process = range(1 if table == "ripley" else n_splits)
@@ -184,19 +206,25 @@ def _compared(table: str, n_splits: int, n_init: int) -> Group:
     }
 
 
-def _sdgm(
-    table: str, index: int, form: Literal["primal", "kernel"], n_init: int, *, calibrate: bool
-) -> Figures:
-    """One fit: error, mean log loss, what is left."""
+def _sdgm(table: str, index: int, form: Form, n_init: int, use: Use) -> Figures:
+    """One split: error, mean log loss, what is left in the modes that are used."""
+    split, model = splits(table)[index], _fitted(table, index, form, n_init, use.calibrate)
+    model.set_params(prediction=use.prediction)
+    many = use.prediction == "average"
+    return _scores(model.predict_proba(split.X_new), model.classes_, split) | {
+        "weights": int(model.mode_n_weights_.sum()) if many else model.n_weights_,
+        "modes": model.mode_n_weights_.size if many else 1,
+    }
+
+
+@lru_cache(maxsize=len(FORMS))
+def _fitted(table: str, index: int, form: Form, n_init: int, calibrate: bool) -> SDGMClassifier:
+    """A fit, which several uses have in common; its temperature is that of an average."""
     split = splits(table)[index]
     model = SDGMClassifier(form=form, calibrate=calibrate, n_init=n_init, random_state=index)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(split.X, split.y)
-    return _scores(model.predict_proba(split.X_new), model.classes_, split) | {
-        "weights": model.n_weights_,
-        "components": model.n_components_,
-    }
+        return model.fit(split.X, split.y)
 
 
 def _process(table: str, index: int) -> Figures:
