@@ -26,7 +26,12 @@ from bayesrbf.numerics.sdgm.likelihood import Labels, completion_error, places
 from bayesrbf.numerics.sdgm.mode import Mode, find_mode
 from bayesrbf.numerics.sdgm.pruning import State, without_superfluous
 from bayesrbf.numerics.sdgm.reduction import Factored, Whitened
-from bayesrbf.numerics.sdgm.steps import inverse_curvature, is_wide, spread_of_components
+from bayesrbf.numerics.sdgm.steps import (
+    check_size,
+    inverse_curvature,
+    is_wide,
+    spread_of_components,
+)
 from bayesrbf.results import Status
 from bayesrbf.sdgm_parameters import CompletedRows, SDGMParameters, SDGMTrace
 
@@ -131,13 +136,20 @@ def maximise_evidence(
     -------
     Run
         The end point, with the mode of its weights found to rounding.
+
+    Raises
+    ------
+    ValueError
+        If the weights that come to rest are too many for one curvature in memory.
     """
     state, status, change, wide = start, Status.MAX_ITER, np.inf, True
     path: list[tuple[float, int, int]] = []
     for _ in range(max_iter):
         whitened = state.whitened(problem.factored)
         labels = problem.labels(state.component_class)
-        wide = wide and change > SETTLED and is_wide(whitened.designs)
+        if wide and not (change > SETTLED and is_wide(whitened.designs)):
+            wide = False
+            check_size(whitened.designs)
         mode = _mode(state, whitened, labels, tol=LOOSE, max_steps=LOOSE_STEPS, wide=wide)
         inverses, log_determinant = spread_of_components(
             whitened.designs, labels, mode.expectation, wide=wide

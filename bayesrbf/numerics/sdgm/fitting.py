@@ -21,8 +21,8 @@ LATER_START = 0.1
 """Factor of the first precision in every other restart: which one prunes too soon depends."""
 RACE_ROWS = 5000
 """Rows that the restarts see in the primal form."""
-MOST_COORDINATES = 12_000
-"""Whitened weights beyond which one curvature would take more than 1 GiB."""
+MOST_NUMBERS = 2**28
+"""Features of all components at the start: 2 GiB."""
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,11 @@ def _begun_with(specification: MixtureSpecification, restart: int) -> MixtureSpe
 def _check_size(problem: Problem, n_components: int) -> None:
     """Refuse what would fill the memory before it does."""
     rank = min(problem.factored.left.shape[1], problem.factored.features.shape[1])
-    size = (n_components - 1) * rank
-    if size > MOST_COORDINATES:
+    n_points, size = problem.factored.features.shape[0], (n_components - 1) * rank
+    if (n_points + rank) * size > MOST_NUMBERS:
         raise ValueError(
             f"{n_components} components with {rank} independent features each would make "
-            f"{size} weights, beyond {MOST_COORDINATES}: use fewer components or columns, or "
+            f"{size} weights, which on {n_points} points (rows with holes are several) take "
+            f"more than {8 * MOST_NUMBERS / 2**30:.0f} GiB: use fewer components or columns, or "
             "form='kernel' where the rows are fewer than the products of columns."
         )

@@ -26,6 +26,8 @@ BLENDS = (0.0, 0.25, 0.5, 1.0)
 """Shares of the hidden information that are tried in turn: the last is never indefinite."""
 WIDE = 5e9
 """Products in one curvature of all weights beyond which every component has its own."""
+MOST_COORDINATES = 12_000
+"""Whitened weights beyond which one curvature would take more than 1 GiB."""
 GRADIENTS = 20
 """Conjugate gradients of a step, at most; each leads upwards."""
 RELATIVE = 0.1
@@ -47,6 +49,27 @@ def is_wide(designs: Designs) -> bool:
     """
     size = sum(design.shape[1] for design in designs)
     return len(designs) > 1 and (designs[0].shape[0] + size) * size**2 > WIDE
+
+
+def check_size(designs: Designs) -> None:
+    """Refuse one curvature of all weights where it would fill the memory.
+
+    Parameters
+    ----------
+    designs : tuple of ndarray of shape (n_points, n_coordinates of the component)
+        Whitened features, component by component.
+
+    Raises
+    ------
+    ValueError
+        Beyond ``MOST_COORDINATES`` coordinates.
+    """
+    size = sum(design.shape[1] for design in designs)
+    if size > MOST_COORDINATES:
+        raise ValueError(
+            f"{size} weights have come to rest, beyond the {MOST_COORDINATES} of which all can "
+            "be judged together: use fewer components or columns, or a larger alpha_init."
+        )
 
 
 def newton_step(
