@@ -26,6 +26,7 @@ from bayesrbf.datasets import load_table
 from bayesrbf.numerics.sdgm import ard as sdgm_ard
 from bayesrbf.numerics.sdgm import fitting as sdgm_fitting
 from bayesrbf.numerics.sdgm.reduction import Factored
+from bayesrbf.reproduce.sdgm import splits
 from tests.benchmarks import test_stack as stacks
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
 
@@ -93,6 +94,26 @@ def test_ripley_from_every_seed(data_folder: object, capsys: pytest.CaptureFixtu
     assert max(line["error %, single-mode"] for line in lines) <= 9.15
     assert max(line["error %, average"] for line in lines) <= 9.15
     assert max(line["weights"] for line in lines) <= 7
+
+
+@pytest.mark.parametrize("table", ["banana", "breast_cancer"])
+def test_official_splits_from_every_seed(
+    table: str, data_folder: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Table 1 of the command has one seed a split; how much is chance?"""
+    lines = []
+    for seed in range(SEEDS):
+        errors: dict[str, list[float]] = {"single-mode": [], "average": []}
+        for data in splits(table):
+            model = SDGMClassifier(form="kernel", random_state=seed).fit(data.X, data.y)
+            for prediction, found in errors.items():
+                model.set_params(prediction=prediction)
+                found.append(100 * float(np.mean(model.predict(data.X_new) != data.y_new)))
+        lines.append({"seed": seed} | {name: np.mean(found) for name, found in errors.items()})
+    frame = pd.DataFrame(lines)
+    show(capsys, f"{table}, kernel form, mean error % of the official splits", lines)
+    show(capsys, "mean over seeds", [frame.drop(columns="seed").mean().to_dict()])
+    assert frame["average"].mean() < frame["single-mode"].mean() + 0.5
 
 
 def test_averaging_on_small_tables(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import GammaPrecisions, SDGMClassifier, load
 from bayesrbf.datasets import load_table
+from bayesrbf.numerics.sdgm import fitting
 from bayesrbf.numerics.sdgm.prediction import DRAWS, REPLICATES
 from bayesrbf.sdgm_parameters import SDGMModes
 
@@ -355,6 +356,22 @@ def test_saved_and_read_back(tmp_path: Path) -> None:
 
 
 # ---- faults and degenerate tables
+
+
+def test_what_would_fill_the_memory_is_refused_before_it_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = ring(60)
+    size = (60 + 6) * 5 * 6  # points and rank by components and rank
+    monkeypatch.setattr(fitting, "MOST_NUMBERS", size)
+    small(n_components=3, max_iter=2).fit(X, y)
+    monkeypatch.setattr(fitting, "MOST_NUMBERS", size - 1)
+    with pytest.raises(ValueError, match=r"6 components with 6 independent features .* 60 points"):
+        small(n_components=3).fit(X, y)
+    X[0, 0] = np.nan  # completions are points, too
+    monkeypatch.setattr(fitting, "MOST_NUMBERS", size + 5 * 6)
+    with pytest.raises(ValueError, match="on 91 points"):
+        small(n_components=3).fit(X, y)
 
 
 @pytest.mark.parametrize(

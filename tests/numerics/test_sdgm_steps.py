@@ -20,6 +20,7 @@ from bayesrbf.numerics.sdgm.likelihood import (
     to_logits,
 )
 from bayesrbf.numerics.sdgm.steps import (
+    check_size,
     inverse_curvature,
     is_wide,
     newton_step,
@@ -92,6 +93,14 @@ def test_what_is_wide_depends_on_rows_and_weights(monkeypatch: pytest.MonkeyPatc
     assert is_wide((*designs, np.ones((N, 1))))
     assert is_wide(tuple(np.tile(design, (2, 1)) for design in designs))
     assert not is_wide((np.ones((N, 10 * size)),))
+
+
+def test_too_many_weights_for_one_curvature_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    designs, _, _ = problem()
+    monkeypatch.setattr(steps, "MOST_COORDINATES", sum(SIZES))
+    check_size(designs)
+    with pytest.raises(ValueError, match="14 weights have come to rest, beyond the 13"):
+        check_size((*designs, np.ones((N, 1))))
 
 
 def test_the_inverse_of_a_curvature(capfd: pytest.CaptureFixture[str]) -> None:
