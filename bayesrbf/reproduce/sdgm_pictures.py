@@ -65,11 +65,11 @@ def boundaries(n_init: int = 8) -> list[Panel]:
         On Ripley's table.
     """
     train = load_table("ripley_synth_train")
-    make = partial(SDGMClassifier, n_init=n_init, random_state=0)
+    one_mode = partial(SDGMClassifier, prediction="single-mode", n_init=n_init, random_state=0)
     models = {
-        "one component a class": make(1),
-        "three, before any is pruned": make(3, max_iter=1),
-        "three at the start, sparse": make(3),
+        "one component a class": one_mode(1),
+        "three, before any is pruned": one_mode(3, max_iter=1),
+        "three at the start, sparse": one_mode(3),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the second stops at once
