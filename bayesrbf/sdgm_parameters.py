@@ -172,6 +172,12 @@ class SDGMParameters:
             self.component_class, self.proportions, self.component, self.feature, self.precisions
         )
 
+    @cached_property
+    def root(self) -> Float[np.ndarray, "weight weight"]:
+        """R with ``R R'`` the covariance, the longest axis first."""
+        variances, axes = np.linalg.eigh(self.covariance)
+        return (axes * np.sqrt(np.maximum(variances, 0)))[:, ::-1]
+
     def dense(self, n_features: int) -> Float[np.ndarray, "feature component"]:
         """The weights with their zeros.
 
@@ -223,7 +229,8 @@ class SDGMTrace:
     Attributes
     ----------
     evidence : ndarray of shape (n_iter,)
-        Laplace approximation of the log evidence in nats. No ascent is promised:
+        Laplace approximation of the log evidence in nats; while weights are very
+        many, of every component with the others held. No ascent is promised:
         the updates of alpha and pi are fixed-point steps.
     n_weights : ndarray of shape (n_iter,)
         Active weights.

@@ -142,10 +142,11 @@ def _sdgm(job: Job) -> Procedure:
     """A sparse mixture with its defaults and a temperature."""
     sentence = (
         "A sparse discriminative mixture of three components a class, of which the evidence "
-        "keeps what it needs; two starts, weighed by their evidence, because each takes long on "
-        "tables with holes."
+        "keeps what it needs; the more probable of two starts, because each takes long on tables "
+        "with holes."
     )
-    return _fixed(job, "SDGMClassifier", {"n_init": 2, "calibrate": True}, sentence)
+    settings = {"prediction": "single-mode", "n_init": 2, "calibrate": True}
+    return _fixed(job, "SDGMClassifier", settings, sentence)
 
 
 def _median_lvq(job: Job) -> Procedure:

@@ -61,8 +61,11 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     refined = copy.copy(model)
     method, why = choose_method(job, model)
     if method == "map":
+        # A sparse mixture averages over the spread around its point without any draw.
+        spread = model._class_posterior().n_draws > 1
+        told = "are those that the fit itself averages over" if spread else "are none"
         return Drawn(
-            model, refined, f"A point estimate, {why} There are no intervals and no kinds of doubt."
+            model, refined, f"A point estimate, {why} Intervals and kinds of doubt {told}."
         )
     options = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
     draws = FAMILIES[job.family].draws if job.draws is None else job.draws

@@ -69,11 +69,11 @@ class Use:
 
 
 USES: Final[Mapping[str, Use]] = {
-    ", one mode": Use("single-mode"),
-    "": Use(),
-    ", calibrated": Use(calibrate=True),
+    "": Use("single-mode"),
+    ", modes": Use(),
+    ", modes, calibrated": Use(calibrate=True),
 }
-"""What is added to the name of a form."""
+"""What is added to the name of a form: one mode, as published, or all of them."""
 SEEDS: Final = 5
 """Seeds of the restarts on the one split of Ripley's table."""
 

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import GammaPrecisions, SDGMClassifier, load
 from bayesrbf.datasets import load_table
-from bayesrbf.numerics.sdgm import fitting
-from bayesrbf.numerics.sdgm.prediction import DRAWS, REPLICATES
+from bayesrbf.numerics.sdgm import fitting, steps
+from bayesrbf.numerics.sdgm.drawing import DRAWS, REPLICATES
 from bayesrbf.sdgm_parameters import SDGMModes
 
 HIDDEN = "ignore:.*rows without a label:UserWarning"
@@ -261,11 +261,13 @@ def test_an_average_has_every_mode_by_its_share() -> None:
     assert np.abs(p - single).max() > 0.02
     plug_in = several(prediction="plug-in")
     assert (plug_in.numerical_error(new) == 0).all()
+    with pytest.raises(ValueError, match="received 'avarage'"):
+        plug_in.set_params(prediction="avarage").predict_proba(new)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_doubt_between_modes_is_epistemic() -> None:
-    new = doubtful(300, 3)[0]
+    new = doubtful(60, 3)[0]
     new[::3, 0] = np.nan
     told = {}
     for prediction in ("average", "single-mode"):
@@ -281,9 +283,53 @@ def test_the_doubt_between_modes_is_epistemic() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "arguments", [{"class_prior": [0.1, 0.9]}, {"precision_prior": GammaPrecisions()}]
+)
+def test_uncertainty_is_that_of_the_prediction(arguments: dict) -> None:
+    model, new = several(**arguments), doubtful(100, 3)[0]
+    told = model.uncertainty(new)
+    np.testing.assert_allclose(told["mean"], model.predict_proba(new), atol=1e-10)
+    assert (told["sd"] > 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_thinned_draws_have_the_same_mean() -> None:
+    model, new = several(), doubtful(100, 3)[0]
+    row_bytes = 8 * REPLICATES * 2 * len(new)
+    with pytest.warns(UserWarning, match="one draw in 16 is kept"):
+        few = model.predict_posterior(new, memory=row_bytes * DRAWS // 16)
+    mean = few["predictions"]["probability"].mean(["chain", "draw"])
+    np.testing.assert_allclose(mean, model.predict_proba(new), atol=0.06)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
+def test_a_temperature_is_fitted_to_what_it_is_used_on() -> None:
+    arguments = {"calibrate": True, "cv": 3, "n_init": 2}
+    single = several(prediction="single-mode", **arguments).temperature_
+    drawn = several(inference="laplace", **arguments)
+    assert drawn.temperature_ == single
+    assert several(**arguments).temperature_ != single
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_wide_fit_is_as_good_as_a_narrow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = load_iris(return_X_y=True)
+    settings = {"n_components": 2, "n_init": 2, "form": "kernel"}
+    narrow = small(**settings).fit(X[::2], y[::2])
+    monkeypatch.setattr(steps, "WIDE", 0.0)
+    wide = small(**settings).fit(X[::2], y[::2])
+    assert wide.path_.n_weights[0] == narrow.path_.n_weights[0] > 300
+    assert wide.path_.evidence[0] != narrow.path_.evidence[0]
+    assert wide.converged_
+    assert abs(log_loss(wide, X[1::2], y[1::2]) - log_loss(narrow, X[1::2], y[1::2])) < 0.05
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
 def test_draws_are_of_the_most_probable_mode() -> None:
-    model, new = several(), doubtful(300, 3)[0]
+    model, new = several(), doubtful(100, 3)[0]
     single = several(prediction="single-mode").predict_proba(new)
     drawn = model.refine("laplace", draws=500)
     assert drawn.posterior_["posterior"]["coefficients"].shape[-1] == model.n_weights_
@@ -331,7 +377,8 @@ def test_the_declared_graph_has_the_names_of_the_tree() -> None:
 
 def test_a_change_of_prevalence_is_bayes_rule() -> None:
     X, y = ring()
-    model, moved = small().fit(X, y), small(class_prior=[0.1, 0.9]).fit(X, y)
+    model = small(prediction="plug-in").fit(X, y)
+    moved = small(prediction="plug-in", class_prior=[0.1, 0.9]).fit(X, y)
     shares = model._fitted_shares()
     expected = model.predict_proba(X) * [0.1, 0.9] / shares
     expected /= expected.sum(axis=1, keepdims=True)
@@ -358,6 +405,7 @@ def test_saved_and_read_back(tmp_path: Path) -> None:
 # ---- faults and degenerate tables
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_what_would_fill_the_memory_is_refused_before_it_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

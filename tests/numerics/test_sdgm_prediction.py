@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import softmax
 
 from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
+from bayesrbf.numerics.sdgm.drawing import DRAWS, REPLICATES, replicated_draws, weight_draws
 from bayesrbf.numerics.sdgm.prediction import (
-    DRAWS,
-    REPLICATES,
     class_log_probabilities,
     drawn_log_probabilities,
     predict,
-    replicated_draws,
-    weight_draws,
 )
 from bayesrbf.parameters import Standardisation
 from bayesrbf.sdgm_parameters import SDGMModes, SDGMParameters
@@ -121,10 +119,14 @@ def test_draws_of_modes_are_shared_out_evenly_in_every_replicate() -> None:
     modes = several()
     for replicate in range(REPLICATES):
         drawn = weight_draws(modes, DRAWS, replicate, average=True)
-        counts = np.array([len(draws) for _, draws in drawn])
+        counts = np.array([len(weights) for weights in drawn.weights])
+        assert counts.tolist() == np.bincount(drawn.number, minlength=3).tolist()
         assert counts.sum() == DRAWS
         assert (np.abs(counts - DRAWS * modes.probabilities) <= 2).all()
     theta = replicated_draws(modes)
+    for step in (2, 8, 16):  # every so many of them have the same shares
+        thinned = np.bincount(theta[:, ::step, 0].astype(int).ravel(), minlength=3)
+        np.testing.assert_allclose(thinned / thinned.sum(), modes.probabilities, atol=0.1)
     assert theta.shape == (REPLICATES, DRAWS, 1 + parameters().n_weights)
     for number, mode in enumerate(modes.parameters):
         mine = theta[theta[:, :, 0] == number]
@@ -141,3 +143,15 @@ def test_drawn_log_probabilities_are_those_of_the_average() -> None:
     assert drawn.shape == (9, DRAWS, 3)
     noise = np.sqrt(REPLICATES) * np.maximum(error, 1e-3)
     assert (np.abs(np.exp(drawn).mean(axis=1) - found) < 5 * noise).all()
+
+
+def test_prevalences_move_every_draw() -> None:
+    modes, points = several(), np.random.default_rng(1).normal(size=(9, 2))
+    shift = np.array([1.0, -2.0, 0.5])
+    moved, _ = predict(modes, BASIS, UNITS, whole(points), average=True, shift=shift)
+    draws = drawn_log_probabilities(modes, BASIS, UNITS, whole(points), average=True) + shift
+    expected = softmax(draws, axis=2).mean(axis=1)
+    np.testing.assert_allclose(moved, expected, atol=0.02)
+    by_mean = predict(modes, BASIS, UNITS, whole(points), average=True)[0] * np.exp(shift)
+    by_mean /= by_mean.sum(axis=1, keepdims=True)
+    assert np.abs(by_mean - expected).max() > 0.05  # the mean alone does not know the spread

@@ -99,7 +99,7 @@ def test_too_many_weights_for_one_curvature_are_refused(monkeypatch: pytest.Monk
     designs, _, _ = problem()
     monkeypatch.setattr(steps, "MOST_COORDINATES", sum(SIZES))
     check_size(designs)
-    with pytest.raises(ValueError, match="14 weights have come to rest, beyond the 13"):
+    with pytest.raises(ValueError, match="14 weights are left, beyond the 13"):
         check_size((*designs, np.ones((N, 1))))
 
 

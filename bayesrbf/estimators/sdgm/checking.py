@@ -33,12 +33,8 @@ def check_arguments(model: SDGMClassifier) -> None:
         If the prior of the precisions is none.
     """
     owner = type(model).__name__
-    for name, choices in (("form", FORMS), ("prediction", PREDICTIONS)):
-        received = getattr(model, name)
-        if received not in choices:
-            raise ValueError(
-                f"{owner}({name}=...) must be one of {choices}; received {received!r}."
-            )
+    check_choice(model, "form", FORMS)
+    check_choice(model, "prediction", PREDICTIONS)
     if not (callable(model.kernel) or model.kernel in KERNELS):
         raise ValueError(
             f"{owner}(kernel=...) must be one of {KERNELS} or a function of two arrays of "
@@ -55,3 +51,27 @@ def check_arguments(model: SDGMClassifier) -> None:
             raise ValueError(
                 f"{owner}({name}=...) must be a finite positive number; received {value!r}."
             )
+
+
+def check_choice(model: object, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse an argument that is none of its choices.
+
+    Parameters
+    ----------
+    model : object
+        Has the argument as an attribute.
+    name : str
+        Name of the argument.
+    choices : tuple of str
+        What it may be.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    received = getattr(model, name)
+    if received not in choices:
+        raise ValueError(
+            f"{type(model).__name__}({name}=...) must be one of {choices}; received {received!r}."
+        )

@@ -50,7 +50,9 @@ class SDGMClassifier(SDGMPosterior):
     prediction : {"average", "single-mode", "plug-in"}
         Probabilities averaged over the Laplace posterior of the weights around
         every mode that the restarts found, weighed by its evidence; around the
-        most probable mode alone, the sparsest; or at that mode.
+        most probable mode alone; or at that mode. Draws of ``inference`` and
+        :meth:`refine` are of the most probable mode. Of more than 5,000 rows the
+        primal form keeps one mode. May be set after a fit; its temperature stays.
     precision_prior : GammaPrecisions or HorseshoePrecisions, optional
         Under ``inference`` other than ``"map"`` learn the precisions of all
         weights too. None: hold those that maximise the evidence.
@@ -278,6 +280,8 @@ class SDGMClassifier(SDGMPosterior):
         def drawn(fold: int, train: Observations, test: Observations) -> np.ndarray:
             companion, whole, _ = self._fit_rows(train, self._seed + 1 + fold)
             fitted, average = self._averaged(whole)
+            if self._fitted.modes.probabilities.size == 1:  # as with very many rows
+                fitted = fitted.with_one_mode()
             return fitted.drawn_log_probabilities(companion, test, average=average)
 
         return out_of_fold_temperature(

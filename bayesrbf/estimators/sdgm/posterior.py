@@ -15,12 +15,14 @@ from bayesrbf import names, table
 from bayesrbf.estimators.checks import components_per_class
 from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.posterior_estimator import Description
+from bayesrbf.estimators.sdgm.checking import PREDICTIONS, check_choice
 from bayesrbf.estimators.sdgm.describing import coefficient_names
 from bayesrbf.estimators.sdgm.fitting import POSTERIOR_DRAWS, FittedSDGM, full_basis
 from bayesrbf.estimators.sdgm.rows import completions, labelled, told
+from bayesrbf.numerics.sdgm.drawing import replicated_draws
 from bayesrbf.numerics.sdgm.learned import learned_specification, learned_weights
 from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm.prediction import component_probabilities, replicated_draws
+from bayesrbf.numerics.sdgm.prediction import component_probabilities
 from bayesrbf.parameters import Observations
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, SDGMSpecification, SDGMTrace
 
@@ -65,8 +67,8 @@ class SDGMPosterior(CompanionClassifier):
         Returns
         -------
         ndarray of shape (n_obs, n_classes)
-            Error of averages over weights and missing cells, before any change
-            of prevalence; 0 where nothing was averaged. It is that of the fit:
+            Error of averages over weights and missing cells; 0 where nothing was
+            averaged. It is that of the fit:
             draws of :meth:`refine` have their own.
         """
         return self._predict(self._read(X))[1]
@@ -108,8 +110,12 @@ class SDGMPosterior(CompanionClassifier):
         return self.classes_[self._fitted.parameters.component_class]
 
     def _averaged(self, fitted: FittedSDGM) -> tuple[FittedSDGM, bool]:
-        """The modes that predictions use, and whether the spread around them, too."""
-        one = self.prediction != "average"
+        """The modes that predictions use, and whether the spread around them, too.
+
+        Draws are of one mode, and so is what their temperature is fitted to.
+        """
+        check_choice(self, "prediction", PREDICTIONS)
+        one = self.prediction != "average" or self.inference != "map"
         return fitted.with_one_mode() if one else fitted, self.prediction != "plug-in"
 
     def _predict(
@@ -117,12 +123,18 @@ class SDGMPosterior(CompanionClassifier):
     ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
         """Class probabilities as ``prediction`` says, and their numerical errors."""
         fitted, average = self._averaged(self._fitted)
-        return fitted.predict(self._companion, rows, average=average, temperature=self.temperature_)
+        return fitted.predict(
+            self._companion,
+            rows,
+            average=average,
+            temperature=self.temperature_,
+            shift=self._shift(),
+        )
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """What the temperature makes the log of the mean probabilities."""
+        """What temperature and prevalences make the log of the mean probabilities."""
         with np.errstate(divide="ignore"):
-            return np.log(self._predict(rows)[0]) / self.temperature_
+            return (np.log(self._predict(rows)[0]) - self._shift()) / self.temperature_
 
     def _fitted_shares(self) -> Float[np.ndarray, " label"]:
         """Class frequencies of the training rows whose class is known."""
@@ -146,9 +158,8 @@ class SDGMPosterior(CompanionClassifier):
     def _class_posterior(self) -> ClassPosterior:
         """Of the draws, or of the Laplace posterior that the fit itself makes."""
         posterior = super()._class_posterior()
-        learned = self.precision_prior is not None
         fitted, average = self._averaged(self._fitted)
-        if self._draws is not None or learned or not average:
+        if self._draws is not None or not average:
             return posterior
         theta = replicated_draws(fitted.modes)
         return replace(posterior, predictor=self._predictor_of(fitted), theta=theta)

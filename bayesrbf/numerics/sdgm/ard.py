@@ -147,8 +147,8 @@ def maximise_evidence(
     for _ in range(max_iter):
         whitened = state.whitened(problem.factored)
         labels = problem.labels(state.component_class)
-        if wide and not (change > SETTLED and is_wide(whitened.designs)):
-            wide = False
+        wide = wide and change > SETTLED and is_wide(whitened.designs)
+        if not wide:
             check_size(whitened.designs)
         mode = _mode(state, whitened, labels, tol=LOOSE, max_steps=LOOSE_STEPS, wide=wide)
         inverses, log_determinant = spread_of_components(
@@ -159,7 +159,7 @@ def maximise_evidence(
         state, change = _update(
             state, mode, whitened, inverses, alpha_max, settled=change <= SETTLED
         )
-        if change <= tol:
+        if change <= tol and not wide:
             status = Status.CONVERGED
             break
     return _finish(problem, state, path, status)
@@ -264,6 +264,7 @@ def _finish(
 ) -> Run:
     """The exact mode at the last precisions, and the spread around it."""
     whitened = state.whitened(problem.factored)
+    check_size(whitened.designs)
     labels = problem.labels(state.component_class)
     mode = _mode(state, whitened, labels, tol=TIGHT, max_steps=TIGHT_STEPS)
     state = replace(state, coefficients=whitened.weights(mode.coordinates))

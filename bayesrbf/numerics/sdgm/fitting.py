@@ -21,8 +21,8 @@ LATER_START = 0.1
 """Factor of the first precision in every other restart: which one prunes too soon depends."""
 RACE_ROWS = 5000
 """Rows that the restarts see in the primal form."""
-MOST_NUMBERS = 2**28
-"""Features of all components at the start: 2 GiB."""
+MOST_NUMBERS = 2**29
+"""Features of all components at the start: 4 GiB."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,7 @@ def fit_sdgm(
     few = min(n_rows, RACE_ROWS)
     some = np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)
     problem = _problem(rows, phi, some, dual)
+    _check_size(problem, phi.shape[0], specification.n_components)
     runs = _restarts(problem, observations.take(some), specification, rng, settings)
     masses = log_masses(runs, settings.alpha_max)
     number = int(masses.argmax())
@@ -169,7 +170,6 @@ def _restarts(
     settings: Settings,
 ) -> list[Run]:
     """Every start, run to its end."""
-    _check_size(problem, specification.n_components)
     n_starts = settings.n_init if specification.n_components > specification.n_classes else 1
     runs = []
     for restart in range(n_starts):
@@ -196,10 +196,10 @@ def _begun_with(specification: MixtureSpecification, restart: int) -> MixtureSpe
     )
 
 
-def _check_size(problem: Problem, n_components: int) -> None:
+def _check_size(problem: Problem, n_points: int, n_components: int) -> None:
     """Refuse what would fill the memory before it does."""
     rank = min(problem.factored.left.shape[1], problem.factored.features.shape[1])
-    n_points, size = problem.factored.features.shape[0], (n_components - 1) * rank
+    size = (n_components - 1) * rank
     if (n_points + rank) * size > MOST_NUMBERS:
         raise ValueError(
             f"{n_components} components with {rank} independent features each would make "

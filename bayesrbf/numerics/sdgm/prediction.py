@@ -14,19 +14,20 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import log_softmax, ndtri
+from scipy.special import softmax
 
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.quasi_random import uniforms
 from bayesrbf.numerics.sdgm.basis import features, standard_points
+from bayesrbf.numerics.sdgm.drawing import (
+    DRAWS,
+    DRAWS_OF_COMPLETED,
+    REPLICATES,
+    Drawn,
+    weight_draws,
+)
 from bayesrbf.parameters import Standardisation
 from bayesrbf.sdgm_parameters import Basis, SDGMModes, SDGMParameters
 
-REPLICATES = 8
-DRAWS = 256
-"""Quasi-random draws of the weights in a replicate."""
-DRAWS_OF_COMPLETED = 32
-"""For each completion of a row with holes: completions differ more."""
 BLOCK_NUMBERS = 4_000_000
 
 
@@ -53,6 +54,7 @@ def class_log_probabilities(
     return np.logaddexp.reduceat(logits, starts, axis=-1) - log_all[..., None]
 
 
+Shift = Float[np.ndarray, " label"] | float
 Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
 """Number of a replicate -> points of all rows in the user's units, first point of every row."""
 
@@ -65,6 +67,7 @@ def predict(
     *,
     average: bool,
     temperature: float = 1.0,
+    shift: Shift = 0.0,
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
     """Class probabilities of rows, and their numerical error.
 
@@ -82,6 +85,8 @@ def predict(
         Over the posterior of the weights; else at its most probable mode.
     temperature : float
         Factor of the log probabilities under every draw and completion.
+    shift : ndarray of shape (n_classes,), or 0
+        Added to them: log ratio of the prevalences of use to those of the fit.
 
     Returns
     -------
@@ -98,8 +103,9 @@ def predict(
         whole = np.repeat(sizes == 1, sizes)
         by_point = np.empty((len(points), modes.best.component_class[-1] + 1))
         for chosen, n_draws in ((whole, DRAWS), (~whole, DRAWS_OF_COMPLETED)):
-            drawn = weight_draws(modes, n_draws, replicate, average=average)
-            by_point[chosen] = _mean_over_modes(phi[chosen], drawn, temperature)
+            if chosen.any():
+                drawn = weight_draws(modes, n_draws, replicate, average=average)
+                by_point[chosen] = _mean_over_modes(phi[chosen], drawn, temperature, shift)
         estimates.append(np.add.reduceat(by_point, starts, axis=0) / sizes[:, None])
         if not average and len(points) == len(starts):
             return estimates[0], np.zeros_like(estimates[0])
@@ -107,53 +113,19 @@ def predict(
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(REPLICATES)
 
 
-Drawn = list[tuple[SDGMParameters, Float[np.ndarray, "_ _"]]]
-"""Modes, and draws of the active weights of each."""
-
-
-def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: bool) -> Drawn:
-    """Quasi-random draws of a mode and its weights, those along its longest axis first.
-
-    Parameters
-    ----------
-    modes : SDGMModes
-        Fitted points and the spread around them.
-    n_draws : int
-        Draws of all modes together.
-    replicate : int
-        Which of the independent sets of draws.
-    average : bool
-        Draw; else the most probable mode is the only draw.
-
-    Returns
-    -------
-    list of (SDGMParameters, ndarray of shape (n_draws of the mode, n_weights))
-        Every mode has its share of the draws, to one or two.
-    """
-    if not average:
-        return [(modes.best, modes.best.coefficients[None])]
-    widest = max(mode.n_weights for mode in modes.parameters)
-    numbers = uniforms(n_draws, 1 + widest, replicate)
-    chosen = np.searchsorted(np.cumsum(modes.probabilities)[:-1], numbers[:, 0], side="right")
-    drawn = []
-    for number, mode in enumerate(modes.parameters):
-        variances, axes = np.linalg.eigh(mode.covariance)
-        root = (axes * np.sqrt(np.maximum(variances, 0)))[:, ::-1]
-        normal = ndtri(numbers[chosen == number, 1 : 1 + mode.n_weights])
-        drawn.append((mode, mode.coefficients + normal @ root.T))
-    return drawn
-
-
 def _mean_over_modes(
-    phi: Float[np.ndarray, "point feature"], drawn: Drawn, temperature: float
+    phi: Float[np.ndarray, "point feature"],
+    drawn: Drawn,
+    temperature: float,
+    shift: Shift,
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of all modes."""
     parts = [
-        len(draws) * mean_probabilities(phi, draws, mode, temperature)
-        for mode, draws in drawn
-        if len(draws)
+        len(weights) * mean_probabilities(phi, weights, mode, temperature, shift)
+        for mode, weights in zip(drawn.modes, drawn.weights, strict=True)
+        if len(weights)
     ]
-    return np.sum(parts, axis=0) / sum(len(draws) for _, draws in drawn)
+    return np.sum(parts, axis=0) / drawn.number.size
 
 
 def component_probabilities(
@@ -187,37 +159,12 @@ def component_probabilities(
     return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
 
 
-def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw place"]:
-    """Draws of the Laplace posterior of the weights, all replicates.
-
-    Parameters
-    ----------
-    modes : SDGMModes
-        Fitted points and the spread around them.
-
-    Returns
-    -------
-    ndarray of shape (REPLICATES, DRAWS, 1 + most weights of a mode)
-        The draws that :func:`predict` averages over: the number of the mode, its active
-        weights, and zeros.
-    """
-    widest = max(mode.n_weights for mode in modes.parameters)
-    result = np.zeros((REPLICATES, DRAWS, 1 + widest))
-    for replicate in range(REPLICATES):
-        start = 0
-        for number, (mode, draws) in enumerate(weight_draws(modes, DRAWS, replicate, average=True)):
-            rows = slice(start, start + len(draws))
-            result[replicate, rows, 0] = number
-            result[replicate, rows, 1 : 1 + mode.n_weights] = draws
-            start = rows.stop
-    return result
-
-
 def mean_probabilities(
     phi: Float[np.ndarray, "point feature"],
     draws: Float[np.ndarray, "draw weight"],
     parameters: SDGMParameters,
-    temperature: float = 1.0,
+    temperature: float,
+    shift: Shift,
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of the weights.
 
@@ -231,6 +178,8 @@ def mean_probabilities(
         Their places, and the component probabilities.
     temperature : float
         Factor of the log probabilities under every draw.
+    shift : ndarray of shape (n_classes,), or 0
+        Added to them.
 
     Returns
     -------
@@ -246,8 +195,8 @@ def mean_probabilities(
     for start in range(0, len(phi), rows):
         block = phi[start : start + rows]
         logits = (block @ flat).reshape(len(block), len(draws), k) + np.log(parameters.proportions)
-        by_class = log_softmax(temperature * class_log_probabilities(logits, classes), axis=-1)
-        result[start : start + rows] = np.exp(by_class).mean(axis=1)
+        by_class = temperature * class_log_probabilities(logits, classes) + shift
+        result[start : start + rows] = softmax(by_class, axis=-1).mean(axis=1)
     return result
 
 
@@ -284,7 +233,9 @@ def drawn_log_probabilities(
     sizes = np.diff(starts, append=len(points))
     drawn = weight_draws(modes, DRAWS, 0, average=average)
     points_of_modes = [
-        replace(mode, coefficients=weights) for mode, draws in drawn for weights in draws
+        replace(mode, coefficients=coefficients)
+        for mode, weights in zip(drawn.modes, drawn.weights, strict=True)
+        for coefficients in weights
     ]
     if not average:
         points_of_modes *= sizes.max(initial=1)

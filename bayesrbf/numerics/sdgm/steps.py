@@ -1,9 +1,9 @@
 r"""Steps towards the mode of whitened weights, and the spread around a point.
 
 With one curvature of all weights together, or, where they are too many for that, with
-one a component: the first updates of a wide fit only find the weights that the rows say
-nothing about. There conjugate gradients take the components' curvatures as their
-preconditioner; the spread is that of each component with the others held.
+one a component. There conjugate gradients take the components' curvatures as their
+preconditioner, and the spread is that of each component with the others held: good enough
+to find the weights that the rows say nothing about, which are most of them at first.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def check_size(designs: Designs) -> None:
     size = sum(design.shape[1] for design in designs)
     if size > MOST_COORDINATES:
         raise ValueError(
-            f"{size} weights have come to rest, beyond the {MOST_COORDINATES} of which all can "
-            "be judged together: use fewer components or columns, or a larger alpha_init."
+            f"{size} weights are left, beyond the {MOST_COORDINATES} of which all can be judged "
+            "together: use fewer components or columns, or a larger max_iter."
         )
 
 
