@@ -61,12 +61,10 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     refined = copy.copy(model)
     method, why = choose_method(job, model)
     if method == "map":
-        # A sparse mixture averages over the spread around its point without any draw.
-        spread = model._class_posterior().n_draws > 1
-        told = "are those that the fit itself averages over" if spread else "are none"
-        return Drawn(
-            model, refined, f"A point estimate, {why} Intervals and kinds of doubt {told}."
-        )
+        spread = model._class_posterior().n_draws > 1  # of a sparse mixture, without any draw
+        told = "Intervals and kinds of doubt are those of what the fit itself averages over."
+        none = "There are no intervals and no kinds of doubt."
+        return Drawn(model, refined, f"A point estimate, {why} {told if spread else none}")
     options = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
     draws = FAMILIES[job.family].draws if job.draws is None else job.draws
     refined.refine(method, draws=draws, **options)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, SDGMClassifier
 from bayesrbf.report import sampling
 from bayesrbf.report.sampling import choose_method, draw_posterior
 from tests.report.test_collect import job
@@ -42,3 +43,12 @@ def test_the_sentence_names_what_was_done(model, method):
     assert re.search(said[method], drawn.sentence)
     assert drawn.model is model
     assert model.posterior_.attrs["inference"] == "map"
+
+
+def test_a_fit_that_averages_has_intervals_without_draws():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    fitted = SDGMClassifier(1, n_init=1, random_state=0).fit(X, X[:, 0] + rng.normal(size=40) > 0)
+    drawn = draw_posterior(job("map", family="sdgm"), fitted)
+    assert "what the fit itself averages over" in drawn.sentence
+    assert (drawn.refined.uncertainty(X)["epistemic_entropy"] > 0).all()
