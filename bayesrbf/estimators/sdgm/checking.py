@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from bayesrbf.numerics.sdgm.basis import KERNELS
 from bayesrbf.priors import PrecisionPrior
 
-if TYPE_CHECKING:
-    from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
-
 FORMS = ("primal", "kernel")
 PREDICTIONS = ("average", "single-mode", "plug-in")
 
 
-def check_arguments(model: SDGMClassifier) -> None:
+def check_arguments(model: Any) -> None:
     """Refuse what a fit cannot use.
 
     Parameters
     ----------
     model : SDGMClassifier
-        Before its fit.
+        Before its fit; this file is below that of the class.
 
     Raises
     ------
