@@ -119,7 +119,8 @@ def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray, rows: 
         mine = by_component[:, classes == label]
         for component in range(mine.shape[1] if mine.shape[1] > 1 else 0):
             rest = np.delete(mine, component, axis=1).max(axis=1)
-            lead = np.where(best == position, np.log(mine[:, component] / rest), np.nan)
+            with np.errstate(divide="ignore"):  # far from it all others may be 0
+                lead = np.where(best == position, np.log(mine[:, component] / rest), np.nan)
             axes.contour(
                 grid[..., 0],
                 grid[..., 1],
