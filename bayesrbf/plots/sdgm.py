@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.pyplot as plt
@@ -85,7 +86,7 @@ def plot_sdgm(
     first, second = getattr(model, "feature_names_in_", ("x0", "x1"))
     axes.set_xlabel(str(first))
     axes.set_ylabel(str(second))
-    axes.legend(title="class", frameon=False)
+    axes.legend(title="class", framealpha=0.8)
     return axes
 
 
@@ -117,15 +118,15 @@ def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray, rows: 
     by_component, classes = model.component_probabilities(rows), model.component_classes()
     for position, label in enumerate(model.classes_):
         mine = by_component[:, classes == label]
-        for component in range(mine.shape[1] if mine.shape[1] > 1 else 0):
-            rest = np.delete(mine, component, axis=1).max(axis=1)
-            with np.errstate(divide="ignore"):  # far from it all others may be 0
-                lead = np.where(best == position, np.log(mine[:, component] / rest), np.nan)
-            axes.contour(
-                grid[..., 0],
-                grid[..., 1],
-                lead.reshape(shape),
-                levels=[0.0],
-                colors=PALETTE[position % len(PALETTE)],
-                linestyles="dashed",
-            )
+        for one, other in combinations(mine.T, 2):  # a border drawn from both sides is not dashed
+            shown = (best == position) & (np.maximum(one, other) == mine.max(axis=1))
+            lead = np.where(shown, one - other, np.nan)
+            if shown.any() and np.nanmin(lead) < 0 < np.nanmax(lead):
+                axes.contour(
+                    grid[..., 0],
+                    grid[..., 1],
+                    lead.reshape(shape),
+                    levels=[0.0],
+                    colors=PALETTE[position % len(PALETTE)],
+                    linestyles="dashed",
+                )

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.contour import QuadContourSet
+from scipy.special import softmax
 
 mpl.use("agg")
 
@@ -42,6 +44,39 @@ def test_rows_boundaries_and_components_are_drawn() -> None:
     drawn = sum(len(c.get_offsets()) for c in axes.collections if hasattr(c, "get_sizes"))
     assert drawn >= 149
     assert axes.get_title() == f"{model.n_weights_} weights, {model.n_components_} components"
+
+
+class Halves:
+    """Two classes, above and below; that above has a component on either side."""
+
+    n_features_in_ = 2
+    n_weights_, n_components_ = 5, 3
+    classes_ = np.array(["below", "above"])
+
+    def component_classes(self) -> np.ndarray:
+        return self.classes_[[0, 1, 1]]
+
+    def component_probabilities(self, X: np.ndarray) -> np.ndarray:
+        logits = np.column_stack([-X[:, 1], X[:, 1] - X[:, 0], X[:, 1] + X[:, 0]])
+        return softmax(3 * logits, axis=1)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        shares = self.component_probabilities(X)
+        return np.column_stack([shares[:, 0], shares[:, 1:].sum(axis=1)])
+
+
+def test_a_border_between_components_is_drawn_once_and_in_its_class_alone() -> None:
+    X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
+    axes = plot_sdgm(Halves(), X, np.where(X[:, 1] > 0, "above", "below"))
+    contours = [one for one in axes.collections if isinstance(one, QuadContourSet)]
+    between = contours[2:]  # those of the two classes come first
+    assert len(between) == 1
+    vertices = np.concatenate([path.vertices for path in between[0].get_paths()])
+    np.testing.assert_allclose(vertices[:, 0], 0.0, atol=1e-3)
+    boundary = np.concatenate([path.vertices for path in contours[0].get_paths()])
+    middle = boundary[np.abs(boundary[:, 0]).argmin(), 1]
+    assert vertices[:, 1].min() > middle - 0.05
+    assert vertices[:, 1].max() > 0.9
 
 
 def test_more_columns_are_refused() -> None:

@@ -52,6 +52,14 @@ def test_appendix_b_is_shown_by_components_at_the_start() -> None:
     assert rows == [["4", *["2.5"] * 5], ["40", *["20.5"] * 5]]
 
 
+def test_figure_1_has_all_components_before_any_is_pruned(data_folder: Path) -> None:
+    one, before, after = (model for _, model, _, _ in sdgm_pictures.boundaries(n_init=4))
+    assert one.n_components_ == 2
+    assert before.n_components_ == 6
+    assert after.n_components_ < 6
+    assert after.n_weights_ < before.n_weights_
+
+
 def test_a_quick_run_prints_its_tables_and_is_not_run_twice(
     tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
