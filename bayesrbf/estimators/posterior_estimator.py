@@ -236,7 +236,8 @@ class PosteriorEstimator(StoredEstimator):
             found.extend(findings(point(log_posterior, self._map(log_posterior))))
         else:
             found.extend(findings(self._draws, raw=self._raw, **self._probabilities_of_training()))
-            found.extend(judge_leave_one_out(leave_one_out(log_posterior, self._draws)))
+            if log_posterior.dimension:  # else every draw is the same, rows left out or not
+                found.extend(judge_leave_one_out(leave_one_out(log_posterior, self._draws)))
         return tuple(found)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesrbf.inference import importance
-from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.draws import Draws, on_grid, one_after_another
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.inference.shortcuts import BatchedPosterior
@@ -233,14 +233,14 @@ def _densities(
     log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"], track: Track
 ) -> Float[np.ndarray, "chain made"]:
     """Log densities of the first draws of all chains; all of them unless interrupted."""
-    chains, draws, dimension = theta.shape
+    chains, draws, _ = theta.shape
     made = [np.empty((chains, 0))]
     # All chains step by step, so that an interrupt leaves every chain its first draws.
     size = max(1, _AT_ONCE // chains) if isinstance(log_posterior, BatchedPosterior) else 1
     with suppress(KeyboardInterrupt):
         for start in track(range(0, draws, size), "Drawing"):
             some = theta[:, start : start + size]
-            values = _values(log_posterior, some.reshape(-1, dimension))
+            values = _values(log_posterior, one_after_another(some))
             made.append(np.where(np.isfinite(values), values, -np.inf).reshape(chains, -1))
     return np.concatenate(made, axis=1)
 

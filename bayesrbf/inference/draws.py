@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -102,3 +103,21 @@ def on_grid(
         [variable.size for variable in variables],
     )
     return np.where(transformed, np.round(theta * _GRID) / _GRID, theta)
+
+
+def one_after_another(
+    thetas: Float[np.ndarray, "*batch coordinate"],
+) -> Float[np.ndarray, "draw coordinate"]:
+    """Draws of all chains in one list, though they may have no coordinate at all.
+
+    Parameters
+    ----------
+    thetas : ndarray of shape (..., dimension)
+        Unconstrained coordinates.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, dimension)
+        A view where there can be one.
+    """
+    return thetas.reshape(math.prod(thetas.shape[:-1]), thetas.shape[-1])

@@ -10,7 +10,7 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.draws import Draws, one_after_another
 from bayesrbf.inference.importance import SMALLEST
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.inference.shortcuts import log_likelihoods
@@ -199,7 +199,7 @@ def _log_likelihood(
         rows = np.sort(np.random.default_rng(0).choice(n_obs, _ROWS, replace=False))
     thinning = -(-draws.n_draws * rows.size // _ENTRIES)
     thetas = draws.theta[:, :: max(thinning, 1)]
-    flat = thetas.reshape(-1, thetas.shape[-1])
+    flat = one_after_another(thetas)
     values = np.empty((len(flat), rows.size))
     size = max(1, _ENTRIES // n_obs)  # draws: all rows of theirs come, left out or not
     for start in range(0, len(flat), size):

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.inference.draws import one_after_another
 from bayesrbf.inference.protocol import LogPosterior
 
 
@@ -122,7 +123,7 @@ def log_likelihoods(
     ndarray of shape (..., n_obs)
         ``log p(x_n, y_n)`` in nats.
     """
-    flat = thetas.reshape(-1, thetas.shape[-1])
+    flat = one_after_another(thetas)
     if isinstance(log_posterior, ManyLikelihoods):
         found = log_posterior.log_likelihoods(flat)
     else:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from bayesrbf.inference.approximation import evaluate
+from bayesrbf.inference.draws import one_after_another
 from bayesrbf.inference.gaussian_at_mode import GaussianApproximation
 from bayesrbf.inference.protocol import LogPosterior
 
@@ -85,7 +86,7 @@ class Whitened:
         ndarray of shape (..., dimension)
             Coordinates of the log posterior.
         """
-        rows = z.reshape(-1, z.shape[-1])
+        rows = one_after_another(z)
         return self.centre + (self.factor @ rows.T).T.reshape(z.shape)
 
 

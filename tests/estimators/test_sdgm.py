@@ -367,6 +367,23 @@ def test_precisions_can_be_learned() -> None:
     assert set(model.posterior_["posterior"]) == {"coefficient_precisions", "coefficients"}
 
 
+@pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
+@pytest.mark.parametrize("method", ["laplace", "advi", "nuts"])
+@pytest.mark.parametrize("n_classes", [1, 2])
+def test_where_no_weight_is_left_the_posterior_is_empty(method: str, n_classes: int) -> None:
+    """One class, or a column that says nothing: probabilities are the frequencies."""
+    X, y = np.zeros((40, 1)), np.arange(40) % n_classes
+    model = small().fit(X, y)
+    assert model.n_weights_ == 0
+    assert model.posterior_["posterior"]["coefficients"].shape == (1, 1, 0)
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p, 1 / n_classes)
+    model.refine(method, draws=50)
+    assert model.posterior_["posterior"]["coefficients"].shape == (4, 50, 0)
+    np.testing.assert_allclose(model.predict_proba(X), p)
+    model.diagnose()
+
+
 def test_the_declared_graph_has_the_names_of_the_tree() -> None:
     model = small().fit(*ring(40))
     declared = model.declare()
