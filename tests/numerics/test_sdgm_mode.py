@@ -139,6 +139,21 @@ def test_type_two_ends_where_the_updates_stand_still(
     assert len(run.trace.evidence) == len(run.trace.n_weights) == len(run.trace.n_components)
 
 
+@pytest.mark.parametrize("max_iter", [1, 500])
+def test_weights_beyond_memory_are_refused_however_a_run_ends(
+    max_iter: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However a run leaves its wide phase, at rest or out of updates."""
+    monkeypatch.setattr(steps, "WIDE", 0.0)
+    data = rows(n=150)
+    phi = features(quadratic_basis(2, ()), data.points)
+    problem = Problem(data, factor_features(phi, reduce=False))
+    state = replace(start(6), precisions=np.ones(18))
+    monkeypatch.setattr(steps, "MOST_COORDINATES", 2)
+    with pytest.raises(ValueError, match="weights are left, beyond the 2"):
+        maximise_evidence(problem, state, tol=1e-3, max_iter=max_iter, alpha_max=1e5)
+
+
 def test_without_weights_there_is_nothing_to_climb() -> None:
     data = rows()
     phi = features(quadratic_basis(2, ()), data.points)

@@ -68,8 +68,7 @@ class SDGMPosterior(CompanionClassifier):
         -------
         ndarray of shape (n_obs, n_classes)
             Error of averages over weights and missing cells; 0 where nothing was
-            averaged. It is that of the fit:
-            draws of :meth:`refine` have their own.
+            averaged. It is that of the fit: draws of :meth:`refine` have their own.
         """
         return self._predict(self._read(X))[1]
 

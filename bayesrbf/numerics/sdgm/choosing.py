@@ -27,7 +27,7 @@ from bayesrbf.sdgm_parameters import SDGMModes, SDGMParameters
 ALIKE = 0.01
 """Largest difference of class probabilities at the rows between ends that are one mode."""
 LEAST_PROBABILITY = 1e-3
-"""Modes below it are left out: draws would seldom meet them."""
+"""Of that of the most probable mode: less are left out, for draws would seldom meet them."""
 
 
 def log_masses(runs: list[Run], alpha_max: float) -> Float[np.ndarray, " restart"]:

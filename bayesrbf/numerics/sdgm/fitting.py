@@ -127,8 +127,9 @@ def fit_sdgm(
     masses = log_masses(runs, settings.alpha_max)
     number = int(masses.argmax())
     chosen, begun = runs[number], _begun_with(specification, number)
-    modes = probable_modes(problem, runs, masses)
-    if some.size < n_rows:
+    if some.size == n_rows:
+        modes = probable_modes(problem, runs, masses)
+    else:
         problem = _problem(rows, phi, np.arange(n_rows), dual)
         shares = shares_of(problem, chosen.parameters, begun)
         classes = np.asarray(begun.component_class, dtype=np.intp)
