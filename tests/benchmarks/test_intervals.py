@@ -1,0 +1,238 @@
+"""Do intervals of class probabilities hold the truth on the rows of real tables?
+
+Labels are drawn for real rows from teachers of other families (``teachers.py``), so that the
+truth is known at every row. For each classifier: how often intervals of 50, 80 and 90 % hold it,
+the mean width of those of 90 %, and the divergence of the delivered probability from the truth,
+in nats, beside that of the point estimate. Peers are bootstrapped; their spread in log odds is
+scaled by one factor to the coverage that it should have, which no user could do.
+
+``BAYESRBF_TABLES``, ``BAYESRBF_METHODS`` and ``BAYESRBF_TEACHERS`` choose (beginnings of names,
+with commas), ``BAYESRBF_SEEDS`` sets the number of splits (1).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, logit
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+)
+from bayesrbf.datasets import hide_cells, load_table
+from tests.benchmarks.stack_tables import CHOSEN, FRESH, HIDDEN
+from tests.benchmarks.teachers import TEACHERS, Taught, probabilities, rows_of, taught
+from tests.benchmarks.test_real_tables import numbers_for
+from tests.benchmarks.test_stack import chosen
+
+SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "1"))
+LEVELS = (0.5, 0.8, 0.9)
+SIZES = (200, 400)
+REFITS = 30
+SMALLEST = 1e-4
+"""Probabilities are held this far from 0 and 1 before their log odds are taken."""
+CELL_ROWS, CUTS = 150, 4
+"""Rows that a cell of a large table needs for its frequency to be the truth; bins of a column."""
+FREQUENCIES = {
+    "adult_train": ("age", "education_num", "hours_per_week", "sex", "relationship"),
+    "mushroom": ("odor", "spore_print_color", "habitat"),
+}
+"""Large tables and the columns by whose cells the frequency of a class is the truth."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model says about new rows; probabilities of shape (n_obs, n_classes).
+
+    ``ends`` has the lower and upper ends at every level: (level, 2, obs, label).
+    """
+
+    delivered: np.ndarray
+    point: np.ndarray
+    ends: np.ndarray
+
+
+Contestant = Callable[[Taught, int], Said]
+
+
+def ours(make: Callable[[int], object], method: str = "laplace") -> Contestant:
+    """A classifier of this package at its default, with intervals by draws."""
+
+    def say(data: Taught, seed: int) -> Said:
+        model = make(seed).fit(data.X, data.y)
+        point = model.predict_proba(data.X_new)
+        model.refine(method)
+        ends = [model.uncertainty(data.X_new, prob=level) for level in LEVELS]
+        return Said(
+            model.predict_proba(data.X_new),
+            point,
+            np.array([[u["lower"].to_numpy(), u["upper"].to_numpy()] for u in ends]),
+        )
+
+    return say
+
+
+def bootstrapped(make: Callable[[int], object]) -> Contestant:
+    """A scikit-learn classifier and its refits to rows drawn with replacement."""
+
+    def say(data: Taught, seed: int) -> Said:
+        rng = np.random.default_rng(seed)
+        n_obs, n_classes = len(data.y), data.truth.shape[1]
+        point = numbers_for(make(seed)).fit(data.X, data.y).predict_proba(data.X_new)
+        refits = np.zeros((REFITS, *point.shape))
+        for number in range(REFITS):
+            rows = rng.integers(n_obs, size=n_obs)
+            model = numbers_for(make(seed + number)).fit(data.X.iloc[rows], data.y[rows])
+            seen = np.isin(np.arange(n_classes), data.y[rows])
+            refits[number][:, seen] = model.predict_proba(data.X_new)
+        centre = log_odds(point)
+        away = log_odds(refits) - centre
+        scale = scaled_to(0.9, log_odds(data.truth) - centre, away.std(axis=0))
+        spread = scale * away.std(axis=0)
+        ends = [expit(np.array([centre - z * spread, centre + z * spread])) for z in DEVIATIONS]
+        return Said(point, point, np.array(ends))
+
+    return say
+
+
+DEVIATIONS = (0.674, 1.282, 1.645)
+"""Half widths of normal intervals at the levels, in standard deviations."""
+
+
+def log_odds(p: np.ndarray) -> np.ndarray:
+    """Log odds of every class against all others."""
+    return logit(np.clip(p, SMALLEST, 1 - SMALLEST))
+
+
+def scaled_to(level: float, errors: np.ndarray, spreads: np.ndarray) -> float:
+    """The factor of the spreads by which intervals hold the truth as often as they should."""
+    return float(np.quantile(np.abs(errors) / np.maximum(spreads, 1e-9), level) / DEVIATIONS[-1])
+
+
+CONTESTANTS: dict[str, Contestant] = {
+    "stack": ours(lambda seed: StackedClassifier(random_state=seed)),
+    "lite": ours(lambda seed: StackedClassifier("lite", random_state=seed)),
+    "mixture": ours(lambda seed: HybridMixtureClassifier(random_state=seed)),
+    "network": ours(lambda seed: RBFNetworkClassifier(random_state=seed)),
+    "kernel": ours(lambda seed: KernelNetworkClassifier(random_state=seed)),
+    "sdgm": ours(lambda seed: SDGMClassifier(random_state=seed)),
+    "logistic, bootstrap, scaled": bootstrapped(lambda _: LogisticRegression(max_iter=2000)),
+    "forest, bootstrap, scaled": bootstrapped(
+        lambda seed: RandomForestClassifier(100, min_samples_leaf=2, random_state=seed)
+    ),
+}
+
+
+def judge(said: Said, truth: np.ndarray) -> dict[str, float]:
+    """Coverage by level, width, divergence; of two classes only the second counts."""
+    some = slice(1, None) if truth.shape[1] == 2 else slice(None)
+    lower, upper = said.ends[:, 0, :, some], said.ends[:, 1, :, some]
+    held = (lower <= truth[:, some]) & (truth[:, some] <= upper)
+    inside = (lower[-1] <= said.delivered[:, some]) & (said.delivered[:, some] <= upper[-1])
+    return {
+        **{f"{level:.0%}": held[k].mean() for k, level in enumerate(LEVELS)},
+        "width": float((upper - lower)[-1].mean()),
+        "delivered": divergence(truth, said.delivered),
+        "point": divergence(truth, said.point),
+        "inside": float(inside.mean()),
+    }
+
+
+def divergence(truth: np.ndarray, p: np.ndarray) -> float:
+    """Mean Kullback-Leibler divergence of predictions from the truth, in nats."""
+    return float((truth * np.log(truth / np.clip(p, 1e-12, 1))).sum(axis=1).mean())
+
+
+def contest(tables: Iterable[str], size: int, holes: bool) -> Iterator[dict[str, object]]:
+    """Every contestant on every table and teacher."""
+    for name in chosen(tables, "BAYESRBF_TABLES"):
+        X, y = rows_of(name)
+        for teacher in chosen(TEACHERS, "BAYESRBF_TEACHERS"):
+            truth = probabilities(teacher, X, y)
+            for seed in range(SEEDS):
+                data = taught(X, truth, size, seed, holes=holes)
+                if data is not None:
+                    key = {"table": name, "teacher": teacher, "seed": seed}
+                    yield from compare(data, key)
+
+
+def compare(data: Taught, key: dict[str, object]) -> Iterator[dict[str, object]]:
+    """Every contestant on one table."""
+    for model in chosen(CONTESTANTS, "BAYESRBF_METHODS"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            said = CONTESTANTS[model](data, int(key["seed"]))
+        yield {**key, "model": model, **judge(said, data.truth)}
+
+
+def by_frequency(name: str, size: int, seed: int, *, holes: bool) -> Taught:
+    """Rows of a large table; the truth of a row is the share of its class in its cell."""
+    data = load_table(name)
+    columns = list(FREQUENCIES[name])
+    binned = data.X[columns].apply(
+        lambda c: pd.qcut(c, CUTS, duplicates="drop").cat.codes if c.dtype.kind == "f" else c
+    )
+    kept = binned.notna().all(axis=1).to_numpy()
+    X, binned = data.X.loc[kept, columns].reset_index(drop=True), binned[kept]
+    classes, labels = np.unique(np.asarray(data.y, dtype=str)[kept], return_inverse=True)
+    cell = binned.groupby(columns).ngroup().to_numpy()
+    counts = np.zeros((cell.max() + 1, classes.size))
+    np.add.at(counts, (cell, labels), 1)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(X))
+    large = order[counts[cell[order]].sum(axis=1) >= CELL_ROWS]
+    train, new = order[:size], np.setdiff1d(large, order[:size])[:2000]
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    if holes:
+        X = hide_cells(X, HIDDEN, rng)
+    return Taught(X.iloc[train], labels[train], X.iloc[new], shares[cell[new]])
+
+
+def table_of(results: pd.DataFrame) -> str:
+    """Means over tables and teachers, the lowest tenth of the coverage, as Markdown."""
+    by_table = results.groupby(["model", "table"], sort=False).mean(numeric_only=True)
+    means = by_table.groupby("model", sort=False).mean().drop(columns="seed")
+    means["90%, lowest tenth"] = by_table["90%"].groupby("model", sort=False).quantile(0.1)
+    return means.round(3).to_markdown()
+
+
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+@pytest.mark.parametrize("size", SIZES)
+def test_intervals(
+    size: int, holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = pd.DataFrame(list(contest((*CHOSEN, *FRESH), size, holes)))
+    if results.empty:
+        pytest.skip("BAYESRBF_TABLES names no table of this set")
+    with capsys.disabled():
+        title = "30 % of cells hidden" if holes else "complete"
+        print(f"\n\n## {results['table'].nunique()} tables, {size} rows, {title}\n")
+        print(table_of(results))
+    assert np.isfinite(results["width"]).all()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", FREQUENCIES)
+def test_intervals_by_frequency(
+    name: str, size: int, data_folder: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = []
+    for seed in range(3):
+        data = by_frequency(name, size, seed, holes=False)
+        rows += compare(data, {"table": name, "seed": seed})
+    with capsys.disabled():
+        print(f"\n\n## {name} by frequencies, {size} rows\n")
+        print(table_of(pd.DataFrame(rows)))
+    assert np.isfinite(pd.DataFrame(rows)["width"]).all()
