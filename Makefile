@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-torch lint docs bench env clean
+.PHONY: help demo check test test-all test-torch lint hooks docs bench env clean
 
 ifneq ($(wildcard ../shared/data/.),)
 export BAYESRBF_DATA ?= $(abspath ../shared/data)
@@ -12,9 +12,12 @@ bin := .venv/bin
 
 help:
 	@echo "make demo    fit, check and report on a real table with hidden cells and labels: report/"
+	@echo "make check   style, import directions and the quick tests, in about a minute"
 	@echo "make test    the tests (ARGS='-k name' chooses)"
+	@echo "make test-all  the tests with long simulations"
 	@echo "make test-torch  the tests of bayesrbf.torch, in .venv-torch/ with PyTorch (5 GB)"
 	@echo "make lint    style, types, import directions, docstrings"
+	@echo "make hooks   the checks of lint before every commit"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
 	@echo "make bench   the figures of docs/reproduction.md"
 	@echo "make env     the environment of test and lint: .venv/"
@@ -23,10 +26,22 @@ demo: .venv/.with-report
 	$(bin)/bayesrbf demo --out report
 
 # One thread and one process per worker: two workers with two each are slower than two with one.
-test: export OPENBLAS_NUM_THREADS ?= 1
-test: export LOKY_MAX_CPU_COUNT ?= 1
+check test test-all: export OPENBLAS_NUM_THREADS ?= 1
+check test test-all: export LOKY_MAX_CPU_COUNT ?= 1
+pytest := $(bin)/python -m pytest -n 2 --dist loadfile
+
+# Array functions and tables: what a change breaks first.
+check: .venv/.with-test
+	$(bin)/ruff check
+	$(bin)/ruff format --check
+	$(bin)/lint-imports
+	$(pytest) -q -m "not slow" tests/numerics tests/table tests/posterior tests/reading $(ARGS)
+
 test: .venv/.with-test
-	$(bin)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(pytest) -m "not slow" $(ARGS)
+
+test-all: .venv/.with-test
+	$(pytest) $(ARGS)
 
 # PyTorch is large, and the other tests have no use for it: an environment of its own.
 test-torch: export OPENBLAS_NUM_THREADS ?= 1
@@ -40,6 +55,9 @@ lint: .venv/.with-test
 	$(bin)/mypy
 	$(bin)/lint-imports
 	$(bin)/python -m tests.reference
+
+hooks: .venv/.with-hooks
+	$(bin)/pre-commit install
 
 docs: .venv/.with-docs
 	$(bin)/sphinx-build -W --keep-going -b html docs docs/_build/html
