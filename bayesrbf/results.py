@@ -1,4 +1,4 @@
-"""What a fit returns: a point, how it was reached, and a sentence about it."""
+"""What a fit returns, and what a model says of new rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import logsumexp
 
 from bayesrbf.parameters import MixtureParameters
 
@@ -98,3 +99,39 @@ class Fit:
     def log_posterior(self) -> float:
         """Log posterior density at the point, without Jacobian."""
         return float(self.trace.log_posterior[-1])
+
+
+@dataclass(frozen=True)
+class ClassPrediction:
+    """What one draw of the parameters, or each of several, says of some rows.
+
+    The parts stay apart: in their sum, a density far from all rows would leave no digit
+    to the classes.
+
+    Attributes
+    ----------
+    log_probabilities : ndarray of shape (..., n_obs, n_classes)
+        ``log p(c | x_o)`` in nats, up to a constant a row.
+    log_density : ndarray of shape (..., n_obs)
+        ``log p(x_o)`` in nats.
+    """
+
+    log_probabilities: Float[np.ndarray, "*draws obs label"]
+    log_density: Float[np.ndarray, "*draws obs"]
+
+    @classmethod
+    def of_joint(cls, log_joint: Float[np.ndarray, "*draws obs label"]) -> ClassPrediction:
+        """Take a joint apart.
+
+        Parameters
+        ----------
+        log_joint : ndarray of shape (..., n_obs, n_classes)
+            ``log p(x_o, c)`` in nats.
+
+        Returns
+        -------
+        ClassPrediction
+            Its two factors.
+        """
+        log_density = logsumexp(log_joint, axis=-1)
+        return cls(log_joint - log_density[..., None], log_density)

@@ -16,7 +16,7 @@ from bayesrbf import names, table
 from bayesrbf.estimators.describing import Named, observed_data
 from bayesrbf.estimators.posterior_estimator import PosteriorEstimator
 from bayesrbf.inference.draws import MEMORY
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.prevalence import class_shares
 from bayesrbf.numerics.sampling import draw_categories
 
 if TYPE_CHECKING:
@@ -51,24 +51,16 @@ class ClassPosteriorEstimator(PosteriorEstimator):
         raise AttributeError(f"{type(self).__name__} reads no rows.")
 
     def _predictor(self, log_posterior: Any) -> Callable[[Any], Predictor]:
-        """Prepares rows: maps what ``_read`` gives to coordinates -> class log joint."""
+        """Prepares rows: maps what ``_read`` gives to coordinates -> what a draw says."""
         raise AttributeError(f"{type(self).__name__} declares no posterior.")
 
     def _class_log_joint(self, rows: Any) -> Float[np.ndarray, "obs label"]:
         """Log joint (or log probability) of rows and classes at the fitted point."""
-        log_posterior = self._log_posterior()
-        return self._predictor(log_posterior)(rows)(self._map(log_posterior))
-
-    def _class_shares(
-        self, log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """Class probabilities that every draw holds for the training table."""
-        return log_posterior.constrained(theta)[names.CLASS_PROBABILITIES]
+        raise AttributeError(f"{type(self).__name__} gives no probabilities.")
 
     def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """The same at the fitted point."""
-        log_posterior = self._log_posterior()
-        return self._class_shares(log_posterior, self._map(log_posterior)[None, None])[0, 0]
+        """Shares of the classes that predictions stand for: those of the labelled rows."""
+        return class_shares(self._rows.labels, self._rows.weights, self.classes_.size)
 
     def _observed(self, rows: Any) -> Named:
         """Rows as a group of the DataTree."""
@@ -84,6 +76,9 @@ class ClassPosteriorEstimator(PosteriorEstimator):
         path: str | PathLike[str] | None = None,
     ) -> xr.DataTree:
         """Class probabilities of each row under every draw of the posterior.
+
+        Under ``class_prior`` every draw is moved by Bayes' rule for itself;
+        :meth:`predict_proba` moves their mean.
 
         Parameters
         ----------
@@ -209,17 +204,15 @@ class ClassPosteriorEstimator(PosteriorEstimator):
         return ClassPosterior(
             predictor=self._predictor(log_posterior),
             theta=theta,
-            log_prior_shift=self._shifts(log_posterior, theta),
+            log_ratio=self._log_ratio(),
             temperature=self.temperature_,
         )
 
-    def _shifts(
-        self, log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """Log ratio of the prevalences of use to those of every draw."""
-        if self._prevalence is None or self.classes_.size == 1:
-            return np.zeros((1, 1, self.classes_.size))
-        return np.log(self._prevalence) - np.log(self._class_shares(log_posterior, theta))
+    def _log_ratio(self) -> Float[np.ndarray, " label"]:
+        """Log ratio of the prevalences of use to those of training."""
+        if self._prevalence is None:
+            return np.zeros(self.classes_.size)
+        return np.log(self._prevalence) - np.log(self._fitted_shares())
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""
@@ -229,9 +222,7 @@ class ClassPosteriorEstimator(PosteriorEstimator):
         rows = self._rows.take(spread)
         log_posterior = self._log_posterior()
         fitted = self._map(log_posterior)
-        at_fit = posterior.probabilities(
-            posterior.predictor(rows)(fitted), self._shifts(log_posterior, fitted[None, None])[0]
-        )
+        at_fit = posterior.probabilities(posterior.predictor(rows)(fitted))
         probabilities, _ = posterior.draws(rows)
         return {
             "probabilities": probabilities,

@@ -12,6 +12,7 @@ from sklearn.utils import check_consistent_length
 
 from bayesrbf import names, table
 from bayesrbf.estimators.class_posterior import ClassPosteriorEstimator
+from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.posterior.temperature import tempered
 
 if TYPE_CHECKING:
@@ -48,12 +49,6 @@ class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
 
     # ---- predicting
 
-    def _shift(self) -> Float[np.ndarray, " label"]:
-        """Log ratio of the prevalences of use to those of the fit."""
-        if self._prevalence is None:
-            return np.zeros(self.classes_.size)
-        return np.log(self._prevalence) - np.log(self._fitted_shares())
-
     def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Log of :meth:`predict_proba`.
 
@@ -69,7 +64,8 @@ class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
         """
         rows = self._read(X)
         if self._draws is None:
-            return tempered(self._class_log_joint(rows), self.temperature_, self._shift())
+            calibrated = tempered(self._class_log_joint(rows), self.temperature_)
+            return at_prevalence(calibrated, self._log_ratio())
         mean = self._class_posterior().mean(rows)
         with np.errstate(divide="ignore"):
             return np.log(mean)
@@ -86,7 +82,9 @@ class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
         -------
         ndarray of shape (n_obs, n_classes)
             Probabilities in the order of ``classes_``; rows sum to one. After
-            :meth:`refine` their mean over the posterior draws.
+            :meth:`refine` their mean over the posterior draws. With ``class_prior``
+            Bayes' rule applied to what they would be without: each times ``class_prior``
+            over the weighted share of its class among the labelled training rows.
         """
         return np.exp(self.predict_log_proba(X))
 

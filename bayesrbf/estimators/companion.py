@@ -29,16 +29,6 @@ class CompanionClassifier(TableEstimator, PosteriorClassifier):
         """New rows in the user's units, labels hidden."""
         return TableEstimator._read(self, X)
 
-    def _class_shares(
-        self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """Those of the training table, whatever the draw."""
-        return self._fitted_shares()[None, None]
-
-    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """Class probabilities of the training table."""
-        return self._companion.parameters.class_probabilities
-
     def _log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density of observed cells, in the user's units."""
         by_class = self._companion.class_log_joint(rows)

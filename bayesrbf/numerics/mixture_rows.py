@@ -18,6 +18,7 @@ from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.side_by_side import SideBySide
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.results import ClassPrediction
 from bayesrbf.specification import MixtureSpecification
 
 WITNESSES: Final = 500
@@ -150,8 +151,10 @@ class MixtureOnRows(MixturePoints, ABC):
         spread = np.linspace(0, n_obs - 1, min(n_obs, WITNESSES)).astype(np.intp)
         return SideBySide(self._observations.take(spread), self)
 
-    def predictor(self, observations: Observations) -> Callable[[np.ndarray], np.ndarray]:
-        """Prepare new rows for the class log joint at many points.
+    def predictor(
+        self, observations: Observations
+    ) -> Callable[[Float[np.ndarray, " coordinate"]], ClassPrediction]:
+        """Prepare new rows for predictions at many points.
 
         Parameters
         ----------
@@ -161,14 +164,13 @@ class MixtureOnRows(MixturePoints, ABC):
         Returns
         -------
         MixturePredictor
-            Maps coordinates to ``log p(x_o, c)`` of shape (n_obs, n_classes),
-            in nats, in the user's units.
+            Maps coordinates to class probabilities and density, in the user's units.
         """
         return MixturePredictor(observations, self)
 
 
 class MixturePredictor:
-    """Class log joint of some rows at any point.
+    """Class probabilities and density of some rows at any point.
 
     Parameters
     ----------
@@ -183,8 +185,8 @@ class MixturePredictor:
         self._classes = points.specification.class_slices
         self._shift = log_units(observations, points.hyperparameters.units)
 
-    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, "obs label"]:
-        """Class log joint at one point.
+    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> ClassPrediction:
+        """Predict at one point.
 
         Parameters
         ----------
@@ -193,15 +195,14 @@ class MixturePredictor:
 
         Returns
         -------
-        ndarray of shape (n_obs, n_classes)
-            ``log p(x_o, c)`` in nats, in the user's units.
+        ClassPrediction
+            Of shape (n_obs, n_classes); the density is in the user's units.
         """
-        return self.at_all(theta[None])[0]
+        many = self.at_all(theta[None])
+        return ClassPrediction(many.log_probabilities[0], many.log_density[0])
 
-    def at_all(
-        self, thetas: Float[np.ndarray, "point coordinate"]
-    ) -> Float[np.ndarray, "point obs label"]:
-        """Class log joint at many points.
+    def at_all(self, thetas: Float[np.ndarray, "point coordinate"]) -> ClassPrediction:
+        """Predict at many points.
 
         Parameters
         ----------
@@ -210,13 +211,13 @@ class MixturePredictor:
 
         Returns
         -------
-        ndarray of shape (n_points, n_obs, n_classes)
-            ``log p(x_o, c)`` in nats, in the user's units.
+        ClassPrediction
+            Of shape (n_points, n_obs, n_classes); the density is in the user's units.
         """
-        result = np.empty((len(thetas), self._shift.size, len(self._classes)))
+        log_joint = np.empty((len(thetas), self._shift.size, len(self._classes)))
         for some, by_class in self.by_block(thetas):
-            result[some] = by_class
-        return result
+            log_joint[some] = by_class
+        return ClassPrediction.of_joint(log_joint)
 
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]

@@ -10,32 +10,32 @@ from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
+from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.parameters import Observations
-from bayesrbf.posterior.summary import PredictiveSummary, entropy
+from bayesrbf.posterior.summary import PredictiveSummary, summarised
 from bayesrbf.posterior.temperature import tempered
+from bayesrbf.results import ClassPrediction
 
 _COPIES: Final = 5
-"""Arrays over draws that a summary holds at once: log joints, probabilities, workspace."""
+"""Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
 _MEAN_ENTRIES: Final = 2**18
 """Numbers of one block of draws of which a mean is taken: 2 MiB."""
 
-Predictor = Callable[[np.ndarray], np.ndarray]
-"""Coordinates of one draw -> class log joint log p(x_o, c) of shape (n_rows, n_classes)."""
+Predictor = Callable[[np.ndarray], ClassPrediction]
+"""Coordinates of one draw -> class probabilities of shape (n_rows, n_classes), and density."""
 
 
 @runtime_checkable
 class BatchedPredictor(Protocol):
     """A predictor that knows many draws at once."""
 
-    def at_all(
-        self, thetas: Float[np.ndarray, "draw coordinate"]
-    ) -> Float[np.ndarray, "draw obs label"]:
-        """Class log joint under every draw.
+    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw.
 
         Parameters
         ----------
@@ -44,8 +44,8 @@ class BatchedPredictor(Protocol):
 
         Returns
         -------
-        ndarray of shape (n_draws, n_rows, n_classes)
-            Class log joints ``log p(x_o, c)``.
+        ClassPrediction
+            Of shape (n_draws, n_rows, n_classes).
         """
 
 
@@ -53,9 +53,16 @@ class BatchedPredictor(Protocol):
 class ClassPosterior:
     r"""Posterior of the class probabilities of rows.
 
-    Of draw s, with t the temperature and b the draw's shift,
+    Of draw s at the shares of training, with t the temperature,
+    :math:`p_s(c | x) \propto p_s(c | x_o)^t`. At other shares, with r their ratio to those of
+    training, Bayes' rule is about the mean over the draws,
 
-    .. math:: p_s(c | x) \propto \exp(t \log p_s(c | x_o) + b_{sc}).
+    .. math:: \frac{r_c \, \bar p(c | x)}{\sum_b r_b \, \bar p(b | x)}
+        = \sum_s w_s(x) \, \frac{r_c \, p_s(c | x)}{Z_s(x)}, \quad
+        Z_s = \sum_b r_b \, p_s(b | x), \quad w_s = \frac{Z_s}{\sum_u Z_u},
+
+    and so is the mean of what it makes of every draw, weighed by how probable the draw makes
+    such a row where the shares are those of use.
 
     Attributes
     ----------
@@ -63,18 +70,17 @@ class ClassPosterior:
         Prepares rows: maps observations to a :data:`Predictor`.
     theta : ndarray of shape (n_chains, n_draws, dimension)
         Unconstrained coordinates of the draws.
+    log_ratio : ndarray of shape (n_classes,)
+        Log r; 0 where the model is used at the shares of training.
     temperature : float
         Factor t of every draw's log probabilities.
-    log_prior_shift : ndarray of shape (n_chains or 1, n_draws or 1, n_classes)
-        Log of the prevalences of use over each draw's own class probabilities;
-        0 where the model is used at its own.
     memory : int
         Bytes that arrays over draws may take.
     """
 
     predictor: Callable[[Observations], Predictor]
     theta: Float[np.ndarray, "chain draw coordinate"]
-    log_prior_shift: Float[np.ndarray, "chain_or_one draw_or_one label"]
+    log_ratio: Float[np.ndarray, " label"]
     temperature: float = 1.0
     memory: int = MEMORY
 
@@ -86,12 +92,7 @@ class ClassPosterior:
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return int(self.log_prior_shift.shape[-1])
-
-    @property
-    def _shifts(self) -> Float[np.ndarray, "chain draw label"]:
-        """The shift of every draw."""
-        return np.broadcast_to(self.log_prior_shift, (*self.theta.shape[:2], self.n_classes))
+        return int(self.log_ratio.size)
 
     def draws(
         self, observations: Observations, path: Path | None = None
@@ -129,11 +130,7 @@ class ClassPosterior:
                 )
             return np.load(path, mmap_mode="r"), 1
         thinning = self._thinning(observations.n_obs)
-        kept = replace(
-            self,
-            theta=self.theta[:, ::thinning],
-            log_prior_shift=self._shifts[:, ::thinning],
-        )
+        kept = replace(self, theta=self.theta[:, ::thinning])
         result = np.empty((*kept.theta.shape[:2], observations.n_obs, self.n_classes))
         kept._fill(result, observations)
         return result, thinning
@@ -165,40 +162,32 @@ class ClassPosterior:
         for rows in self._row_blocks(observations.n_obs):
             predict = self.predictor(observations.take(rows))
             for chain, thetas in enumerate(self.theta):
-                log_joint = class_log_joints(predict, thetas)
-                shift = self._shifts[chain, :, None]
-                result[chain, :, rows[0] : rows[-1] + 1] = self.probabilities(log_joint, shift)
+                said = class_predictions(predict, thetas)
+                result[chain, :, rows[0] : rows[-1] + 1] = self.probabilities(said)
 
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
         """Rows whose arrays over all draws fit into the memory together."""
         size = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
         return [np.arange(a, min(a + size, n_obs)) for a in range(0, n_obs, size)]
 
-    def probabilities(
-        self,
-        log_joint: Float[np.ndarray, "*draws label"],
-        shift: Float[np.ndarray, "*broadcast label"],
-    ) -> Float[np.ndarray, "*draws label"]:
-        """Class probabilities, tempered and moved to the prevalences of use.
+    def probabilities(self, said: ClassPrediction) -> Float[np.ndarray, "*draws obs label"]:
+        """Class probabilities of each draw, tempered and at the prevalences of use.
 
         Parameters
         ----------
-        log_joint : ndarray of shape (..., n_classes)
-            ``log p(x_o, c)`` under one draw or many.
-        shift : ndarray that broadcasts to the shape of ``log_joint``
-            Log ratios of the prevalences, of those draws.
+        said : ClassPrediction
+            What one draw or many say.
 
         Returns
         -------
-        ndarray of shape (..., n_classes)
+        ndarray of shape (..., n_obs, n_classes)
             Probabilities; they sum to one over the classes.
         """
-        return np.exp(
-            tempered(log_joint, self.temperature, np.broadcast_to(shift, log_joint.shape))
-        )
+        calibrated = tempered(said.log_probabilities, self.temperature)
+        return np.exp(at_prevalence(calibrated, self.log_ratio))
 
     def mean(self, observations: Observations) -> Float[np.ndarray, "obs label"]:
-        """Posterior mean of the class probabilities; never are all draws held.
+        """Bayes' rule on the mean of the class probabilities; never are all draws held.
 
         Parameters
         ----------
@@ -213,13 +202,13 @@ class ClassPosterior:
         predict = self.predictor(observations)
         total = np.zeros((observations.n_obs, self.n_classes))
         thetas = self.theta.reshape(self.n_draws, -1)
-        shifts = self._shifts.reshape(self.n_draws, 1, -1)
         size = max(1, _MEAN_ENTRIES // max(1, total.size))
         for start in range(0, self.n_draws, size):
             some = slice(start, start + size)
-            log_joints = class_log_joints(predict, thetas[some])
-            total += self.probabilities(log_joints, shifts[some]).sum(axis=0)
-        return total / self.n_draws
+            said = class_predictions(predict, thetas[some])
+            total += np.exp(tempered(said.log_probabilities, self.temperature)).sum(axis=0)
+        with np.errstate(divide="ignore"):
+            return np.exp(at_prevalence(np.log(total / self.n_draws), self.log_ratio))
 
     def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
         """What the draws say about every row, a block of rows at a time.
@@ -255,43 +244,36 @@ class ClassPosterior:
     def _block(self, observations: Observations, prob: float) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
         predict = self.predictor(observations)
-        log_joint = class_log_joints(predict, self.theta.reshape(self.n_draws, -1))
-        log_density = logsumexp(logsumexp(log_joint, axis=2), axis=0) - np.log(self.n_draws)
-        p = self.probabilities(log_joint, self._shifts.reshape(self.n_draws, 1, -1))
-        mean = p.mean(axis=0)
-        total = entropy(mean)
-        aleatoric = entropy(p).mean(axis=0)
-        sd = p.std(axis=0, ddof=1) if self.n_draws > 1 else np.full(mean.shape, np.nan)
-        tails = ((1 - prob) / 2, (1 + prob) / 2)
-        lower, upper = np.quantile(p, tails, axis=0, overwrite_input=True)
-        return {
-            "mean": mean,
-            "sd": sd,
-            "lower": lower,
-            "upper": upper,
-            "total": total,
-            "aleatoric": np.minimum(aleatoric, total),
-            "log_density": log_density,
-        }
+        said = class_predictions(predict, self.theta.reshape(self.n_draws, -1))
+        logits = tempered(said.log_probabilities, self.temperature) + self.log_ratio
+        log_z = logsumexp(logits, axis=2)
+        weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
+        log_density = logsumexp(said.log_density, axis=0) - np.log(self.n_draws)
+        p = np.exp(logits - log_z[..., None])
+        return {**summarised(p, weights, prob), "log_density": log_density}
 
 
-def class_log_joints(
+def class_predictions(
     predict: Predictor, thetas: Float[np.ndarray, "draw coordinate"]
-) -> Float[np.ndarray, "draw obs label"]:
-    """Class log joints of all rows under every draw.
+) -> ClassPrediction:
+    """What every draw says of all rows.
 
     Parameters
     ----------
     predict : callable
-        Class log joint at one draw; many draws in one go where it can.
+        Predicts at one draw; at many draws in one go where it can.
     thetas : ndarray of shape (n_draws, dimension)
         Coordinates of the draws.
 
     Returns
     -------
-    ndarray of shape (n_draws, n_rows, n_classes)
-        Class log joints ``log p(x_o, c)``.
+    ClassPrediction
+        Of shape (n_draws, n_rows, n_classes).
     """
     if isinstance(predict, BatchedPredictor):
         return predict.at_all(thetas)
-    return np.stack([predict(theta) for theta in thetas])
+    said = [predict(theta) for theta in thetas]
+    return ClassPrediction(
+        np.stack([one.log_probabilities for one in said]),
+        np.stack([one.log_density for one in said]),
+    )

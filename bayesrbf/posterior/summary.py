@@ -66,3 +66,48 @@ def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray
     """
     values: np.ndarray = -xlogy(probabilities, probabilities).sum(axis=-1)
     return np.abs(values)
+
+
+def summarised(
+    p: Float[np.ndarray, "draw obs label"],
+    weights: Float[np.ndarray, "draw obs"] | None,
+    prob: float,
+) -> dict[str, np.ndarray]:
+    """Mean, spread, interval and entropies of class probabilities over draws.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_draws, n_obs, n_classes)
+        Class probabilities under every draw.
+    weights : ndarray of shape (n_draws, n_obs), optional
+        What every draw counts for a row, summing to one over the draws; None: all alike.
+    prob : float
+        Probability inside the intervals.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Fields of :class:`PredictiveSummary`, but for the density.
+    """
+    n_draws = len(p)
+    shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
+    mean = np.einsum("sn,snc->nc", shares, p)
+    variance = np.einsum("sn,snc->nc", shares, (p - mean) ** 2)
+    unbiased = n_draws / (n_draws - 1) if n_draws > 1 else np.nan
+    total = entropy(mean)
+    aleatoric = np.einsum("sn,sn->n", shares, entropy(p))
+    lower, upper = np.quantile(
+        p,
+        ((1 - prob) / 2, (1 + prob) / 2),
+        axis=0,
+        weights=None if weights is None else np.broadcast_to(weights[..., None], p.shape),
+        method="linear" if weights is None else "inverted_cdf",  # the one that takes weights
+    )
+    return {
+        "mean": mean,
+        "sd": np.sqrt(unbiased * variance),
+        "lower": lower,
+        "upper": upper,
+        "total": total,
+        "aleatoric": np.minimum(aleatoric, total),
+    }

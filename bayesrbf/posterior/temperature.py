@@ -14,15 +14,11 @@ LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
 
 
 def tempered(
-    log_joint: Float[np.ndarray, "*rows label"],
-    temperature: float,
-    log_shift: Float[np.ndarray, "*#rows label"] | None = None,
+    log_joint: Float[np.ndarray, "*rows label"], temperature: float
 ) -> Float[np.ndarray, "*rows label"]:
-    """Calibrated class log probabilities under a (possibly shifted) prevalence.
+    """Calibrated class log probabilities.
 
-    ``log q(c | x) = t log p(c | x) + s_c - log sum_b exp(t log p(b | x) + s_b)``
-    with ``s_c = log p_new(c) - log p_trained(c)``: Bayes' rule moves calibrated
-    probabilities from the prevalence of the training rows to a new one.
+    ``log q(c | x) = t log p(c | x) - log sum_b exp(t log p(b | x))``
 
     Parameters
     ----------
@@ -30,8 +26,6 @@ def tempered(
         ``log p(x, c)`` in nats, up to a constant per row.
     temperature : float
         Factor t of the log probabilities, positive; 1 leaves them alone.
-    log_shift : ndarray of shape (n_classes,) or (..., n_classes), optional
-        Log ratio s of new to trained class probabilities; none by default.
 
     Returns
     -------
@@ -46,11 +40,8 @@ def tempered(
     >>> np.exp(tempered(log_joint, 0.5)).round(3)
     array([[0.333, 0.667]])
     """
-    logits = temperature * log_joint
-    if log_shift is not None:
-        logits = logits + log_shift
-    probabilities: Float[np.ndarray, "*rows label"] = log_softmax(logits, axis=-1)
-    return probabilities
+    calibrated: Float[np.ndarray, "*rows label"] = log_softmax(temperature * log_joint, axis=-1)
+    return calibrated
 
 
 def fit_temperature(

@@ -72,7 +72,9 @@ class Replication:
     def probabilities(self, thetas: np.ndarray) -> np.ndarray:
         """Probability of class 0 at every point, (draw, point)."""
         predict = self.log_posterior.predictor(observations(POINTS, np.full(len(POINTS), -1)))
-        return np.array([softmax(predict(theta), axis=1)[:, 0] for theta in thetas])
+        return np.array(
+            [softmax(predict(theta).log_probabilities, axis=1)[:, 0] for theta in thetas]
+        )
 
     def covered(self, method: Callable[[Replication], np.ndarray]) -> np.ndarray:
         """Whether the interval of each point holds the truth."""

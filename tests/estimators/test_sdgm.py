@@ -360,8 +360,8 @@ def test_precisions_can_be_learned() -> None:
     plug_in = small(prediction="plug-in").fit(X, y)
     # all weights, and yet the same function
     points, starts = X, np.arange(len(X))
-    log_joint = log_posterior.predictor(points, starts, np.zeros(len(X)))(theta)
-    np.testing.assert_allclose(np.exp(log_joint), plug_in.predict_proba(X), atol=1e-9)
+    said = log_posterior.predictor(points, starts, np.zeros(len(X)))(theta)
+    np.testing.assert_allclose(np.exp(said.log_probabilities), plug_in.predict_proba(X), atol=1e-9)
     assert log_posterior.dimension == 2 * 2 * 6
     model.refine("laplace", draws=100)
     assert set(model.posterior_["posterior"]) == {"coefficient_precisions", "coefficients"}

@@ -136,7 +136,7 @@ def quantities(replication: Replication, thetas: np.ndarray) -> dict[str, np.nda
     found = {"log likelihood": np.array([log_posterior.pointwise(t).sum() for t in thetas])}
     if specification.n_classes > 1:
         classify = log_posterior.predictor(_fixed_row(setting))
-        joints = np.array([classify(t)[0] for t in thetas])
+        joints = np.array([classify(t).log_probabilities[0] for t in thetas])
         found["log odds at x"] = joints[:, 0] - joints[:, 1]
     for name, value in values.items():
         flat = value.reshape(len(thetas), -1)

@@ -218,7 +218,7 @@ def _figures(target, theta: np.ndarray) -> np.ndarray:
     classify = target.predictor(target._observations.take(np.arange(4)))
 
     def figures(point):
-        joints = classify(point)
+        joints = classify(point).log_probabilities
         likelihood = target.pointwise(point).sum()
         lp = target.value_and_gradient(point)[0]
         return [likelihood, lp, *(joints[:, 0] - joints[:, 1])]

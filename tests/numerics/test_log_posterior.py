@@ -84,7 +84,7 @@ def test_predictor_sums_components_by_class():
     specification = structure(classes=(0, 0, 1), levels=(2,))
     target = log_posterior(specification, location=2.0, scale=4.0)
     theta = np.random.default_rng(4).normal(size=target.dimension)
-    own = target.predictor(table(specification))(theta)
+    own = target.predictor(table(specification))(theta).log_probabilities
     joint = target.component_log_joint(theta)
     # the joint of rows and components leaves a constant a row open: the rows' units
     np.testing.assert_allclose(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import log_softmax
 from scipy.stats import dirichlet
 
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
@@ -115,17 +116,17 @@ def test_pack_inverts_unpack(response):
 
 @pytest.mark.parametrize("features", FEATURES)
 def test_the_predictor_is_the_likelihood_of_labelled_rows(features):
-    """log p(c, x) of the training rows, put together again."""
+    """log p(c | x) and log p(x) of the training rows, put together again."""
     target = network(features)
     theta = random_theta(target)
     rows = table(target.network.mixture, n_obs=15)
-    log_joint = target.predictor(rows)(theta)
-    log_density = np.logaddexp.reduce(log_joint, axis=1)
+    said = target.predictor(rows)(theta)
+    log_density, log_p = said.log_density, log_softmax(said.log_probabilities, axis=1)
     mixture = MixtureLogPosterior(rows, target.network.mixture, target.prior.mixture)
     np.testing.assert_allclose(log_density, mixture.pointwise(theta[: mixture.dimension]))
     labels = target._output.labels
     known = labels >= 0
-    conditional = np.where(known, log_joint[np.arange(15), np.maximum(labels, 0)] - log_density, 0)
+    conditional = np.where(known, log_p[np.arange(15), np.maximum(labels, 0)], 0)
     np.testing.assert_allclose(target.pointwise(theta), conditional + 0.4 * log_density)
 
 

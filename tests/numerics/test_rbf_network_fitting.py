@@ -171,7 +171,7 @@ def test_labels_are_no_classes_of_the_mixture(impute):
         labelled = replace(rows, labels=labels)
         problem = Problem(labelled, output, prior(specification), Scheme(impute=impute), 3, 1e-4)
         point = fit_published(problem, specification, rng=np.random.default_rng(0), n_init=1)
-        fits.append(Network(labelled, specification).class_log_joint(point.parameters))
+        fits.append(Network(labelled, specification).linear(point.parameters))
         joint = fit_joint(
             labelled, output, specification, prior(specification), rng=np.random.default_rng(0)
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax
 
 from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
 from bayesrbf.numerics.sdgm.drawing import DRAWS, REPLICATES, replicated_draws, weight_draws
@@ -145,13 +144,13 @@ def test_drawn_log_probabilities_are_those_of_the_average() -> None:
     assert (np.abs(np.exp(drawn).mean(axis=1) - found) < 5 * noise).all()
 
 
-def test_prevalences_move_every_draw() -> None:
+def test_prevalences_move_the_mean_over_draws_and_its_error() -> None:
     modes, points = several(), np.random.default_rng(1).normal(size=(9, 2))
-    shift = np.array([1.0, -2.0, 0.5])
-    moved, _ = predict(modes, BASIS, UNITS, whole(points), average=True, shift=shift)
-    draws = drawn_log_probabilities(modes, BASIS, UNITS, whole(points), average=True) + shift
-    expected = softmax(draws, axis=2).mean(axis=1)
-    np.testing.assert_allclose(moved, expected, atol=0.02)
-    by_mean = predict(modes, BASIS, UNITS, whole(points), average=True)[0] * np.exp(shift)
-    by_mean /= by_mean.sum(axis=1, keepdims=True)
-    assert np.abs(by_mean - expected).max() > 0.05  # the mean alone does not know the spread
+    ratio = np.exp([1.0, -2.0, 0.5])
+    plain, error = predict(modes, BASIS, UNITS, whole(points), average=True)
+    moved = predict(modes, BASIS, UNITS, whole(points), average=True, log_ratio=np.log(ratio))
+    expected = plain * ratio / (plain @ ratio)[:, None]
+    np.testing.assert_allclose(moved[0], expected, rtol=1e-12)
+    # to first order the error of p_c is multiplied by no more than r_c / (p . r), twice
+    most = 2 * (ratio / (plain @ ratio)[:, None]).max(axis=1) * error.max(axis=1)
+    assert ((moved[1] > 0) & (moved[1] < 1.5 * most[:, None])).all()

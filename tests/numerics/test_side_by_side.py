@@ -41,7 +41,7 @@ def test_points_do_not_meddle_with_each_other(
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
 
 
-def test_class_log_joints_of_draws_are_those_of_single_points():
+def test_predictions_of_draws_are_those_of_single_points():
     specification = structure(classes=(0, 0, 1), levels=(2,))
     rows = table(specification)
     hyper = hyperparameters(specification, location=1.0, scale=2.0)
@@ -49,13 +49,15 @@ def test_class_log_joints_of_draws_are_those_of_single_points():
     predict = target.predictor(rows)
     thetas = np.random.default_rng(2).normal(size=(7, target.dimension))
     many = predict.at_all(thetas)
-    assert many.shape == (7, rows.n_obs, 2)
-    np.testing.assert_allclose(many, np.stack([predict(theta) for theta in thetas]), rtol=1e-10)
+    assert many.log_probabilities.shape == (7, rows.n_obs, 2)
+    single = [predict(theta) for theta in thetas]
+    for part in ("log_probabilities", "log_density"):
+        alone = np.stack([getattr(one, part) for one in single])
+        np.testing.assert_allclose(getattr(many, part), alone, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(np.exp(many.log_probabilities).sum(axis=2), 1, rtol=1e-12)
     # the log density of an unlabelled row is what the log posterior says of it
     hidden = MixtureLogPosterior(rows.unlabelled(), specification, hyper)
-    np.testing.assert_allclose(
-        np.logaddexp.reduce(many[0], axis=1), hidden.pointwise(thetas[0]), rtol=1e-10
-    )
+    np.testing.assert_allclose(many.log_density[0], hidden.pointwise(thetas[0]), rtol=1e-10)
 
 
 def test_no_rows_and_no_points_are_empty():

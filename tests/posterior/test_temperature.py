@@ -73,14 +73,6 @@ def test_tempered_rows_sum_to_one_and_keep_their_order() -> None:
     np.testing.assert_array_equal(log_p.argsort(axis=1), log_joint.argsort(axis=1))
 
 
-def test_shift_is_bayes_rule_after_the_temperature() -> None:
-    log_joint = np.random.default_rng(0).normal(size=(20, 3))
-    shift = np.log([2.0, 0.5, 1.0])
-    odds = np.exp(tempered(log_joint, 0.7)) * np.exp(shift)
-    expected = odds / odds.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(np.exp(tempered(log_joint, 0.7, shift)), expected, atol=1e-14)
-
-
 def test_equal_draws_are_one_and_different_ones_are_tempered_each() -> None:
     log_p, labels, weights = out_of_fold(150, sharpness=3.0)
     t = fit_temperature(log_p, labels, weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from bayesrbf.numerics.kernel_network.log_posterior import (
     class_log_probabilities,
 )
 from bayesrbf.parameters import Observations
+from bayesrbf.results import ClassPrediction
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -36,8 +38,9 @@ class FittedKernelNetwork:
         The hidden layer.
     theta : ndarray of shape (dimension,)
         Output weights and intercepts.
-    n_classes : int
-        Number of classes.
+    class_shares : ndarray of shape (n_classes,)
+        Weighted shares of the classes among the labelled training rows: what is said of a
+        row without a cell, of which the kernel knows nothing.
     l2 : float
         Precision of the prior of the output weights.
     """
@@ -45,8 +48,13 @@ class FittedKernelNetwork:
     companion: FittedMixture
     basis: EigenBasis
     theta: Float[np.ndarray, " coordinate"]
-    n_classes: int
+    class_shares: Float[np.ndarray, " label"]
     l2: float
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.class_shares.size)
 
     def features(self, rows: Observations) -> Float[np.ndarray, "obs basis"]:
         """Hidden layer of rows.
@@ -80,41 +88,52 @@ class FittedKernelNetwork:
             self.features(rows), rows.labels, rows.weights, self.n_classes, self.l2
         )
 
-    def class_log_joint(self, cells: CellMoments) -> Float[np.ndarray, "row label"]:
+    def class_log_joint(
+        self, cells: CellMoments, temperature: float = 1.0
+    ) -> Float[np.ndarray, "row label"]:
         """Log class probabilities at the fitted point.
 
         Parameters
         ----------
         cells : CellMoments
             Rows as the kernel sees them: what :func:`cells_of` gives.
+        temperature : float
+            What they will be multiplied by: shares of classes need no calibration.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
             Log probabilities in nats.
         """
-        features = self.basis.features(cells)
-        return class_log_probabilities(features, self.theta, self.n_classes)
+        return self._prepared(cells, temperature)(self.theta)
 
-    def predictor(self, rows: Observations) -> Predictor:
-        """Prepare rows for the log joint of class and row under any output weights.
+    def predictor(self, rows: Observations, temperature: float = 1.0) -> Predictor:
+        """Prepare rows for predictions under any output weights.
 
         Parameters
         ----------
         rows : Observations
             Rows in the user's units.
+        temperature : float
+            What log probabilities will be multiplied by.
 
         Returns
         -------
         callable
-            Maps coordinates to ``log p(c | x_o) + log p(x_o)`` of shape
-            (n_obs, n_classes); the density is the companion's.
+            Maps coordinates to class probabilities of shape (n_obs, n_classes), and the
+            companion's density.
         """
-        features = self.features(rows)
+        log_probabilities = self._prepared(cells_of(rows, self.companion), temperature)
         density = np.logaddexp.reduce(self.companion.class_log_joint(rows), axis=1)
         density += self.companion.log_unit(rows)
-        return lambda theta: (
-            class_log_probabilities(features, theta, self.n_classes) + density[:, None]
+        return lambda theta: ClassPrediction(log_probabilities(theta), density)
+
+    def _prepared(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
+        """Log class probabilities of rows as a function of the output weights."""
+        features, empty = self.basis.features(cells), cells.empty[:, None]
+        by_shares = np.log(self.class_shares) / temperature
+        return lambda theta: np.where(
+            empty, by_shares, class_log_probabilities(features, theta, self.n_classes)
         )
 
     def outputs(self, classes: Shaped[np.ndarray, " label"]) -> Shaped[np.ndarray, " output"]:

@@ -16,6 +16,7 @@ from bayesrbf.numerics.kernel_network.fitting import OutputFit, fit_output
 from bayesrbf.numerics.kernel_network.gram import KernelName
 from bayesrbf.numerics.kernel_network.log_posterior import KernelNetworkLogPosterior
 from bayesrbf.numerics.kernel_network.rates import product_kernel, relevance_factors
+from bayesrbf.numerics.prevalence import class_shares
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import MixtureSpecification
@@ -183,7 +184,8 @@ def fit_kernel_rows(
         features, rows.labels, rows.weights, n_classes, settings.l2
     )
     fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
-    return FittedKernelNetwork(companion, basis, fit.theta, n_classes, settings.l2), fit
+    shares = class_shares(rows.labels, rows.weights, n_classes)
+    return FittedKernelNetwork(companion, basis, fit.theta, shares, settings.l2), fit
 
 
 def _exemplars(

@@ -47,12 +47,12 @@ class KernelNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Companion
         return self._network.theta
 
     def _predictor(self, log_posterior: Any) -> Callable[[Observations], Predictor]:
-        """Prepares rows: class probabilities under any weights, times the companion's density."""
-        return self._network.predictor
+        """Prepares rows: class probabilities under any weights, and the companion's density."""
+        return lambda rows: self._network.predictor(rows, self.temperature_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Log class probabilities at the fitted point."""
-        return self._network.class_log_joint(cells_of(rows, self._companion))
+        return self._network.class_log_joint(cells_of(rows, self._companion), self.temperature_)
 
     def _description(self) -> Description:
         """Names and training rows, for the DataTree."""

@@ -19,6 +19,7 @@ from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.numerics.median_lvq.exemplars import class_log_joint, responsibilities
 from bayesrbf.numerics.median_lvq.posterior import MedianLVQLogPosterior
 from bayesrbf.parameters import Observations
+from bayesrbf.results import ClassPrediction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,31 +87,19 @@ class ExemplarClassifier(ExemplarReader):
         """Prepares rows: summed kernels of the classes under any exemplars and width."""
         needed = self._needed()
 
-        def log_joint(rows: Observations, theta: np.ndarray) -> np.ndarray:
+        def predict(rows: Observations, theta: np.ndarray) -> ClassPrediction:
             places = np.searchsorted(needed, log_posterior.exemplars(theta))
             width = log_posterior.width(theta)
-            return class_log_joint(rows.real[:, places], log_posterior.prototypes, width)
+            return ClassPrediction.of_joint(
+                class_log_joint(rows.real[:, places], log_posterior.prototypes, width)
+            )
 
-        return lambda rows: partial(log_joint, rows)
+        return lambda rows: partial(predict, rows)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Log joint, or margins, at the fitted point."""
         places = np.searchsorted(self._needed(), self._fitted.parameters.exemplars)
         return self._fitted.class_log_joint(rows.real[:, places])
-
-    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """Weighted frequencies of the classes in the training table."""
-        rows = self._table
-        counts = np.bincount(
-            rows.labels[rows.labelled], rows.weights[rows.labelled], self.classes_.size
-        )
-        return counts / counts.sum()
-
-    def _class_shares(
-        self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """The same, whatever the draw."""
-        return self._fitted_shares()[None, None]
 
     def _observed(self, rows: Observations) -> Named:
         """Dissimilarities as a group of the DataTree."""

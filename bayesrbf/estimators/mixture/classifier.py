@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesrbf.estimators.classifier import PosteriorClassifier
 from bayesrbf.estimators.mixture.estimator import MixtureEstimator
+from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.parameters import Observations
 
 if TYPE_CHECKING:
@@ -29,21 +30,19 @@ class MixtureClassifier(PosteriorClassifier, MixtureEstimator):
         return MixtureEstimator._read(self, X)
 
     def _predictor(self, log_posterior: Any) -> Callable[[Observations], Predictor]:
-        """Prepares rows for the class log joint at many points."""
+        """Prepares rows for predictions at many points."""
         return lambda rows: log_posterior.predictor(self._mixture.standardise(rows))
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Log joint of rows and classes at the fitted point, in standard units."""
         return self._mixture.class_log_joint(rows)
 
-    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """Class probabilities at the fitted point."""
-        return self._mixture.parameters.class_probabilities
-
     def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Log joint of rows and components at the prevalences of use, in standard units."""
+        fitted = np.log(self._mixture.parameters.class_probabilities)
+        change = at_prevalence(fitted, self._log_ratio()) - fitted
         log_joint = self._mixture.component_log_joint(rows)
-        return log_joint + self._shift()[list(self._mixture.specification.component_class)]
+        return log_joint + change[list(self._mixture.specification.component_class)]
 
     def _class_names(self) -> np.ndarray:
         """Class labels."""

@@ -13,9 +13,8 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.mixture.classifier import MixtureClassifier
-from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
+from bayesrbf.estimators.mixture.fitting import LIKELIHOOD, FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task, choose, open_settings
-from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
 from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.objective import Objective
@@ -113,27 +112,21 @@ class ObjectiveMixture(MixtureClassifier):
             held_out=float(self.validation_fraction) if self.early_stopping else 0.0,
         )
 
-    def _class_shares(
-        self, log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """Class probabilities for which the fit stands: other objectives bend the parameter.
-
-        ``log p(y | x)`` does not tell a class probability from a factor of the density,
-        so what it stands for are the shares of the labelled rows.
-        """
-        if self._objective.name == "likelihood":
-            return super()._class_shares(log_posterior, theta)
-        return self._fitted_shares()[None, None]
-
     def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """The same at the fitted point."""
-        if self._objective.name == "likelihood":
-            return super()._fitted_shares()
-        known = self._rows.labels >= 0
-        counts = np.bincount(
-            self._rows.labels[known], self._rows.weights[known], minlength=self.classes_.size
-        )
-        counts += self._mixture.hyperparameters.class_concentration - 1
+        """Shares of the classes that predictions stand for.
+
+        Under the likelihood rows without a label teach the class probabilities, too: they
+        are shared out as the M-step did. Other objectives bend these, and stand for the
+        labelled rows.
+        """
+        labelled, rows = super()._fitted_shares(), self._rows
+        hidden = rows.labels < 0
+        if self._objective.coefficients != LIKELIHOOD.coefficients or not hidden.any():
+            return labelled
+        extra = self._mixture.hyperparameters.class_concentration - 1
+        smoothed = self._mixture.parameters.class_probabilities
+        counts = smoothed * (rows.weights.sum() + extra * smoothed.size) - extra
+        counts = np.maximum(counts, labelled * rows.weights[~hidden].sum())
         return counts / counts.sum()
 
     def refine(self, method: str = "laplace", **options: Any) -> Self:

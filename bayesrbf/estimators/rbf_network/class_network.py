@@ -56,32 +56,12 @@ class ClassNetwork(PosteriorClassifier, RBFNetworkEstimator):
         return RBFNetworkEstimator._read(self, X)
 
     def _predictor(self, log_posterior: Any) -> Callable[[Observations], Predictor]:
-        """Prepares rows for the class log joint at many points."""
-        network = self._network
-        if isinstance(network, ExemplarNetwork):
-            return lambda rows: network.predictor(log_posterior, rows)
-        return lambda rows: network.predictor(log_posterior, rows, self.temperature_)
+        """Prepares rows for predictions at many points."""
+        return lambda rows: self._network.predictor(log_posterior, rows, self.temperature_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point, up to a constant."""
-        if isinstance(self._network, ExemplarNetwork):
-            return self._network.class_log_joint(rows)
         return self._network.class_log_joint(rows, self.temperature_)
-
-    def _class_shares(
-        self, log_posterior: Any, theta: Float[np.ndarray, "chain draw coordinate"]
-    ) -> Float[np.ndarray, "chains draws label"]:
-        """Those of the training table, whatever the draw."""
-        return self._fitted_shares()[None, None]
-
-    def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """Weighted shares of the labelled training rows, or what the companion has."""
-        if isinstance(self._network, ExemplarNetwork):
-            return self._network.mixture.parameters.class_probabilities
-        known = self._rows.labels >= 0
-        labels, weights = self._rows.labels[known], self._rows.weights[known]
-        counts = np.bincount(labels, weights=weights, minlength=self.classes_.size)
-        return counts / counts.sum()
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
         """Draw new rows from the hidden layer, and their classes from the output layer.

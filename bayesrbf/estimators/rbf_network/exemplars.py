@@ -138,20 +138,24 @@ class ExemplarNetwork:
         """
         return self.network.features(rows)
 
-    def class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of rows.
 
         Parameters
         ----------
         rows : Observations
             Rows in the user's units.
+        temperature : float
+            What they will be multiplied by.
 
         Returns
         -------
         ndarray of shape (n_obs, n_classes)
             Linear outputs up to a constant a row.
         """
-        return self.network.class_log_joint(cells_of(rows, self.network.companion))
+        return self.network.class_log_joint(cells_of(rows, self.network.companion), temperature)
 
     def log_posterior(self, rows: Observations, output: Classes) -> KernelNetworkLogPosterior:
         """The log posterior of the output weights; hidden layer and companion are held.
@@ -204,8 +208,13 @@ class ExemplarNetwork:
         """
         return self.mixture.parameters
 
-    def predictor(self, log_posterior: KernelNetworkLogPosterior, rows: Observations) -> Predictor:
-        """Prepare rows for the log joint of class and row under any output weights.
+    def predictor(
+        self,
+        log_posterior: KernelNetworkLogPosterior,
+        rows: Observations,
+        temperature: float = 1.0,
+    ) -> Predictor:
+        """Prepare rows for predictions under any output weights.
 
         Parameters
         ----------
@@ -213,13 +222,15 @@ class ExemplarNetwork:
             What :meth:`log_posterior` gives.
         rows : Observations
             Rows in the user's units.
+        temperature : float
+            What log probabilities will be multiplied by.
 
         Returns
         -------
         callable
-            Maps coordinates to an array of shape (n_obs, n_classes).
+            Maps coordinates to class probabilities of shape (n_obs, n_classes) and density.
         """
-        return self.network.predictor(rows)
+        return self.network.predictor(rows, temperature)
 
     def coords(self, classes: Shaped[np.ndarray, " label"]) -> dict[str, np.ndarray]:
         """Names along the dims of the output layer.

@@ -277,7 +277,7 @@ class FittedNetwork:
         rows: Observations,
         temperature: float = 1.0,
     ) -> Predictor:
-        """Prepare rows for the log joint of class and row at any point.
+        """Prepare rows for predictions at any point.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class FittedNetwork:
         Returns
         -------
         callable
-            Maps coordinates to an array of shape (n_obs, n_classes).
+            Maps coordinates to class probabilities of shape (n_obs, n_classes) and density.
         """
         prepared = self.prepare(rows)
         completions = COMPLETIONS_OF_A_DRAW if self.integrates(prepared) else 0

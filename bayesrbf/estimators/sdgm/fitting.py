@@ -97,7 +97,7 @@ class FittedSDGM:
         *,
         average: bool,
         temperature: float = 1.0,
-        shift: Float[np.ndarray, " label"] | float = 0.0,
+        log_ratio: Float[np.ndarray, " label"] | float = 0.0,
     ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
         """Class probabilities of rows, and their numerical standard errors.
 
@@ -111,8 +111,8 @@ class FittedSDGM:
             Over the Laplace posterior of the weights; else at its most probable mode.
         temperature : float
             Factor of the log probabilities under every draw and completion.
-        shift : ndarray of shape (n_classes,), or 0
-            Added to them: log ratio of the prevalences of use to those of the fit.
+        log_ratio : ndarray of shape (n_classes,), or 0
+            Log ratio of the prevalences of use to those of training.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class FittedSDGM:
             lambda replicate: completions(companion, rows, PREDICTION_DRAWS, replicate),
             average=average,
             temperature=temperature,
-            shift=shift,
+            log_ratio=log_ratio,
         )
 
     def drawn_log_probabilities(

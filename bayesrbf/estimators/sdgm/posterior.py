@@ -18,12 +18,13 @@ from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.estimators.sdgm.checking import PREDICTIONS, check_choice
 from bayesrbf.estimators.sdgm.describing import coefficient_names
 from bayesrbf.estimators.sdgm.fitting import POSTERIOR_DRAWS, FittedSDGM, full_basis
-from bayesrbf.estimators.sdgm.rows import completions, labelled, told
+from bayesrbf.estimators.sdgm.rows import completions, labelled, set_shares, told
 from bayesrbf.numerics.sdgm.drawing import replicated_draws
 from bayesrbf.numerics.sdgm.learned import learned_specification, learned_weights
 from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.prediction import component_probabilities
 from bayesrbf.parameters import Observations
+from bayesrbf.results import ClassPrediction
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, SDGMSpecification, SDGMTrace
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class SDGMPosterior(CompanionClassifier):
             Error of averages over weights and missing cells; 0 where nothing was
             averaged. It is that of the fit: draws of :meth:`refine` have their own.
         """
-        return self._predict(self._read(X))[1]
+        return self._predict(self._read(X), self._log_ratio())[1]
 
     def component_probabilities(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Probabilities of classes and components together, at the fitted weights.
@@ -118,7 +119,7 @@ class SDGMPosterior(CompanionClassifier):
         return fitted.with_one_mode() if one else fitted, self.prediction != "plug-in"
 
     def _predict(
-        self, rows: Observations
+        self, rows: Observations, log_ratio: Float[np.ndarray, " label"] | float = 0.0
     ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
         """Class probabilities as ``prediction`` says, and their numerical errors."""
         fitted, average = self._averaged(self._fitted)
@@ -127,22 +128,17 @@ class SDGMPosterior(CompanionClassifier):
             rows,
             average=average,
             temperature=self.temperature_,
-            shift=self._shift(),
+            log_ratio=log_ratio,
         )
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """What temperature and prevalences make the log of the mean probabilities."""
+        """What the temperature makes the log of the mean probabilities."""
         with np.errstate(divide="ignore"):
-            return (np.log(self._predict(rows)[0]) - self._shift()) / self.temperature_
+            return np.log(self._predict(rows)[0]) / self.temperature_
 
     def _fitted_shares(self) -> Float[np.ndarray, " label"]:
-        """Class frequencies of the training rows whose class is known."""
-        classes = self.classes_.size
-        known = (self._rows.labels >= 0) & (self._rows.labels < classes)
-        counts = np.bincount(
-            self._rows.labels[known], weights=self._rows.weights[known], minlength=classes
-        )
-        return (counts + 0.5) / (counts + 0.5).sum()
+        """Shares of the classes; a row with several classes is shared out."""
+        return set_shares(self._rows, self._sets)
 
     def _predictor(self, log_posterior: SDGMLogPosterior) -> Callable[[Observations], Predictor]:
         """Prepares rows: completes them once for all draws."""
@@ -175,11 +171,11 @@ class SDGMPosterior(CompanionClassifier):
         def prepare(rows: Observations) -> Predictor:
             predictors = [make(rows) for make in makers]
 
-            def class_log_joint(theta: np.ndarray) -> np.ndarray:
+            def predict(theta: np.ndarray) -> ClassPrediction:
                 number = int(theta[0])
                 return predictors[number](theta[1 : 1 + modes[number].n_weights])
 
-            return class_log_joint
+            return predict
 
         return prepare
 

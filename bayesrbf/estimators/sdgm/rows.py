@@ -112,3 +112,29 @@ def told(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
         True for all where there is one class.
     """
     return (rows.labels >= 0) | (sets.shape[1] == 1)
+
+
+def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label"]:
+    """Weighted shares of the classes among the rows whose label says anything.
+
+    A row that may have several classes is shared out among them as the rows of one class
+    are, where half a row of each is added to those: no class has a share of 0.
+
+    Parameters
+    ----------
+    rows : Observations
+        Rows, labels as codes of label sets.
+    sets : ndarray of shape (n_sets, n_classes)
+        Classes of every code.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Shares that sum to one; of rows with one class each, nothing is added to the counts.
+    """
+    by_set = np.bincount(
+        rows.labels[rows.labels >= 0], rows.weights[rows.labels >= 0], minlength=len(sets)
+    )
+    within = sets * (by_set[: sets.shape[1]] + 0.5)
+    counts = by_set @ (within / within.sum(axis=1, keepdims=True))
+    return counts / counts.sum()

@@ -10,7 +10,8 @@ from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabi
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.parameters import Observations
-from bayesrbf.posterior.predictive import class_log_joints
+from bayesrbf.posterior.predictive import class_predictions
+from bayesrbf.results import ClassPrediction
 
 MOST_COORDINATES = 2000
 """Members with more stay at their point: the Hessian alone would cost minutes."""
@@ -19,7 +20,7 @@ _ENTRIES = 2**20
 """Numbers that members' log probabilities of one block of draws may take: 8 MiB."""
 
 MemberDraws = tuple[Draws | None, ...]
-Predictor = Callable[[np.ndarray], np.ndarray]
+Predictor = Callable[[np.ndarray], ClassPrediction]
 
 
 def draw_members(
@@ -61,8 +62,8 @@ def draw_members(
 
 def joint_predictor(
     log_posterior: StackLogPosterior, members: FittedMembers, rows: Observations, drawn: MemberDraws
-) -> Callable[[Observations], JointPredictor]:
-    """Prepare rows for the class log probabilities of the whole stack at many points.
+) -> Callable[[Observations, np.ndarray], JointPredictor]:
+    """Prepare rows for predictions of the whole stack at many points.
 
     Parameters
     ----------
@@ -78,9 +79,9 @@ def joint_predictor(
     Returns
     -------
     callable
-        Maps new rows to a function of coordinates: the stack's own, followed by those
-        of every drawn member in order, or by none, and then members are at their
-        fitted points.
+        Maps new rows and their log densities to a function of coordinates: the stack's
+        own, followed by those of every drawn member in order, or by none, and then
+        members are at their fitted points.
     """
     varying = [
         (j, members.own[j], members.own[j].log_posterior(rows))
@@ -88,18 +89,19 @@ def joint_predictor(
         if draws is not None
     ]
 
-    def prepare(new: Observations) -> JointPredictor:
+    def prepare(new: Observations, log_density: np.ndarray) -> JointPredictor:
         predictors = [
             (j, of_member.dimension, member.predictor(of_member, new))
             for j, member, of_member in varying
         ]
-        return JointPredictor(log_posterior, members.log_probabilities(new), predictors)
+        fixed = members.log_probabilities(new)
+        return JointPredictor(log_posterior, fixed, predictors, log_density)
 
     return prepare
 
 
 class JointPredictor:
-    """Class log probabilities of the whole stack on some rows at any draw.
+    """What the whole stack says of some rows at any draw.
 
     Parameters
     ----------
@@ -110,6 +112,8 @@ class JointPredictor:
     predictors : list of (int, int, callable)
         Number, dimension and predictor of every member whose draws follow the stack's own
         coordinates.
+    log_density : ndarray of shape (n_rows,)
+        Log density of the rows; no draw changes it.
     """
 
     def __init__(
@@ -117,13 +121,15 @@ class JointPredictor:
         log_posterior: StackLogPosterior,
         fixed: np.ndarray,
         predictors: list[tuple[int, int, Predictor]],
+        log_density: np.ndarray,
     ) -> None:
         self._log_posterior = log_posterior
         self._fixed = fixed
         self._predictors = predictors
+        self._log_density = log_density
 
-    def __call__(self, theta: np.ndarray) -> np.ndarray:
-        """Class log probabilities at one draw.
+    def __call__(self, theta: np.ndarray) -> ClassPrediction:
+        """Predict at one draw.
 
         Parameters
         ----------
@@ -132,13 +138,13 @@ class JointPredictor:
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
-            In nats.
+        ClassPrediction
+            Of shape (n_rows, n_classes).
         """
-        return self.at_all(theta[None])[0]
+        return ClassPrediction(self.at_all(theta[None]).log_probabilities[0], self._log_density)
 
-    def at_all(self, thetas: np.ndarray) -> np.ndarray:
-        """Class log probabilities at many draws.
+    def at_all(self, thetas: np.ndarray) -> ClassPrediction:
+        """Predict at many draws.
 
         Parameters
         ----------
@@ -147,8 +153,8 @@ class JointPredictor:
 
         Returns
         -------
-        ndarray of shape (n_draws, n_rows, n_classes)
-            In nats.
+        ClassPrediction
+            Of shape (n_draws, n_rows, n_classes).
         """
         result = np.empty((len(thetas), self._fixed.shape[0], self._fixed.shape[2]))
         size = max(1, _ENTRIES // max(1, self._fixed.size))
@@ -157,9 +163,10 @@ class JointPredictor:
             own, rest = np.split(some, [self._log_posterior.dimension], axis=1)
             values = np.repeat(self._fixed[None], len(some), axis=0)
             for j, dimension, predictor in self._predictors if rest.size else []:
-                log_joints = class_log_joints(predictor, rest[:, :dimension])
-                values[:, :, j] = bounded_log_probabilities(log_joints)
+                said = class_predictions(predictor, rest[:, :dimension])
+                values[:, :, j] = bounded_log_probabilities(said.log_probabilities)
                 rest = rest[:, dimension:]
             pairs = zip(values, own, strict=True)
             result[start : start + size] = [self._log_posterior.pooled(*pair) for pair in pairs]
-        return result
+        density = np.broadcast_to(self._log_density, result.shape[:2])
+        return ClassPrediction(result, density)

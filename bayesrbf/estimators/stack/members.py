@@ -27,12 +27,12 @@ from bayesrbf.estimators.stack.training import (
     component_class,
 )
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
-from bayesrbf.numerics.kernel_network.log_posterior import class_log_probabilities
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations
+from bayesrbf.results import ClassPrediction
 from bayesrbf.specification import CovarianceType, MixtureSpecification
 
-Predictor = Callable[[np.ndarray], np.ndarray]
+Predictor = Callable[[np.ndarray], ClassPrediction]
 
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 1e-3, 500
@@ -244,7 +244,7 @@ class FittedMember:
         return log_posterior.pack(self.model.parameters.in_units(self.model.units))
 
     def predictor(self, log_posterior: Any, rows: Observations) -> Predictor:
-        """Prepare rows for the class log joint at many points.
+        """Prepare rows for predictions at many points.
 
         Parameters
         ----------
@@ -256,12 +256,11 @@ class FittedMember:
         Returns
         -------
         callable
-            Maps coordinates to the class log joint, in nats.
+            Maps coordinates to class probabilities and density.
         """
         mapped = self.columns.forward(rows)
         if isinstance(self.model, FittedKernelNetwork):
-            features, n_classes = self.model.features(mapped), self.model.n_classes
-            return lambda theta: class_log_probabilities(features, theta, n_classes)
+            return self.model.predictor(mapped)
         return log_posterior.predictor(self.model.standardise(mapped))
 
 

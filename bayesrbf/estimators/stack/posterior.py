@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_softmax
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names
@@ -73,11 +72,7 @@ class StackPosterior(CompanionClassifier):
         """Prepares rows: coordinates of the stack, then of the drawn members."""
         prepare = joint_predictor(log_posterior, self._fitted, self._rows, self._member_draws)
 
-        def with_density(rows: Observations) -> Predictor:
-            predict, density = prepare(rows), self._log_density(rows)[:, None]
-            return lambda theta: predict(theta) + density
-
-        return with_density
+        return lambda rows: prepare(rows, self._log_density(rows))
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Log of the pool at the fitted point, before its temperature."""
@@ -97,7 +92,7 @@ class StackPosterior(CompanionClassifier):
         return ClassPosterior(
             predictor=self._predictor(log_posterior),
             theta=theta,
-            log_prior_shift=self._shifts(log_posterior, theta),
+            log_ratio=self._log_ratio(),
             temperature=1.0 if self._draws is None else self._draw_temperature,
         )
 
@@ -158,7 +153,7 @@ class StackPosterior(CompanionClassifier):
 
     def _match_fit(self) -> float:
         """Temperature of the draws, from some training rows and some draws."""
-        from bayesrbf.posterior.predictive import class_log_joints
+        from bayesrbf.posterior.predictive import class_predictions
 
         n_obs = self._rows.n_obs
         spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
@@ -166,9 +161,9 @@ class StackPosterior(CompanionClassifier):
         posterior = self._class_posterior()
         thetas = posterior.theta.reshape(posterior.n_draws, -1)
         predict = posterior.predictor(rows)
-        drawn = class_log_joints(predict, thetas[:: max(1, len(thetas) // MATCHED)])
+        drawn = class_predictions(predict, thetas[:: max(1, len(thetas) // MATCHED)])
         fitted = np.exp(tempered(self._class_log_joint(rows), self.temperature_))
-        return draw_temperature(log_softmax(drawn, axis=2), fitted)
+        return draw_temperature(drawn.log_probabilities, fitted)
 
     def declare(self) -> pm.Model:
         """Declare the graph of weights and temperatures on the rows held out.

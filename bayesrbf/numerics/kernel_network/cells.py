@@ -43,6 +43,11 @@ class CellMoments:
         """Number of rows."""
         return self.mean.shape[0]
 
+    @property
+    def empty(self) -> Bool[np.ndarray, " row"]:
+        """Which rows have no observed cell."""
+        return (self.variance > 0).all(axis=1) & self.unknown.all(axis=1)
+
     def take(self, rows: np.ndarray | slice) -> CellMoments:
         """Select rows.
 

@@ -11,6 +11,7 @@ One evaluation of the mixture gives value and gradient: the slopes of both likel
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -32,6 +33,7 @@ from bayesrbf.rbf_parameters import (
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
+from bayesrbf.results import ClassPrediction
 
 
 class RBFNetworkLogPosterior(NetworkPoints):
@@ -173,8 +175,8 @@ class RBFNetworkLogPosterior(NetworkPoints):
 
     def predictor(
         self, observations: Observations, completions: int = 0, temperature: float = 1.0
-    ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs output"]]:
-        """Prepare new rows for the log joint of class and row at many points.
+    ) -> Callable[[Float[np.ndarray, " coordinate"]], ClassPrediction]:
+        """Prepare new rows for predictions at many points.
 
         Parameters
         ----------
@@ -190,17 +192,18 @@ class RBFNetworkLogPosterior(NetworkPoints):
         Returns
         -------
         callable
-            Maps coordinates to ``log p(c | x_o) + log p(x_o)`` of shape
-            (n_obs, n_classes), in nats, in the user's units.
+            Maps coordinates to class probabilities of shape (n_obs, n_classes) and
+            density, in the user's units.
         """
         network = Network(observations, self.network)
         shift = -(~np.isnan(observations.real) @ np.log(self.hyperparameters.scale))
 
-        def class_log_joint(theta: np.ndarray) -> np.ndarray:
+        def predict(theta: np.ndarray) -> ClassPrediction:
             point = self._point(theta)
             parameters = RBFNetworkParameters(point.mixture, point.coefficients, point.intercepts)
             if not completions:
-                return network.class_log_joint(parameters) + shift[:, None]
+                by_features = network.predict(parameters)
+                return replace(by_features, log_density=by_features.log_density + shift)
             log_p = mean_log_probabilities(
                 observations,
                 parameters,
@@ -208,9 +211,9 @@ class RBFNetworkLogPosterior(NetworkPoints):
                 draws=completions,
                 temperature=temperature,
             )
-            return log_p + (network.log_density(point.mixture) + shift)[:, None]
+            return ClassPrediction(log_p, network.log_density(point.mixture) + shift)
 
-        return class_log_joint
+        return predict
 
     def _discriminate(
         self, point: NetworkPoint, joint: JointPoint

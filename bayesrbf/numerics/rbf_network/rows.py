@@ -10,6 +10,7 @@ from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.rbf_network.features import FeatureMap
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.results import ClassPrediction
 
 
 class Network:
@@ -74,8 +75,8 @@ class Network:
         """
         return log_sum_exp(self._expectation.component_log_joint(mixture), axis=1)[0]
 
-    def class_log_joint(self, parameters: RBFNetworkParameters) -> Float[np.ndarray, "obs output"]:
-        """Log joint of class and row.
+    def predict(self, parameters: RBFNetworkParameters) -> ClassPrediction:
+        """Class probabilities and density of the rows.
 
         Parameters
         ----------
@@ -84,15 +85,14 @@ class Network:
 
         Returns
         -------
-        ndarray of shape (n_obs, n_outputs)
-            ``log p(c | f(x_o)) + log p(x_o)`` in nats, in standard units; of several
-            mixtures the mean density.
+        ClassPrediction
+            ``log p(c | f(x_o))`` of shape (n_obs, n_classes), up to a constant a row, and
+            ``log p(x_o)`` in standard units; of several mixtures the mean density.
         """
         log_joint = self._expectation.component_log_joint(parameters.mixture)
         features = self._features_of(parameters.mixture, log_joint)
         linear = features @ parameters.coefficients.T + parameters.intercepts
-        log_density = log_sum_exp(log_joint, axis=1)[0]
-        return linear + (log_density - log_sum_exp(linear, axis=1)[0])[:, None]
+        return ClassPrediction(linear, log_sum_exp(log_joint, axis=1)[0])
 
     def _features_of(self, mixture: MixtureParameters, log_joint: np.ndarray) -> np.ndarray:
         """Features of rows whose log joints are known."""

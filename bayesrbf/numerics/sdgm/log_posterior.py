@@ -29,6 +29,7 @@ from bayesrbf.numerics.sdgm.prior import (
     weights_of,
 )
 from bayesrbf.parameters import Standardisation
+from bayesrbf.results import ClassPrediction
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, SDGMSpecification
 from bayesrbf.specification import Variable
 
@@ -174,8 +175,8 @@ class SDGMLogPosterior:
         starts: Int[np.ndarray, " obs"],
         log_density: Float[np.ndarray, " obs"],
         temperature: float = 1.0,
-    ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs label"]]:
-        """Prepare new rows for their class log joint at many points of the posterior.
+    ) -> Callable[[Float[np.ndarray, " coordinate"]], ClassPrediction]:
+        """Prepare new rows for predictions at many points of the posterior.
 
         Parameters
         ----------
@@ -191,20 +192,20 @@ class SDGMLogPosterior:
         Returns
         -------
         callable
-            Maps coordinates to ``log q(c) + log p(x_o)`` of shape (n_obs, n_classes); the
-            temperature makes q the mean of calibrated probabilities.
+            Maps coordinates to class probabilities of shape (n_obs, n_classes), of which
+            the temperature makes the mean of calibrated ones, and the density.
         """
         designs = self._features(points)
 
-        def class_log_joint(theta: np.ndarray) -> np.ndarray:
+        def predict(theta: np.ndarray) -> ClassPrediction:
             weights = self._weights(theta)
             logits = to_logits(designs, weights, self._log_proportions)
             by_class = class_log_probabilities(logits, self.specification.component_class)
             calibrated = log_softmax(temperature * by_class, axis=1)
             summed = np.logaddexp.reduceat(calibrated, starts, axis=0)
-            return log_softmax(summed / temperature, axis=1) + log_density[:, None]
+            return ClassPrediction(log_softmax(summed / temperature, axis=1), log_density)
 
-        return class_log_joint
+        return predict
 
     def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
         """Values of the free variables at one point or many.

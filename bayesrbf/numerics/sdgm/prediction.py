@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from bayesrbf.numerics.log_sums import log_sum_exp
+from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.numerics.sdgm.basis import features, standard_points
 from bayesrbf.numerics.sdgm.drawing import (
     DRAWS,
@@ -54,7 +55,6 @@ def class_log_probabilities(
     return np.logaddexp.reduceat(logits, starts, axis=-1) - log_all[..., None]
 
 
-Shift = Float[np.ndarray, " label"] | float
 Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
 """Number of a replicate -> points of all rows in the user's units, first point of every row."""
 
@@ -67,7 +67,7 @@ def predict(
     *,
     average: bool,
     temperature: float = 1.0,
-    shift: Shift = 0.0,
+    log_ratio: Float[np.ndarray, " label"] | float = 0.0,
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
     """Class probabilities of rows, and their numerical error.
 
@@ -85,8 +85,9 @@ def predict(
         Over the posterior of the weights; else at its most probable mode.
     temperature : float
         Factor of the log probabilities under every draw and completion.
-    shift : ndarray of shape (n_classes,), or 0
-        Added to them: log ratio of the prevalences of use to those of the fit.
+    log_ratio : ndarray of shape (n_classes,), or 0
+        Log ratio of the prevalences of use to those of training: Bayes' rule, which is
+        applied to the means.
 
     Returns
     -------
@@ -105,23 +106,31 @@ def predict(
         for chosen, n_draws in ((whole, DRAWS), (~whole, DRAWS_OF_COMPLETED)):
             if chosen.any():
                 drawn = weight_draws(modes, n_draws, replicate, average=average)
-                by_point[chosen] = _mean_over_modes(phi[chosen], drawn, temperature, shift)
+                by_point[chosen] = _mean_over_modes(phi[chosen], drawn, temperature)
         estimates.append(np.add.reduceat(by_point, starts, axis=0) / sizes[:, None])
         if not average and len(points) == len(starts):
-            return estimates[0], np.zeros_like(estimates[0])
+            return _moved(estimates[0], log_ratio), np.zeros_like(estimates[0])
     found = np.stack(estimates)
-    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(REPLICATES)
+    error = _moved(found, log_ratio).std(axis=0, ddof=1) / np.sqrt(REPLICATES)
+    return _moved(found.mean(axis=0), log_ratio), error
+
+
+def _moved(
+    probabilities: Float[np.ndarray, "*rows label"], log_ratio: Float[np.ndarray, " label"] | float
+) -> Float[np.ndarray, "*rows label"]:
+    """Class probabilities at the prevalences of use."""
+    with np.errstate(divide="ignore"):
+        return np.exp(at_prevalence(np.log(probabilities), log_ratio))
 
 
 def _mean_over_modes(
     phi: Float[np.ndarray, "point feature"],
     drawn: Drawn,
     temperature: float,
-    shift: Shift,
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of all modes."""
     parts = [
-        len(weights) * mean_probabilities(phi, weights, mode, temperature, shift)
+        len(weights) * mean_probabilities(phi, weights, mode, temperature)
         for mode, weights in zip(drawn.modes, drawn.weights, strict=True)
         if len(weights)
     ]
@@ -164,7 +173,6 @@ def mean_probabilities(
     draws: Float[np.ndarray, "draw weight"],
     parameters: SDGMParameters,
     temperature: float,
-    shift: Shift,
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of the weights.
 
@@ -178,8 +186,6 @@ def mean_probabilities(
         Their places, and the component probabilities.
     temperature : float
         Factor of the log probabilities under every draw.
-    shift : ndarray of shape (n_classes,), or 0
-        Added to them.
 
     Returns
     -------
@@ -195,7 +201,7 @@ def mean_probabilities(
     for start in range(0, len(phi), rows):
         block = phi[start : start + rows]
         logits = (block @ flat).reshape(len(block), len(draws), k) + np.log(parameters.proportions)
-        by_class = temperature * class_log_probabilities(logits, classes) + shift
+        by_class = temperature * class_log_probabilities(logits, classes)
         result[start : start + rows] = softmax(by_class, axis=-1).mean(axis=1)
     return result
 
