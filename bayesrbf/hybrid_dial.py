@@ -13,7 +13,7 @@ from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task
 from bayesrbf.estimators.mixture.objective_mixture import DIALS
 from bayesrbf.estimators.out_of_fold import Fold
-from bayesrbf.estimators.validating import log_score
+from bayesrbf.fitted.early_stopping import log_score
 
 if TYPE_CHECKING:
     import xarray as xr

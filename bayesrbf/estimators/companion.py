@@ -11,7 +11,7 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.classifier import PosteriorClassifier
 from bayesrbf.estimators.mixture.completing import most_likely
-from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.estimators.table_estimator import TableEstimator
 from bayesrbf.parameters import Observations
 

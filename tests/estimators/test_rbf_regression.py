@@ -13,7 +13,7 @@ from sklearn.datasets import make_friedman1
 import bayesrbf
 from bayesrbf import RBFNetworkRegressor
 from bayesrbf.estimators.rbf_network import base
-from bayesrbf.estimators.rbf_network.fitting import fit_network
+from bayesrbf.fitted.network_fitting import fit_network
 from bayesrbf.numerics.rbf_network.predictive import StudentMixture
 from bayesrbf.posterior.noise import fit_noise
 

@@ -10,8 +10,8 @@ import numpy as np
 from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, prevalence
 from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
-from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells_of
-from bayesrbf.estimators.kernel_network.fitting import KernelSettings, fit_kernel_network
+from bayesrbf.fitted.fitted_kernel_network import FittedKernelNetwork, cells_of
+from bayesrbf.fitted.fitted_kernel_network import KernelSettings, fit_kernel_network
 from bayesrbf.estimators.kernel_network.network import KernelNetwork
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.numerics.kernel_network.fitting import OutputFit

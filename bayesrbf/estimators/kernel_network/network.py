@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import names
 from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
-from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells_of
+from bayesrbf.fitted.fitted_kernel_network import FittedKernelNetwork, cells_of
 from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.numerics.kernel_network.log_posterior import KernelNetworkLogPosterior
 from bayesrbf.parameters import Observations

@@ -198,8 +198,10 @@ def held_out(
         found = _searched(_restricted(rows, seen), prototypes, widths, seeded)
         return np.stack(
             [
-                fitted.class_log_joint(rows.values[unseen[:, None], fitted.parameters.exemplars])
-                for fitted in found
+                exemplar_log_joint(
+                    rows.values[unseen[:, None], point.exemplars], prototypes, point
+                )
+                for point in found
             ],
             axis=1,
         )
@@ -212,16 +214,16 @@ def _searched(
     prototypes: Prototypes,
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
-) -> list[FittedExemplars]:
+) -> list[MedianLVQParameters]:
     """Exemplars under every width: a swap search starts where that of the next wider one ended.
 
     Wide kernels leave fewer optima; and widths that share their start are compared with less
     noise than by starts of their own.
     """
-    found: list[FittedExemplars] = []
+    found: list[MedianLVQParameters] = []
     for width in reversed(widths):
-        start = found[-1].parameters.exemplars if found and settings.narrowing else None
-        found.append(search(rows, prototypes, width, settings, start=start)[0])
+        start = found[-1].exemplars if found and settings.narrowing else None
+        found.append(search(rows, prototypes, width, settings, start=start).parameters)
     return found[::-1]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.numerics.sampling import conditional_draws
 from bayesrbf.parameters import MixtureParameters, Observations

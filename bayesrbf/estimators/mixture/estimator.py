@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
 from bayesrbf.estimators.mixture.completing import drawn, hide_masked, most_likely
-from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
+from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.estimators.posterior_estimator import Description, PosteriorEstimator
 from bayesrbf.estimators.table_estimator import LARGEST_SEED, TableEstimator
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
@@ -82,7 +82,7 @@ class MixtureEstimator(
     ) -> tuple[FittedMixture, Fit]:
         """Fit to the distinct rows."""
         distinct, _ = table.distinct(self._rows)
-        return fit_rows(distinct, specification, self._prior(), self._solver(), start)
+        return fit_mixture_rows(distinct, specification, self._prior(), self._solver(), start)
 
     def _prior(self) -> MixturePrior:
         """The declared prior, or the default one."""

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.mixture.fitting import LIKELIHOOD, FittedMixture, Solver, fit_rows
+from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.estimators.out_of_fold import Fold, HeldOut, hold_out
-from bayesrbf.estimators.validating import log_score
+from bayesrbf.fitted.early_stopping import log_score
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.posterior.temperature import fit_temperature
@@ -104,7 +104,7 @@ class Task:
             return None
         solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
         labelled = rows.take(rows.labels >= 0)
-        mixture, _ = fit_rows(labelled, self.specification, self.prior, solver)
+        mixture, _ = fit_mixture_rows(labelled, self.specification, self.prior, solver)
         return mixture.parameters.in_units(mixture.units)
 
     def fits(
@@ -130,7 +130,7 @@ class Task:
         for setting in settings:
             solver = replace(self.solver, objective=setting.objective, seed=seed)
             counted = setting.weigh(rows)
-            mixture, _ = fit_rows(counted, self.specification, self.prior, solver, start)
+            mixture, _ = fit_mixture_rows(counted, self.specification, self.prior, solver, start)
             if self.chained:
                 start = mixture.parameters.in_units(mixture.units)
             yield mixture

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.mixture.classifier import MixtureClassifier
-from bayesrbf.estimators.mixture.fitting import LIKELIHOOD, FittedMixture, Solver, fit_rows
+from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task, choose, open_settings
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
 from bayesrbf.numerics.mixture_rows import MixtureOnRows
@@ -60,7 +60,7 @@ class ObjectiveMixture(MixtureClassifier):
             self._kept = self._kept[self._rows.labels >= 0]
         self._rows = setting.weigh(self._rows)
         solver = replace(task.solver, objective=setting.objective)
-        return fit_rows(table.distinct(self._rows)[0], specification, task.prior, solver, start)
+        return fit_mixture_rows(table.distinct(self._rows)[0], specification, task.prior, solver, start)
 
     def _choose(self, task: Task) -> Setting:
         """The setting of the best out-of-fold log score; its temperature is kept."""

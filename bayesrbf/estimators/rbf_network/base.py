@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from bayesrbf import names
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
 from bayesrbf.estimators.mixture.estimator import MixtureEstimator
-from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.estimators.rbf_network.checks import (
     DEFAULT_GROWTH,
@@ -21,9 +21,9 @@ from bayesrbf.estimators.rbf_network.checks import (
     link_of,
 )
 from bayesrbf.estimators.rbf_network.exemplars import ExemplarNetwork
-from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
-from bayesrbf.estimators.rbf_network.fitting import fit_network
-from bayesrbf.estimators.rbf_network.settings import (
+from bayesrbf.fitted.fitted_network import FittedNetwork
+from bayesrbf.fitted.network_fitting import fit_network
+from bayesrbf.fitted.network_settings import (
     DEFAULT_COMPONENTS,
     DEFAULT_FEATURES,
     NetworkSettings,

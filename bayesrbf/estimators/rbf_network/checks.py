@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from bayesrbf.estimators.rbf_network.exemplars import KERNEL
-from bayesrbf.estimators.rbf_network.settings import DEFAULT_LINK, SchemeName
+from bayesrbf.fitted.network_settings import DEFAULT_LINK, SchemeName
 from bayesrbf.rbf_parameters import FEATURES
 
 CHOICES: dict[str, tuple[object, ...]] = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, prevalence
-from bayesrbf.estimators.kernel_network.fitting import KernelSettings, fit_kernel_network
+from bayesrbf.fitted.fitted_kernel_network import KernelSettings, fit_kernel_network
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.estimators.rbf_network.class_network import ClassNetwork
 from bayesrbf.estimators.rbf_network.exemplars import (
@@ -16,8 +16,8 @@ from bayesrbf.estimators.rbf_network.exemplars import (
     ExemplarNetwork,
     check_hidden_layer,
 )
-from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
-from bayesrbf.estimators.rbf_network.settings import SchemeName
+from bayesrbf.fitted.fitted_network import FittedNetwork
+from bayesrbf.fitted.network_settings import SchemeName
 from bayesrbf.numerics.kernel_network.fitting import OutputFit
 from bayesrbf.numerics.kernel_network.gram import KernelName
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit

@@ -11,8 +11,8 @@ from jaxtyping import Float, Shaped
 
 from bayesrbf import names
 from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
-from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells_of
-from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.fitted.fitted_kernel_network import FittedKernelNetwork, cells_of
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.numerics.kernel_network.log_posterior import (
     KernelNetworkLogPosterior,
     output_layer,

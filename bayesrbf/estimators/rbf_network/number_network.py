@@ -16,8 +16,8 @@ from bayesrbf import table
 from bayesrbf.estimators.calibrating import split_responses
 from bayesrbf.estimators.out_of_fold import hold_out
 from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
-from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
-from bayesrbf.estimators.rbf_network.settings import DEFAULT_FEATURES
+from bayesrbf.fitted.fitted_network import FittedNetwork
+from bayesrbf.fitted.network_settings import DEFAULT_FEATURES
 from bayesrbf.numerics.completion import with_holes
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit
 from bayesrbf.numerics.rbf_network.output import Numbers

@@ -9,7 +9,7 @@ import numpy as np
 from bayesrbf import table
 from bayesrbf.estimators.checks import Stored
 from bayesrbf.estimators.rbf_network.number_network import NumberNetwork
-from bayesrbf.estimators.rbf_network.settings import SchemeName
+from bayesrbf.fitted.network_settings import SchemeName
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import Features
 from bayesrbf.specification import CovarianceType

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
-from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.estimators.sdgm.checking import check_arguments
 from bayesrbf.estimators.sdgm.fitting import FittedSDGM, SDGMSolver, fit_rows_sdgm

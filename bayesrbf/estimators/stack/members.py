@@ -9,13 +9,13 @@ from typing import Any, Final, Literal
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork
-from bayesrbf.estimators.kernel_network.fitting import (
+from bayesrbf.fitted.fitted_kernel_network import FittedKernelNetwork
+from bayesrbf.fitted.fitted_kernel_network import (
     KernelSettings,
     fit_kernel_rows,
     shared_prior,
 )
-from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
+from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.estimators.stack.training import (
     EM_ITERATIONS,
     EM_STARTS,
@@ -147,7 +147,7 @@ class MixtureMember:
             steps=BLEND_ITERATIONS,
         )
         prior = shared_prior(training.prior, specification)
-        return fit_rows(rows, specification, prior, solver)[0]
+        return fit_mixture_rows(rows, specification, prior, solver)[0]
 
 
 Member = KernelMember | MixtureMember

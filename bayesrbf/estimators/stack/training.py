@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from bayesrbf import table
-from bayesrbf.estimators.kernel_network.fitted import cells_of
-from bayesrbf.estimators.kernel_network.fitting import fit_companion
-from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
+from bayesrbf.fitted.fitted_kernel_network import cells_of
+from bayesrbf.fitted.fitted_kernel_network import fit_companion
+from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.cells import CellMoments
 from bayesrbf.parameters import Observations, Standardisation
@@ -266,4 +266,4 @@ def fit_density(
     classes = component_class(rows, n_classes, DENSITY_COMPONENTS)
     specification = MixtureSpecification(rows.real.shape[1], levels, classes)
     solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, "squarem", seed)
-    return fit_rows(rows, specification, prior, solver)[0]
+    return fit_mixture_rows(rows, specification, prior, solver)[0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.estimators.mixture.fitting import FittedMixture
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.numerics.sdgm.completion import complete
 from bayesrbf.parameters import Observations
 from bayesrbf.sdgm_parameters import CompletedRows
@@ -22,26 +22,7 @@ LabelSets = Bool[np.ndarray, "set label"]
 def completions(
     companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of rows, those with holes completed by the companion.
-
-    Parameters
-    ----------
-    companion : FittedMixture
-        Density of the columns.
-    rows : Observations
-        Rows in the user's units.
-    draws : int
-        Completions of a row with holes.
-    replicate : int
-        Which of the independent sets of draws.
-
-    Returns
-    -------
-    points : ndarray of shape (n_points, n_coordinates)
-        In the user's units.
-    starts : ndarray of shape (n_rows,)
-        First point of every row.
-    """
+    """Points of rows, and the first of each row; those with holes are completed by the companion."""
     # The companion has one class for all: codes of labels mean nothing to it.
     unlabelled = replace(rows, labels=np.full_like(rows.labels, -1))
     return complete(
@@ -55,22 +36,7 @@ def completions(
 
 
 def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
-    """Training rows as the likelihood takes them.
-
-    Parameters
-    ----------
-    companion : FittedMixture
-        Density of the columns.
-    rows : Observations
-        Rows in the user's units, labels as codes of label sets.
-    sets : ndarray of shape (n_sets, n_classes)
-        Classes of every code.
-
-    Returns
-    -------
-    CompletedRows
-        Points, classes and weights.
-    """
+    """Training rows as the likelihood takes them."""
     points, starts = completions(companion, rows, TRAINING_DRAWS)
     return CompletedRows(points, starts, allowed_classes(rows.labels, sets), rows.weights)
 
@@ -78,39 +44,13 @@ def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> C
 def allowed_classes(
     labels: Int[np.ndarray, " obs"], sets: LabelSets
 ) -> Bool[np.ndarray, "obs label"]:
-    """The classes that every row may have.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_obs,)
-        Codes of label sets, -1 where the label is hidden.
-    sets : ndarray of shape (n_sets, n_classes)
-        Classes of every code.
-
-    Returns
-    -------
-    ndarray of shape (n_obs, n_classes)
-        All classes where the label is hidden.
-    """
+    """The classes that every row may have; a hidden label (-1) allows all."""
     everything = np.ones((1, sets.shape[1]), dtype=bool)
     return np.concatenate([sets, everything])[labels]
 
 
 def told(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
-    """Rows whose label says anything: those that may have every class do not.
-
-    Parameters
-    ----------
-    rows : Observations
-        Rows, labels as codes of label sets.
-    sets : ndarray of shape (n_sets, n_classes)
-        Classes of every code.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        True for all where there is one class.
-    """
+    """Rows whose label says anything: those that may have every class do not."""
     return (rows.labels >= 0) | (sets.shape[1] == 1)
 
 
@@ -118,19 +58,8 @@ def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label
     """Weighted shares of the classes among the rows whose label says anything.
 
     A row that may have several classes is shared out among them as the rows of one class
-    are, where half a row of each is added to those: no class has a share of 0.
-
-    Parameters
-    ----------
-    rows : Observations
-        Rows, labels as codes of label sets.
-    sets : ndarray of shape (n_sets, n_classes)
-        Classes of every code.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        Shares that sum to one; of rows with one class each, nothing is added to the counts.
+    are, where half a row of each is added to those: no class has a share of 0. Of rows with one
+    class each, nothing is added to the counts.
     """
     by_set = np.bincount(
         rows.labels[rows.labels >= 0], rows.weights[rows.labels >= 0], minlength=len(sets)

@@ -36,41 +36,7 @@ DEFAULT_FEATURES: dict[str, Features] = {
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """How a network is built and fitted; see the estimators.
-
-    Attributes
-    ----------
-    scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
-        What is fitted, and how.
-    features : {"density", "responsibility", "log_density"}
-        What the hidden layer tells the output layer.
-    n_components : int
-        Components of every mixture.
-    shared : bool
-        Whether all outputs see one mixture.
-    covariance_type : {"full", "tied", "diag", "spherical"}
-        Shape of the covariances.
-    link : float
-        gamma.
-    l1 : float
-        Rate of the Laplace factor of the output weights' prior.
-    l2 : float
-        Precision of its normal factor.
-    kappa : float or None
-        Power of p(x); None: one over the number of columns.
-    grow : tuple of int or None
-        Components that join at a time, and the most of a mixture.
-    impute : bool
-        Whether missing cells are filled in rather than summed out.
-    n_init : int
-        Number of starts.
-    max_iter : int
-        Most iterations.
-    tol : float
-        Smallest gain per unit of row weight that counts.
-    seed : int
-        Seed of the starts.
-    """
+    """How a network is built and fitted; the estimators say what each argument is."""
 
     scheme: SchemeName
     features: Features
@@ -81,8 +47,11 @@ class NetworkSettings:
     l1: float
     l2: float
     kappa: float | None
+    """Power of p(x); None: one over the number of columns."""
     grow: tuple[int, int] | None
+    """Components that join at a time, and the most of a mixture."""
     impute: bool
+    """Whether missing cells are filled in rather than summed out."""
     n_init: int
     max_iter: int
     tol: float
@@ -91,24 +60,7 @@ class NetworkSettings:
     def specification(
         self, n_features: int, levels: tuple[int, ...], n_outputs: int, response: Response
     ) -> RBFNetworkSpecification:
-        """Structure of the network on a table.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of real columns.
-        levels : tuple of int
-            Levels of every categorical column.
-        n_outputs : int
-            Number of classes, or 1.
-        response : {"classes", "number"}
-            What is predicted.
-
-        Returns
-        -------
-        RBFNetworkSpecification
-            One mixture, or one an output.
-        """
+        """Structure of the network on a table: one mixture, or one an output."""
         n_mixtures = 1 if self.shared else n_outputs
         component_class = tuple(c for c in range(n_mixtures) for _ in range(self.n_components))
         mixture = MixtureSpecification(n_features, levels, component_class, self.covariance_type)

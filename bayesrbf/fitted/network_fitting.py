@@ -8,8 +8,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from bayesrbf import table
-from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
-from bayesrbf.estimators.rbf_network.settings import NetworkSettings
+from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
+from bayesrbf.fitted.network_settings import NetworkSettings
 from bayesrbf.numerics.completion import mostly_complete, with_holes
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
@@ -30,36 +30,17 @@ SAFE_WITH_HOLES = 0.3
 
 def fit_network(
     rows: Observations,
-    output: Output,
+    responses: Responses,
     specification: RBFNetworkSpecification,
     prior: MixturePrior,
     settings: NetworkSettings,
     start: RBFNetworkParameters | None = None,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Standardise distinct rows and fit a network to them.
+    """Standardise distinct weighted rows, in the user's units, and fit a network to them.
 
-    Parameters
-    ----------
-    rows : Observations
-        Distinct weighted rows in canonical order, in the user's units.
-    output : Classes or Numbers
-        Their responses, numbers in standard units.
-    specification : RBFNetworkSpecification
-        Structure of the network.
-    prior : MixturePrior
-        Declared prior of the hidden layer.
-    settings : NetworkSettings
-        How to fit.
-    start : RBFNetworkParameters, optional
-        Point to start from, its mixture in the user's units, in place of restarts.
-
-    Returns
-    -------
-    network : FittedNetwork
-        What predicts.
-    fit : NetworkFit
-        How it was reached.
+    A start, its mixture in the user's units as well, takes the place of restarts.
     """
+    output = responses.output(rows)
     units = table.standardisation(rows.real, rows.weights)
     standard = replace(rows, real=units.forward(rows.real))
     hyperparameters = _resolve(rows, units, specification, prior, settings)
@@ -82,6 +63,7 @@ def fit_network(
         fit.specification,
         hyperparameters,
         fit.parameters,
+        responses,
         impute=settings.impute,
         integrate=mostly_complete(rows) and not settings.impute,
     )

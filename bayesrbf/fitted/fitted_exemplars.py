@@ -1,0 +1,235 @@
+"""Fitted exemplars, and the search for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int, Real
+
+from bayesrbf import names
+from bayesrbf.exemplars import (
+    Dissimilarities,
+    MedianLVQParameters,
+    Prototypes,
+    Sigma,
+)
+from bayesrbf.fitted.exemplar_sources import Source
+from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.numerics.median_lvq.exemplars import (
+    class_log_joint,
+    class_margins,
+    responsibilities,
+)
+from bayesrbf.numerics.median_lvq.posterior import MedianLVQLogPosterior
+from bayesrbf.numerics.median_lvq.search import ExemplarFit, Optimizer, fit_exemplars
+from bayesrbf.parameters import Observations
+from bayesrbf.results import ClassPrediction
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import Predictor
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How exemplars are searched for; the estimator says what each argument is."""
+
+    optimizer: Optimizer
+    n_init: int
+    max_iter: int
+    seed: int
+
+    @property
+    def narrowing(self) -> bool:
+        """Whether a search may begin where that of a wider kernel ended.
+
+        The generalised EM moves little once it has begun: it starts anew.
+        """
+        return self.optimizer == "swap"
+
+
+@dataclass(frozen=True)
+class FittedExemplars(FittedModel):
+    """Fitted exemplars among compared training rows.
+
+    The cells of a row are its dissimilarities to the training rows that are needed: those that
+    are an exemplar at the fitted point or in a posterior draw.
+    """
+
+    source: Source
+    """Compares new rows to training rows."""
+    table: Dissimilarities
+    """Training rows compared to each other."""
+    prototypes: Prototypes
+    parameters: MedianLVQParameters
+    sigma: Sigma | None
+    """What is known of the width; None for GLVQ, which has none."""
+    needed: Int[np.ndarray, " needed"]
+    """Training rows that are needed, ascending."""
+
+    @property
+    def density(self) -> None:
+        """Nothing says what rows look like."""
+        return None
+
+    @property
+    def training_rows(self) -> Observations:
+        """Training rows, compared to the needed rows."""
+        rows = self.table
+        return compared(rows.values[:, self.needed], rows.labels, rows.weights)
+
+    def with_draws(self, theta: Float[np.ndarray, "*draws coordinate"]) -> FittedExemplars:
+        """The same, with rows compared to every exemplar of posterior draws, too."""
+        exemplars = self.parameters.exemplars
+        drawn = np.rint(theta[..., : exemplars.size]).astype(np.intp)
+        return replace(self, needed=np.union1d(exemplars, drawn))
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Log joint of RSLVQ or margins of GLVQ."""
+        columns = rows.real[:, np.searchsorted(self.needed, self.parameters.exemplars)]
+        return exemplar_log_joint(columns, self.prototypes, self.parameters)
+
+    def log_posterior(self, rows: Observations) -> MedianLVQLogPosterior:
+        """The log posterior of exemplars and width given the whole table of training rows."""
+        if self.sigma is None:
+            raise AttributeError(
+                "objective='glvq' has no likelihood and so declares no posterior; use "
+                "objective='rslvq'."
+            )
+        return MedianLVQLogPosterior(self.table, self.prototypes, self.sigma)
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of its log posterior."""
+        return log_posterior.pack(self.parameters)
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions under any exemplars and width."""
+        return partial(self._predict, log_posterior, rows)
+
+    def _predict(
+        self, log_posterior: Any, rows: Observations, theta: Float[np.ndarray, " coordinate"]
+    ) -> ClassPrediction:
+        """Summed kernels of the classes at one point."""
+        places = np.searchsorted(self.needed, log_posterior.exemplars(theta))
+        joint = class_log_joint(
+            rows.real[:, places], log_posterior.prototypes, log_posterior.width(theta)
+        )
+        return ClassPrediction.of_joint(joint)
+
+    def mean_responsibilities(
+        self,
+        log_posterior: Any,
+        rows: Observations,
+        points: Float[np.ndarray, "draw coordinate"],
+    ) -> Float[np.ndarray, "obs needed label"]:
+        """What the answer for each row rests on: needed row and class, averaged over points.
+
+        NaN where a needed row is no exemplar of the class at any of the points.
+        """
+        mean = np.zeros((rows.n_obs, self.needed.size, len(self.prototypes.class_slices)))
+        members = np.zeros(mean.shape[1:], dtype=bool)
+        for point in points:
+            places = np.searchsorted(self.needed, log_posterior.exemplars(point))
+            of_point = responsibilities(rows.real[:, places], log_posterior.width(point))
+            for place, label, one in zip(places, self.prototypes.classes, of_point.T, strict=True):
+                mean[:, place, label] += one / len(points)
+                members[place, label] = True
+        mean[:, ~members] = np.nan
+        return mean
+
+    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
+        """The graph of exemplars and width on the whole table of training rows."""
+        from bayesrbf.models import declare_median_lvq
+
+        assert axes.classes is not None
+        log_posterior = self.log_posterior(rows)
+        return declare_median_lvq(
+            self.table,
+            self.prototypes,
+            log_posterior.sigma,
+            class_names=axes.classes.tolist(),
+            obs_names=axes.obs.tolist(),
+        )
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names of prototypes and their classes, and the labels of the training rows."""
+        assert axes.classes is not None
+        labels = np.where(self.table.labels < 0, np.nan, self.table.labels)
+        classes = axes.classes[list(self.prototypes.classes)]
+        coords = {
+            names.OBS: axes.obs,
+            names.LABEL: axes.classes,
+            names.PROTOTYPE: np.arange(classes.size),
+            "prototype_class": ((names.PROTOTYPE,), classes),
+        }
+        return Description(
+            coords,
+            {names.OBSERVED_LABEL: ((names.OBS,), labels)},
+            {"row_weight": ((names.OBS,), self.table.weights)},
+        )
+
+
+def compared(
+    columns: Real[np.ndarray, "obs needed"],
+    labels: Int[np.ndarray, " obs"] | None = None,
+    weights: Float[np.ndarray, " obs"] | None = None,
+) -> Observations:
+    """Dissimilarities to the needed rows as the cells of a table."""
+    n_obs = len(columns)
+    return Observations(
+        columns.astype(np.float64),
+        np.empty((n_obs, 0), dtype=np.intp),
+        np.full(n_obs, -1) if labels is None else labels,
+        np.ones(n_obs) if weights is None else weights,
+    )
+
+
+def candidates_of(
+    labels: Int[np.ndarray, " obs"], n_classes: int, unlabelled: bool
+) -> tuple[Int[np.ndarray, " candidate"], ...]:
+    """Rows that may be an exemplar of each class."""
+    joins = (labels < 0) & unlabelled
+    return tuple(np.flatnonzero((labels == label) | joins) for label in range(n_classes))
+
+
+def search(
+    rows: Dissimilarities,
+    prototypes: Prototypes,
+    sigma: Sigma | None,
+    settings: SearchSettings,
+    *,
+    start: Int[np.ndarray, " prototype"] | None = None,
+    wider: Sequence[float] = (),
+) -> ExemplarFit:
+    """Find exemplars; ``wider`` are widths through which a narrowing search passes first."""
+    return fit_exemplars(
+        rows,
+        prototypes,
+        sigma,
+        rng=np.random.default_rng(settings.seed),
+        optimizer=settings.optimizer,
+        n_init=settings.n_init,
+        max_iter=settings.max_iter,
+        start=start,
+        wider=wider,
+    )
+
+
+def exemplar_log_joint(
+    columns: Real[np.ndarray, "obs prototype"],
+    prototypes: Prototypes,
+    parameters: MedianLVQParameters,
+) -> Float[np.ndarray, "obs label"]:
+    """Log joint of RSLVQ or margins of GLVQ, of dissimilarities to every exemplar."""
+    if parameters.sigma is None:
+        return class_margins(columns, prototypes)
+    return class_log_joint(columns, prototypes, parameters.sigma)

@@ -1,0 +1,240 @@
+"""A fitted kernel network, and the steps from weighted rows to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf import names, table
+from bayesrbf.fitted.fitted_mixture import (
+    FittedMixture,
+    Solver,
+    fit_mixture_rows,
+    mixture_coords,
+)
+from bayesrbf.fitted.fitted_model import (
+    Axes,
+    Description,
+    FittedModel,
+    observed_rows,
+    row_weights,
+)
+from bayesrbf.numerics.kernel_network.basis import EigenBasis, eigen_basis
+from bayesrbf.numerics.kernel_network.cells import CellMoments, cell_moments
+from bayesrbf.numerics.kernel_network.fitting import OutputFit, fit_output
+from bayesrbf.numerics.kernel_network.gram import KernelName
+from bayesrbf.numerics.kernel_network.log_posterior import (
+    INTERCEPT_SD,
+    KernelNetworkLogPosterior,
+    class_log_probabilities,
+)
+from bayesrbf.numerics.kernel_network.rates import product_kernel, relevance_factors
+from bayesrbf.numerics.prevalence import class_shares
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixturePrior
+from bayesrbf.results import ClassPrediction
+from bayesrbf.specification import MixtureSpecification
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import Predictor
+
+SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
+"""Rows of prior per real column behind a covariance that all classes share."""
+COMPANION_TOL, COMPANION_ITERATIONS = 1e-4, 100
+"""When the companion's EM stops: it fills cells, and fills them no better for the last digits."""
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """How a kernel network is built; the estimator says what each argument is."""
+
+    kernel: KernelName
+    relevance: float
+    l2: float
+    n_basis: int = 250
+    n_exemplars: int = 2000
+    tol: float = 1e-3
+    max_iter: int = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class FittedKernelNetwork(FittedModel):
+    """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
+
+    companion: FittedMixture
+    """Gives missing cells their distributions."""
+    basis: EigenBasis
+    theta: Float[np.ndarray, " coordinate"]
+    """Output weights, then intercepts."""
+    class_shares: Float[np.ndarray, " label"]
+    """Weighted shares of the classes among the labelled training rows: what is said of a row
+    without a cell, of which the kernel knows nothing."""
+    l2: float
+    """Precision of the prior of the output weights."""
+
+    @property
+    def density(self) -> FittedMixture:
+        """The companion."""
+        return self.companion
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.class_shares.size)
+
+    @property
+    def n_features(self) -> int:
+        """Width of the hidden layer."""
+        return self.basis.n_basis
+
+    @property
+    def relevance(self) -> Float[np.ndarray, " column"]:
+        """Rate of every column over the largest of its kind, reals then categorical."""
+        kernel = self.basis.kernel
+        parts = (kernel.real_rates, kernel.category_rates)
+        return np.concatenate([part / part.max(initial=1e-300) for part in parts])
+
+    def features(self, rows: Observations) -> Float[np.ndarray, "obs basis"]:
+        """The hidden layer of rows."""
+        return self.basis.features(cells_of(rows, self.companion))
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point; shares of classes need no calibration."""
+        return self.of_cells(cells_of(rows, self.companion), temperature)(self.theta)
+
+    def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
+        """Class log probabilities of rows as the kernel sees them, under any output weights."""
+        features, empty = self.basis.features(cells), cells.empty[:, None]
+        by_shares = np.log(self.class_shares) / temperature
+        return lambda theta: np.where(
+            empty, by_shares, class_log_probabilities(features, theta, self.n_classes)
+        )
+
+    def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
+        """The log posterior of the output weights; hidden layer and companion are held."""
+        return KernelNetworkLogPosterior(
+            self.features(rows), rows.labels, rows.weights, self.n_classes, self.l2
+        )
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted output weights."""
+        return self.theta
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions under any output weights; no draw changes the density."""
+        log_probabilities = self.of_cells(cells_of(rows, self.companion), temperature)
+        density = self.companion.log_density(rows)
+        return lambda theta: ClassPrediction(log_probabilities(theta), density)
+
+    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
+        """The graph of the output layer on the hidden layer of training rows."""
+        from bayesrbf.models import declare_kernel_network
+
+        assert axes.classes is not None  # a network of classes
+        return declare_kernel_network(
+            self.features(rows),
+            rows.labels,
+            rows.weights,
+            class_names=axes.classes.tolist(),
+            weight_precision=float(self.l2),
+            intercept_sd=INTERCEPT_SD,
+            obs_names=axes.obs.tolist(),
+        )
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names of companion and output layer; of two classes only the second has weights."""
+        assert axes.classes is not None
+        coords = mixture_coords(self.companion.specification, axes) | {
+            names.BASIS: np.arange(self.n_features),
+            names.OUTPUT: axes.classes[1:] if axes.classes.size == 2 else axes.classes,
+        }
+        return Description(coords, observed_rows(rows), row_weights(rows))
+
+
+def cells_of(rows: Observations, companion: FittedMixture) -> CellMoments:
+    """Rows as the kernel sees them: cells with their moments, in standard units."""
+    standard = companion.standardise(rows)
+    return cell_moments(standard, companion.parameters, companion.specification)
+
+
+def fit_companion(
+    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
+) -> FittedMixture:
+    """The mixture that says what missing cells may hold: one component a class, tied."""
+    specification = MixtureSpecification(
+        rows.real.shape[1], levels, tuple(range(n_classes)), "full", True
+    )
+    solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, "squarem", seed)
+    return fit_mixture_rows(rows, specification, shared_prior(prior, specification), solver)[0]
+
+
+def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> MixturePrior:
+    """The prior of a covariance that all components share, unless the user set its strength.
+
+    0.3 D rows stand behind the one covariance in all: with the declared prior's strength a mean,
+    few components would decide for many.
+    """
+    d, n_means = specification.n_features, specification.n_components
+    if prior.degrees_of_freedom is not None or d == 0 or not specification.tied:
+        return prior
+    freedom = max(SHARED_STRENGTH * d - n_means, LEAST_STRENGTH * d)
+    return replace(prior, degrees_of_freedom=freedom)
+
+
+def fit_kernel_network(
+    rows: Observations,
+    levels: tuple[int, ...],
+    n_classes: int,
+    prior: MixturePrior,
+    settings: KernelSettings,
+) -> tuple[FittedKernelNetwork, OutputFit]:
+    """Fit companion and network to distinct weighted rows, in the user's units."""
+    companion = fit_companion(rows, levels, n_classes, prior, settings.seed)
+    return fit_kernel_rows(rows, cells_of(rows, companion), companion, settings)
+
+
+def fit_kernel_rows(
+    rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
+) -> tuple[FittedKernelNetwork, OutputFit]:
+    """Place the exemplars, fix the kernel's rates and find the output weights.
+
+    ``cells`` are the rows as kernels see them under the companion, which several networks share.
+    """
+    structure = companion.specification
+    levels, n_classes = structure.levels, structure.n_classes
+    standard = companion.standardise(rows)
+    factors = relevance_factors(standard, levels, n_classes, settings.relevance)
+    kernel = product_kernel(settings.kernel, cells, rows.weights, levels, factors)
+    chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
+    basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
+    features = features[place] if place is not None else basis.features(cells)
+    log_posterior = KernelNetworkLogPosterior(
+        features, rows.labels, rows.weights, n_classes, settings.l2
+    )
+    fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
+    shares = class_shares(rows.labels, rows.weights, n_classes)
+    return FittedKernelNetwork(companion, basis, fit.theta, shares, settings.l2), fit
+
+
+def _exemplars(
+    rows: Observations, n_exemplars: int, seed: int
+) -> tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " obs"] | None]:
+    """Rows with different cells, some of them if they are many; each row's place among all."""
+    alike = replace(rows, labels=np.zeros_like(rows.labels), weights=np.ones(rows.n_obs))
+    _, place = table.distinct(alike)
+    _, chosen = np.unique(place, return_index=True)
+    if chosen.size <= n_exemplars:
+        return chosen, place
+    drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
+    return np.sort(drawn), None

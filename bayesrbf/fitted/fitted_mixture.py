@@ -1,0 +1,257 @@
+"""A fitted mixture, and the steps from weighted rows to it that every fit and fold shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf import names, table
+from bayesrbf.fitted.early_stopping import apart, held_out_score
+from bayesrbf.fitted.fitted_model import (
+    COLUMN,
+    Axes,
+    Description,
+    FittedModel,
+    observed_rows,
+    row_weights,
+)
+from bayesrbf.numerics.ascent import Acceleration
+from bayesrbf.numerics.discriminative.fitting import Schedule, fit_objective
+from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
+from bayesrbf.numerics.expectation import prepare
+from bayesrbf.numerics.fitting import fit_mixture
+from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture_rows import MixtureOnRows
+from bayesrbf.objective import Objective
+from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
+from bayesrbf.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.results import Fit
+from bayesrbf.specification import MixtureSpecification
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import Predictor
+
+LIKELIHOOD = Objective()
+
+STEPS = {"blend": 60}
+"""Iterations by objective: stopping early is part of the blend."""
+DEFAULT_STEPS = 200
+
+FARTHEST = 1e100
+"""Standardised cells are held within this, so that their squares stay finite."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How a mixture is fitted."""
+
+    n_init: int
+    max_iter: int
+    tol: float
+    """Smallest rise of the log posterior per unit of row weight that counts."""
+    acceleration: Acceleration
+    seed: int
+    """Of the restarts, of mini-batches and of the part held out."""
+    objective: Objective = LIKELIHOOD
+    """What is maximised; anything but the likelihood starts at the fit by EM."""
+    steps: int | None = None
+    """Most iterations that the objective is followed; None: ``STEPS``."""
+    batch_size: int | None = None
+    """Rows of a mini-batch of the objective; None: all rows."""
+    held_out: float = 0.0
+    """Share of the labelled rows that tell when to stop following the objective; 0: none."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """How long the objective is followed."""
+        steps = STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
+        return Schedule(steps, self.tol, self.batch_size, self.seed)
+
+
+@dataclass(frozen=True)
+class FittedMixture(FittedModel):
+    """A fitted mixture; with one class, a density."""
+
+    specification: MixtureSpecification
+    hyperparameters: MixtureHyperparameters
+    """The resolved prior, in the user's units; its centre is the standardisation."""
+    parameters: MixtureParameters
+    """The fitted point, in standard units."""
+    objective: Objective = LIKELIHOOD
+    """What the fit maximised, and what stands in the place of the likelihood in its posterior."""
+
+    @property
+    def density(self) -> FittedMixture:
+        """The mixture itself."""
+        return self
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale of the real columns."""
+        return self.hyperparameters.units
+
+    @property
+    def start(self) -> MixtureParameters:
+        """The fitted point in the user's units, from where another fit may start."""
+        return self.parameters.in_units(self.units)
+
+    def standardise(self, rows: Observations) -> Observations:
+        """Rows in standard units; extreme cells are held within ``FARTHEST`` scales."""
+        with np.errstate(over="ignore"):
+            real = self.units.forward(rows.real)
+        return replace(rows, real=np.clip(real, -FARTHEST, FARTHEST))
+
+    def component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """``log pi_c + log w_k + log p(x_o | k)`` in standard units; labels are not used."""
+        prepared = prepare(self.standardise(rows), self.specification)
+        return prepared.component_log_joint(self.parameters)
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """``log pi_c + log p(x_o | c)`` in standard units; labels are not used."""
+        starts = [components.start for components in self.specification.class_slices]
+        return np.logaddexp.reduceat(self.component_log_joint(rows), starts, axis=1)
+
+    def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Log density in the user's units less that in standard units."""
+        return -(~np.isnan(rows.real) @ np.log(self.units.scale))
+
+    def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """``log p(x_o)`` in the user's units."""
+        return np.logaddexp.reduce(self.component_log_joint(rows), axis=1) + self.log_unit(rows)
+
+    def log_posterior(self, rows: Observations) -> MixtureOnRows:
+        """The log posterior, or the log Gibbs posterior of another objective."""
+        known = self.standardise(rows), self.specification, self.hyperparameters
+        if self.objective.name == "likelihood":
+            return MixtureLogPosterior(*known)
+        return HybridLogPosterior(*known, self.objective)
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of its log posterior."""
+        return log_posterior.pack(self.start)
+
+    def mixture_at(
+        self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
+    ) -> MixtureParameters:
+        """The mixture under a posterior draw, in standard units."""
+        return log_posterior.unpack(theta).standardised(self.units)
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions at any coordinates: classes and density apart."""
+        return log_posterior.predictor(self.standardise(rows))
+
+    def declare(
+        self,
+        rows: Observations,
+        axes: Axes,
+        latent: Literal["marginal", "explicit"] = "marginal",
+    ) -> pm.Model:
+        """The graph of the density, or of the classes and their objective."""
+        from bayesrbf.models import declare_hybrid_mixture, declare_mixture
+
+        known = rows, self.specification, self.hyperparameters
+        if axes.classes is None:
+            return declare_mixture(*known, **axes.of_graph, latent=latent)
+        return declare_hybrid_mixture(
+            *known, **axes.of_graph, latent=latent, objective=self.objective
+        )
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names along every dim of the graph, and the training rows."""
+        coords = mixture_coords(self.specification, axes)
+        return Description(coords, observed_rows(rows), row_weights(rows))
+
+
+def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str, Any]:
+    """Names along every dim of a mixture's posterior, as the declared graph has them."""
+    columns, features = axes.columns, axes.columns.real_names
+    entries = range(specification.n_features)
+    coords: dict[str, Any] = {
+        names.OBS: axes.obs,
+        COLUMN: [names.LABEL, *features, *columns.categorical_names],
+        names.COMPONENT: np.arange(specification.n_components),
+        names.FEATURE: list(features),
+        names.FEATURE_BIS: list(features),
+        names.PRECISION_ENTRY: [f"{features[i]},{features[j]}" for i in entries for j in range(i)],
+    }
+    for index, levels in enumerate(columns.all_levels):
+        coords[names.category_level(index)] = [str(level) for level in levels]
+    if axes.classes is not None:
+        coords[names.LABEL] = axes.classes
+        of_component = axes.classes[list(specification.component_class)]
+        coords[names.COMPONENT_CLASS] = ((names.COMPONENT,), of_component)
+    return coords
+
+
+def fit_mixture_rows(
+    rows: Observations,
+    specification: MixtureSpecification,
+    prior: MixturePrior,
+    solver: Solver,
+    start: MixtureParameters | None = None,
+) -> tuple[FittedMixture, Fit]:
+    """Standardise distinct weighted rows, in the user's units, and fit a mixture to them.
+
+    A start, in the user's units as well, takes the place of restarts.
+    """
+    units = table.standardisation(rows.real, rows.weights)
+    marginals = table.marginals(rows.codes, specification.levels, rows.weights)
+    hyperparameters = prior.resolve(specification, units, marginals)
+    problem = (
+        replace(rows, real=units.forward(rows.real)),
+        specification,
+        hyperparameters.standardised(),
+    )
+    begin = None if start is None else start.standardised(units)
+    if solver.objective.name == "likelihood":
+        fit = _fit_likelihood(problem, solver, begin)
+    else:
+        fit = _fit_objective(problem, solver, begin)
+    mixture = FittedMixture(specification, hyperparameters, fit.parameters, solver.objective)
+    return mixture, fit
+
+
+StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
+
+
+def _fit_likelihood(problem: StandardProblem, solver: Solver, start: MixtureParameters | None) -> Fit:
+    """The mode of the posterior, by EM."""
+    return fit_mixture(
+        *problem,
+        tol=solver.tol,
+        max_iter=solver.max_iter,
+        n_init=solver.n_init,
+        acceleration=solver.acceleration,
+        rng=np.random.default_rng(solver.seed),
+        start=start,
+    )
+
+
+def _fit_objective(problem: StandardProblem, solver: Solver, start: MixtureParameters | None) -> Fit:
+    """The mode of the Gibbs posterior, from the start that is given or the one by EM."""
+    rows, specification, hyperparameters = problem
+    score = None
+    if solver.held_out:
+        inside, outside = apart(rows.labels, solver.held_out, solver.seed)
+        score = held_out_score(rows.take(outside), specification)
+        rows = rows.take(inside)
+    if start is None:
+        start = _fit_likelihood((rows, specification, hyperparameters), solver, None).parameters
+    return fit_objective(
+        rows,
+        specification,
+        hyperparameters,
+        solver.objective,
+        start,
+        schedule=solver.schedule,
+        score=score,
+    )

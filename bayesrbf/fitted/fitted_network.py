@@ -1,0 +1,266 @@
+"""A fitted RBF network: a mixture as hidden layer, classes or numbers as responses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf import names
+from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
+from bayesrbf.fitted.fitted_model import (
+    Axes,
+    Description,
+    FittedModel,
+    observed_rows,
+    row_weights,
+)
+from bayesrbf.numerics.rbf_network.completed import completed_linear, mean_log_probabilities
+from bayesrbf.numerics.rbf_network.features import with_holes
+from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network.output import Classes, Numbers
+from bayesrbf.numerics.rbf_network.predictive import StudentMixture
+from bayesrbf.numerics.rbf_network.rows import Network
+from bayesrbf.numerics.rbf_network.schemes import imputed
+from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
+from bayesrbf.rbf_parameters import (
+    RBFNetworkHyperparameters,
+    RBFNetworkParameters,
+    RBFNetworkSpecification,
+    Response,
+)
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import Predictor
+
+COMPLETIONS = 64
+"""Of a row with holes at the fitted point; a power of two."""
+COMPLETIONS_OF_A_DRAW = 16
+"""The same under every posterior draw."""
+
+
+@dataclass(frozen=True)
+class ClassResponses:
+    """Responses that are classes: the labels of rows are class codes."""
+
+    n_outputs: int
+    kind: Response = "classes"
+    units: None = None
+
+    def output(self, rows: Observations) -> Classes:
+        """Responses of training rows, with their likelihood."""
+        return Classes(rows.labels)
+
+    def observed(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Class codes, NaN where hidden."""
+        return np.where(rows.labels >= 0, rows.labels, np.nan)
+
+    def of_graph(self, rows: Observations) -> np.ndarray:
+        """Class codes, -1 where hidden."""
+        return rows.labels
+
+
+@dataclass(frozen=True)
+class NumberResponses:
+    """Responses that are numbers: the labels of rows are places among their distinct values."""
+
+    values: Float[np.ndarray, " value"]
+    """Distinct responses in the user's units, ascending."""
+    units: Standardisation
+    kind: Response = "number"
+    n_outputs: int = 1
+
+    def output(self, rows: Observations) -> Numbers:
+        """Responses of training rows in standard units, with their likelihood."""
+        values = self.units.forward(self.observed(rows)[:, None])[:, 0]
+        return Numbers(values, float(self.units.scale[0]))
+
+    def observed(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Responses in the user's units, NaN where hidden."""
+        return np.where(rows.labels >= 0, self.values[np.maximum(rows.labels, 0)], np.nan)
+
+    def of_graph(self, rows: Observations) -> np.ndarray:
+        """The same."""
+        return self.observed(rows)
+
+
+Responses = ClassResponses | NumberResponses
+
+
+@dataclass(frozen=True)
+class FittedNetwork(FittedModel):
+    """A fitted network of classes or of numbers."""
+
+    specification: RBFNetworkSpecification
+    hyperparameters: RBFNetworkHyperparameters
+    """The resolved prior, in the user's units; its mixture's centre is the standardisation."""
+    parameters: RBFNetworkParameters
+    """The fitted point, in standard units."""
+    responses: Responses
+    impute: bool
+    """Whether missing cells are filled in rather than summed out."""
+    integrate: bool
+    """Whether rows with holes are predicted by the mean over completions."""
+
+    @property
+    def n_features(self) -> int:
+        """Width of the hidden layer."""
+        return self.specification.mixture.n_components
+
+    @property
+    def density(self) -> FittedMixture:
+        """The hidden layer, without its outputs."""
+        return FittedMixture(
+            self.specification.mixture, self.hyperparameters.mixture, self.parameters.mixture
+        )
+
+    @property
+    def start(self) -> RBFNetworkParameters:
+        """The fitted point with its mixture in the user's units, from where a fit may start."""
+        return self.parameters.in_units(self.density.units)
+
+    def prepare(self, rows: Observations) -> Observations:
+        """What the hidden layer sees: rows in standard units, filled in where that is asked."""
+        standard = self.density.standardise(rows)
+        if not self.impute:
+            return standard
+        return imputed(standard, self.parameters.mixture, self.specification)
+
+    def features(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """The hidden layer of rows."""
+        return Network(self.prepare(rows), self.specification).features(self.parameters.mixture)
+
+    def linear(self, rows: Observations) -> Float[np.ndarray, "obs output"]:
+        """``f w + b``; a numeric response in standard units."""
+        return Network(self.prepare(rows), self.specification).linear(self.parameters)
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities, of the mean over completions where the network integrates."""
+        prepared = self.prepare(rows)
+        if not self.integrates(prepared):
+            return Network(prepared, self.specification).linear(self.parameters)
+        return mean_log_probabilities(
+            prepared,
+            self.parameters,
+            self.specification,
+            draws=COMPLETIONS,
+            temperature=temperature,
+        )
+
+    def integrates(self, prepared: Observations) -> bool:
+        """Whether rows are predicted by the mean over completions; never where none has holes."""
+        return self.integrate and bool(with_holes(prepared).any())
+
+    def completed_linear(
+        self,
+        prepared: Observations,
+        point: RBFNetworkParameters,
+        *,
+        draws: int = COMPLETIONS,
+        replicate: int = 0,
+    ) -> Float[np.ndarray, "draw obs output"]:
+        """Linear outputs of several completions; of the rows themselves where none is needed."""
+        if not self.integrates(prepared):
+            return Network(prepared, self.specification).linear(point)[None]
+        return completed_linear(
+            prepared, point, self.specification, draws=draws, replicate=replicate
+        )
+
+    def predictive(
+        self, rows: Observations, points: list[RBFNetworkParameters] | None
+    ) -> StudentMixture:
+        """Numeric responses of rows in the user's units, at the fit or averaged over points.
+
+        At the fitted point the noise has the fitted scale, which calibration may correct.
+        """
+        units = self.responses.units
+        assert units is not None  # only numbers have units
+        location, scale = units.location[0], units.scale[0]
+        prepared = self.prepare(rows)
+        if points is None:
+            linear = self.completed_linear(prepared, self.parameters)[:, :, 0]
+            scales = np.full(len(linear), scale * self.parameters.noise_precision**-0.5)
+            return StudentMixture(location + scale * linear, scales)
+        draws = [  # one completion a draw: together they are the posterior's
+            self.completed_linear(prepared, point, draws=1, replicate=replicate)[0, :, 0]
+            for replicate, point in enumerate(points)
+        ]
+        noise = np.array([point.noise_precision for point in points]) ** -0.5
+        return StudentMixture(location + scale * np.array(draws), scale * noise)
+
+    def log_posterior(self, rows: Observations) -> RBFNetworkLogPosterior:
+        """The declared joint on rows; several mixtures and the hard link have none."""
+        if not self.specification.shared or np.isinf(self.hyperparameters.link):
+            raise ValueError(
+                "A posterior needs one declared joint: shared=True and a finite link; this "
+                "network has one mixture an output or the hard link, and is a point estimate only."
+            )
+        return RBFNetworkLogPosterior(
+            self.prepare(rows),
+            self.responses.output(rows),
+            self.specification,
+            self.hyperparameters,
+        )
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted point in the coordinates of its log posterior."""
+        return log_posterior.pack(self.start)
+
+    def network_at(
+        self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
+    ) -> RBFNetworkParameters:
+        """The network under a posterior draw, in standard units."""
+        return log_posterior.unpack(theta).standardised(self.density.units)
+
+    def mixture_at(
+        self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
+    ) -> MixtureParameters:
+        """The hidden layer under a posterior draw, in standard units."""
+        return log_posterior.unpack(theta).mixture.standardised(self.density.units)
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions at any coordinates: classes and density apart."""
+        prepared = self.prepare(rows)
+        completions = COMPLETIONS_OF_A_DRAW if self.integrates(prepared) else 0
+        return log_posterior.predictor(prepared, completions, temperature)
+
+    def declare(
+        self,
+        rows: Observations,
+        axes: Axes,
+        coefficients: Literal["signed", "halves"] = "signed",
+    ) -> pm.Model:
+        """The graph of the joint scheme on training rows, filled in where the network does so."""
+        from bayesrbf.models import declare_rbf_network
+
+        self.log_posterior(rows)  # has the words for networks without a joint
+        responses = self.responses.of_graph(rows)
+        if self.impute:
+            filled = self.prepare(rows)
+            rows = replace(filled, real=self.density.units.backward(filled.real))
+        return declare_rbf_network(
+            rows,
+            responses,
+            self.specification,
+            self.hyperparameters,
+            coefficients=coefficients,
+            response_units=self.responses.units,
+            **axes.of_graph,
+        )
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """As in the graph: the node of the rows has no label, the responses are a node."""
+        coords = mixture_coords(self.specification.mixture, replace(axes, classes=None))
+        if axes.classes is not None:
+            coords[names.LABEL] = axes.classes
+        responses = (names.OBS,), self.responses.observed(rows)
+        observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: responses}
+        return Description(coords, observed, row_weights(rows))

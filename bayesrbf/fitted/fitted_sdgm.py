@@ -1,0 +1,366 @@
+"""A fitted sparse discriminative mixture, and the steps from weighted rows to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from bayesrbf import names, table
+from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, told
+from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, row_weights
+from bayesrbf.numerics.sdgm.basis import (
+    quadratic_basis,
+    sparse_basis,
+    standard_points,
+)
+from bayesrbf.numerics.sdgm.drawing import replicated_draws
+from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
+from bayesrbf.numerics.sdgm.learned import learned_specification, learned_weights
+from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.prediction import (
+    component_probabilities,
+    drawn_log_probabilities,
+    predict,
+)
+from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.priors import MixturePrior, PrecisionPrior
+from bayesrbf.sdgm_parameters import (
+    Basis,
+    CompletedRows,
+    KernelBasis,
+    QuadraticBasis,
+    SDGMFit,
+    SDGMModes,
+    SDGMParameters,
+    SDGMSpecification,
+)
+from bayesrbf.specification import MixtureSpecification
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import Predictor
+    from bayesrbf.results import ClassPrediction
+
+PREDICTION_DRAWS = 64
+"""Completions of a row with holes in each replicate of a prediction."""
+POSTERIOR_DRAWS = 128
+"""Completions of a row with holes under every posterior draw."""
+
+Prediction = Literal["average", "single-mode", "plug-in"]
+"""What a prediction averages over: modes and their spread, the spread of one mode, nothing."""
+
+
+@dataclass(frozen=True)
+class SDGMSolver:
+    """How a sparse discriminative mixture is fitted, and what its predictions average over."""
+
+    kernel: Any
+    """Name or function of the kernel; None for the primal form."""
+    companion_components: int
+    settings: Settings
+    precision_prior: PrecisionPrior | None
+    prediction: Prediction
+    seed: int
+
+
+@dataclass(frozen=True)
+class FittedSDGM(FittedModel):
+    """A fitted sparse discriminative mixture."""
+
+    modes: SDGMModes
+    basis: Basis
+    """The features that are used."""
+    features: Int[np.ndarray, " feature"]
+    """Their places among all features."""
+    units: Standardisation
+    """Location and scale of the coordinates of a point."""
+    companion: FittedMixture
+    """A density of the columns, blind to the labels: it completes rows with holes."""
+    sets: LabelSets
+    """The classes of every code of a label."""
+    component_class: tuple[int, ...]
+    """Class of every component before any was pruned."""
+    precision_prior: PrecisionPrior | None
+    """Of the declared graph; None holds the precisions at their evidence's maximum."""
+    prediction: Prediction
+
+    @property
+    def density(self) -> FittedMixture:
+        """The companion."""
+        return self.companion
+
+    @property
+    def parameters(self) -> SDGMParameters:
+        """The most probable mode."""
+        return self.modes.best
+
+    @property
+    def averages(self) -> bool:
+        """Whether predictions average over the spread around a mode."""
+        return self.prediction != "plug-in"
+
+    @property
+    def averaged_modes(self) -> SDGMModes:
+        """The modes that predictions use."""
+        return self.modes if self.prediction == "average" else self.modes.alone
+
+    def predict(
+        self,
+        rows: Observations,
+        temperature: float = 1.0,
+        log_ratio: Float[np.ndarray, " label"] | float = 0.0,
+    ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
+        """Class probabilities of rows, and their numerical standard errors.
+
+        The log ratio is that of the prevalences of use to those of training.
+        """
+        return predict(
+            self.averaged_modes,
+            self.basis,
+            self.units,
+            lambda replicate: completions(self.companion, rows, PREDICTION_DRAWS, replicate),
+            average=self.averages,
+            temperature=temperature,
+            log_ratio=log_ratio,
+        )
+
+    def drawn_log_probabilities(
+        self, rows: Observations
+    ) -> Float[np.ndarray, "obs draw label"]:
+        """Class log probabilities of which :meth:`predict` gives the mean."""
+        return drawn_log_probabilities(
+            self.averaged_modes,
+            self.basis,
+            self.units,
+            lambda replicate: completions(self.companion, rows, PREDICTION_DRAWS, replicate),
+            average=self.averages,
+        )
+
+    def component_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """Probabilities of classes and components together, at the fitted weights."""
+        return component_probabilities(
+            self.parameters,
+            self.basis,
+            self.units,
+            lambda replicate: completions(self.companion, rows, POSTERIOR_DRAWS, replicate),
+        )
+
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """What the temperature makes the log of the mean probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict(rows, temperature)[0]) / temperature
+
+    def declared(self, rows: Observations) -> tuple[CompletedRows, Basis, SDGMSpecification]:
+        """Training rows, features and structure of the declared graph."""
+        completed = labelled(self.companion, rows, self.sets)
+        if self.precision_prior is None:
+            return completed, self.basis, self.parameters.specification
+        distinct, _ = table.distinct(rows)  # the exemplars of the fit
+        basis = full_basis(
+            self.companion.specification,
+            self.units,
+            labelled(self.companion, distinct.take(told(distinct, self.sets)), self.sets),
+            self.basis.kernel if isinstance(self.basis, KernelBasis) else None,
+        )
+        return (
+            completed,
+            basis,
+            learned_specification(self.component_class, basis.n_features, self.precision_prior),
+        )
+
+    def log_posterior(self, rows: Observations) -> SDGMLogPosterior:
+        """The log posterior of the weights of one mode."""
+        completed, basis, specification = self.declared(rows)
+        return SDGMLogPosterior(completed, basis, self.units, specification)
+
+    def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
+        """The fitted weights; where precisions are learned, the same function of all weights."""
+        parameters = self.parameters
+        if self.precision_prior is None:
+            return log_posterior.pack(parameters.coefficients)
+        everywhere = replace(parameters, feature=self.features[parameters.feature])
+        return log_posterior.pack(learned_weights(everywhere, log_posterior.specification))
+
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions at any coordinates: they are completed once."""
+        points, starts = completions(self.companion, rows, POSTERIOR_DRAWS)
+        density = self.companion.log_density(rows)
+        return log_posterior.predictor(points, starts, density, temperature)
+
+    def replicated_draws(self) -> Float[np.ndarray, "chain draw coordinate"]:
+        """Draws of the Laplace posterior that the fit itself makes: a mode's number, weights."""
+        return replicated_draws(self.averaged_modes)
+
+    def modes_predictor(
+        self, training: Observations, rows: Observations, temperature: float
+    ) -> Predictor:
+        """Prepare rows for predictions at :meth:`replicated_draws`."""
+        completed = labelled(self.companion, training, self.sets)
+        modes = self.averaged_modes.parameters
+        predictors = [
+            self.predictor(
+                SDGMLogPosterior(completed, self.basis, self.units, mode.specification),
+                rows,
+                temperature,
+            )
+            for mode in modes
+        ]
+
+        def predicted(theta: np.ndarray) -> ClassPrediction:
+            number = int(theta[0])
+            return predictors[number](theta[1 : 1 + modes[number].n_weights])
+
+        return predicted
+
+    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
+        """The graph of the weights on training rows."""
+        from bayesrbf.models import declare_sdgm
+
+        assert axes.classes is not None
+        completed, basis, specification = self.declared(rows)
+        return declare_sdgm(
+            completed,
+            basis,
+            self.units,
+            specification,
+            class_names=axes.classes.tolist(),
+            obs_names=axes.obs.tolist(),
+            coefficient_names=coefficient_names(basis, specification, axes),
+        )
+
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names of weights and components, and the classes that every row may have."""
+        assert axes.classes is not None
+        completed, basis, specification = self.declared(rows)
+        component_class = axes.classes[specification.component_class]
+        coords = {
+            names.OBS: axes.obs,
+            names.LABEL: axes.classes,
+            names.COMPONENT: np.arange(specification.n_components),
+            names.COMPONENT_CLASS: ((names.COMPONENT,), component_class),
+            names.COEFFICIENT: coefficient_names(basis, specification, axes),
+        }
+        allowed = (names.OBS, names.LABEL), completed.allowed.astype(np.int64)
+        proportions = {"proportions": ((names.COMPONENT,), specification.proportions)}
+        return Description(
+            coords, {names.OBSERVED_LABEL: allowed}, row_weights(rows) | proportions
+        )
+
+
+def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:
+    """One name a weight: its class, its component within the class, its feature."""
+    assert axes.classes is not None
+    features = _feature_names(basis, axes.columns)
+    component_class = specification.component_class
+    first = np.searchsorted(component_class, component_class)
+    within = np.arange(component_class.size) - first
+    return [
+        f"{axes.classes[component_class[k]]} {within[k]}: {features[h]}"
+        for k, h in zip(specification.component, specification.feature, strict=True)
+    ]
+
+
+def _feature_names(basis: Basis, columns: table.Columns) -> list[str]:
+    """Names of the features: products of columns, or numbers of exemplars."""
+    if not isinstance(basis, QuadraticBasis):
+        return ["1", *(f"exemplar {i}" for i in range(basis.n_features - 1))]
+    coordinates = list(columns.real_names)
+    for name, levels in zip(columns.categorical_names, columns.all_levels, strict=True):
+        coordinates += [f"{name}={level}" for level in levels]
+    factors = [*coordinates, ""]  # factor -1 is the last: no name
+    pairs = ([factors[i] for i in pair if i >= 0] for pair in basis.factors)
+    return [" * ".join(pair) or "1" for pair in pairs]
+
+
+def fit_rows_sdgm(
+    rows: Observations,
+    sets: LabelSets,
+    levels: tuple[int, ...],
+    component_class: tuple[int, ...],
+    solver: SDGMSolver,
+) -> tuple[FittedSDGM, SDGMFit]:
+    """Fit the companion, complete distinct weighted rows, and fit the sparse mixture.
+
+    Labels are codes of label sets.
+    """
+    companion = _fit_companion(rows, levels, solver)
+    units = _point_units(companion, rows, shrink=solver.kernel is not None)
+    specification = MixtureSpecification(rows.real.shape[1], levels, component_class)
+    rows = rows.take(told(rows, sets))
+    completed = labelled(companion, rows, sets)
+    basis = full_basis(specification, units, completed, solver.kernel)
+    codes = np.where(rows.labels < sets.shape[1], rows.labels, -1)
+    fit = fit_sdgm(
+        completed,
+        replace(companion.standardise(rows), labels=codes),
+        basis,
+        units,
+        specification,
+        rng=np.random.default_rng(solver.seed),
+        settings=solver.settings,
+    )
+    modes, features = _sparse(fit.modes)
+    fitted = FittedSDGM(
+        modes,
+        sparse_basis(basis, features),
+        features,
+        units,
+        companion,
+        sets,
+        component_class,
+        solver.precision_prior,
+        solver.prediction,
+    )
+    return fitted, fit
+
+
+def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:
+    """Modes on the features that any of them uses, and those features."""
+    used = np.concatenate([[0], *(mode.feature for mode in modes.parameters)]).astype(np.intp)
+    features = np.unique(used)
+    parameters = tuple(
+        replace(mode, feature=np.searchsorted(features, mode.feature)) for mode in modes.parameters
+    )
+    return SDGMModes(parameters, modes.probabilities), features
+
+
+def full_basis(
+    specification: MixtureSpecification,
+    units: Standardisation,
+    rows: CompletedRows,
+    kernel: Any,
+) -> Basis:
+    """All features, before any is pruned; a kernel's exemplars are the rows' first points."""
+    if kernel is None:
+        return quadratic_basis(specification.n_features, specification.levels)
+    return KernelBasis(kernel, standard_points(rows.points[rows.starts], units))
+
+
+def _fit_companion(
+    rows: Observations, levels: tuple[int, ...], solver: SDGMSolver
+) -> FittedMixture:
+    """A density of the columns, from the rows without their labels."""
+    n_components = min(solver.companion_components, rows.n_obs)
+    specification = MixtureSpecification(rows.real.shape[1], levels, (0,) * n_components)
+    unlabelled = replace(rows, labels=np.zeros_like(rows.labels))
+    by_em = Solver(n_init=4, max_iter=200, tol=1e-4, acceleration="squarem", seed=solver.seed)
+    return fit_mixture_rows(unlabelled, specification, MixturePrior(), by_em)[0]
+
+
+def _point_units(companion: FittedMixture, rows: Observations, *, shrink: bool) -> Standardisation:
+    """Location and scale of reals and of the indicators of all levels, side by side."""
+    marginals = table.marginals(rows.codes, companion.specification.levels, rows.weights)
+    shares = np.concatenate([np.zeros(0), *marginals])
+    location = np.concatenate([companion.units.location, shares])
+    scale = np.concatenate([companion.units.scale, np.sqrt(shares * (1 - shares))])
+    scale = np.where(scale > 0, scale, 1.0)
+    return Standardisation(location, scale * np.sqrt(location.size) if shrink else scale)
