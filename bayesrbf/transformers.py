@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bayesrbf.numerics.column_maps import HalfRankMap, fit_half_rank
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Standardisation
 from bayesrbf.table import standardisation
 
@@ -51,6 +53,7 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         tags.input_tags.allow_nan = True
         return tags
 
+    @works_on(copy)
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn location, scale and ranks of every column.
 

@@ -141,14 +141,15 @@ class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
         plain._prevalence = None
         trained = plain._fitted_shares()
         shift = adapt_prior(plain.predict_log_proba(X), trained)
-        self._prevalence = shift.prior
         values = {
             names.PROBABILITY: shift.prior,
             "standard_error": shift.standard_error,
             "trained": trained,
         }
-        return xr.Dataset(
+        told = xr.Dataset(
             {name: ((names.LABEL,), value) for name, value in values.items()},
             coords={names.LABEL: self.classes_},
             attrs={"gain": shift.gain},
         )
+        self._prevalence = shift.prior
+        return told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from jaxtyping import Float, Int
 from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.estimators.calibrating import split_rows
+from bayesrbf.estimators.warning import warn
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import fit_temperature
 
@@ -139,9 +139,8 @@ def out_of_fold_temperature(
     held = hold_out(splits, predict, classes, required=certain)
     if held is not None:
         return fit_temperature(held.values, held.labels, held.weights)
-    warnings.warn(
+    warn(
         f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
-        "class never is), so the temperature is 1; label more rows, or give other splits.",
-        stacklevel=4,
+        "class never is), so the temperature is 1; label more rows, or give other splits."
     )
     return 1.0

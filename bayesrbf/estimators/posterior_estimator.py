@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
 from types import NoneType, UnionType
@@ -15,8 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.stored import StoredEstimator
+from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws, point
 from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.results import Status, Trace
 
 if TYPE_CHECKING:
@@ -96,9 +98,7 @@ class PosteriorEstimator(StoredEstimator):
         self.lower_bound_ = float(trace.log_posterior[-1])
         self.status_ = status.sentence
         if status not in (Status.CONVERGED, Status.STOPPED):
-            warnings.warn(
-                f"{type(self).__name__}: {self.status_}", ConvergenceWarning, stacklevel=4
-            )
+            warn(f"{type(self).__name__}: {self.status_}", ConvergenceWarning)
 
     def _infer(self) -> Self:
         """Draw what ``inference`` asks for; nothing for a point estimate."""
@@ -106,6 +106,7 @@ class PosteriorEstimator(StoredEstimator):
         self.__dict__.pop("posterior_", None)
         return self if self.inference == "map" else self.refine(self.inference)
 
+    @works_on(copy)
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw from the posterior, starting at the fitted point.
 
@@ -138,6 +139,7 @@ class PosteriorEstimator(StoredEstimator):
         raw = _sampler(method)(log_posterior, self._map(log_posterior), **options)
         return self._keep(log_posterior, raw)
 
+    @works_on(copy)
     def use_posterior(self, tree: xr.DataTree) -> Self:
         """Take draws of the declared graph from any sampler.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from os import PathLike
 from types import UnionType
 from typing import Any, ClassVar, Self
@@ -54,3 +55,23 @@ class StoredEstimator(BaseEstimator):
                 raise TypeError(f"{name} must be {kind}, received {type(state[name]).__name__}")
         estimator.__dict__.update(state)
         return estimator
+
+
+def unfitted(estimator: StoredEstimator) -> StoredEstimator:
+    """A copy without what an earlier fit left behind, which a warm start keeps to begin there.
+
+    Parameters
+    ----------
+    estimator : StoredEstimator
+        Fitted or not.
+
+    Returns
+    -------
+    StoredEstimator
+        Of the same arguments, metadata requests and output container.
+    """
+    beside = copy(estimator)
+    if not getattr(estimator, "warm_start", False):
+        for name in (*estimator._STATE, "posterior_", "feature_names_in_"):
+            beside.__dict__.pop(name, None)
+    return beside

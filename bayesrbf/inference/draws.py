@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -55,6 +55,26 @@ class Draws:
     def point_estimate(self) -> bool:
         """Whether this is one point and not a posterior."""
         return self.n_draws == 1
+
+    def first(self, draws: int) -> Self:
+        """The first draws of every chain.
+
+        Parameters
+        ----------
+        draws : int
+            How many of each, at most as many as there are.
+
+        Returns
+        -------
+        Draws
+            Incomplete, where some are left out.
+        """
+        return replace(
+            self,
+            theta=self.theta[:, :draws],
+            stats={name: values[:, :draws] for name, values in self.stats.items()},
+            complete=self.complete and draws == self.theta.shape[1],
+        )
 
 
 def point(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> Draws:

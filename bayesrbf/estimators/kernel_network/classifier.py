@@ -14,8 +14,10 @@ from bayesrbf.fitted.fitted_kernel_network import FittedKernelNetwork, cells_of
 from bayesrbf.fitted.fitted_kernel_network import KernelSettings, fit_kernel_network
 from bayesrbf.estimators.kernel_network.network import KernelNetwork
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
+from bayesrbf.estimators.stored import unfitted
 from bayesrbf.numerics.kernel_network.fitting import OutputFit
 from bayesrbf.numerics.kernel_network.gram import KernelName
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.results import Trace
@@ -163,6 +165,7 @@ class KernelNetworkClassifier(KernelNetwork):
 
     # ---- fitting
 
+    @works_on(unfitted)
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit the companion, place the exemplars and find the output weights.
 

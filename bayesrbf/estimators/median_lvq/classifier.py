@@ -29,8 +29,10 @@ from bayesrbf.estimators.median_lvq.fitting import (
     search,
 )
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
+from bayesrbf.estimators.stored import unfitted
 from bayesrbf.estimators.table_estimator import LARGEST_SEED
 from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.solvers.pairwise import Metric
 
 CHECKED: Final = ("calibrate", "handle_unknown", "max_iter", "n_init")
@@ -198,6 +200,7 @@ class MedianLVQClassifier(ExemplarClassifier):
 
     # ---- fitting
 
+    @works_on(unfitted)
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Find the exemplars, choose sigma, calibrate, and draw if ``inference`` asks.
 

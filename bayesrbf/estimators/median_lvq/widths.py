@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,6 +12,7 @@ from jaxtyping import Float, Int
 from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.median_lvq.fitting import FittedExemplars, SearchSettings, search
 from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
+from bayesrbf.estimators.warning import warn
 from bayesrbf.exemplars import (
     Dissimilarities,
     MedianLVQPrior,
@@ -131,11 +131,10 @@ def choose_width(
         return widths[0], 1.0
     held = held_out(rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes)
     if held is None:
-        warnings.warn(
+        warn(
             f"{owner}: no labelled row could be held out by cv={cv} (the only row of a class "
             "never is), so sigma is the middle of its grid and the temperature 1; label more "
-            "rows, or give sigma.",
-            stacklevel=4,
+            "rows, or give sigma."
         )
         return widths[len(widths) // 2], 1.0
     own = tempered(held.values, 1.0)[np.arange(held.labels.size), :, held.labels]

@@ -11,7 +11,9 @@ from sklearn.utils import Tags
 
 from bayesrbf.estimators.checks import Stored, components_per_class
 from bayesrbf.estimators.mixture.estimator import MixtureEstimator
+from bayesrbf.estimators.stored import unfitted
 from bayesrbf.numerics.mixture_structure import free_variables
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType
 
@@ -126,6 +128,7 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
         tags.target_tags.required = False
         return tags
 
+    @works_on(unfitted)
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, and draw from it if ``inference`` asks.
 

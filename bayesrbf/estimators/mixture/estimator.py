@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,6 +19,7 @@ from bayesrbf.estimators.mixture.completing import drawn, hide_masked, most_like
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.estimators.posterior_estimator import Description, PosteriorEstimator
 from bayesrbf.estimators.table_estimator import LARGEST_SEED, TableEstimator
+from bayesrbf.estimators.warning import warn
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.sampling import sample
@@ -69,11 +69,10 @@ class MixtureEstimator(
         self._n_features_out = specification.n_components
         self._report(fit.status, fit.trace)
         if fit.floored:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: a covariance is singular to rounding, and its smallest "
                 "eigenvalues were raised. Look for columns that are linear functions of others, "
-                "or strengthen the prior.",
-                stacklevel=3,
+                "or strengthen the prior."
             )
         return self
 

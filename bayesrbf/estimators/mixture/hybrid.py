@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
 from bayesrbf.estimators.classifier import Labels
 from bayesrbf.estimators.mixture.objective_mixture import ObjectiveMixture
+from bayesrbf.estimators.stored import unfitted
 from bayesrbf.objective import ObjectiveName
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType
 
@@ -214,6 +216,7 @@ class HybridMixtureClassifier(ObjectiveMixture):
 
     # ---- fitting
 
+    @works_on(unfitted)
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, calibrate, and draw if ``inference`` asks.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from types import UnionType
 from typing import Any, ClassVar, Self
@@ -15,6 +14,8 @@ from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.mixture.classifier import MixtureClassifier
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task, choose, open_settings
+from bayesrbf.estimators.warning import warn
+from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
 from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.objective import Objective
@@ -76,11 +77,10 @@ class ObjectiveMixture(MixtureClassifier):
         splits = split_rows(self.cv, self._rows, self._kept, self._seed)
         choice = choose(task, splits, settings, self.classes_, calibrate=self.calibrate)
         if choice.temperature is None:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: cv={self.cv} holds out no labelled row (the only "
                 "row of a class never is), so nothing is chosen by it and the temperature is 1; "
-                "label more rows, or give other splits.",
-                stacklevel=5,
+                "label more rows, or give other splits."
             )
         elif self.calibrate:
             self.temperature_ = choice.temperature

@@ -18,9 +18,11 @@ from bayesrbf.estimators.rbf_network.exemplars import (
 )
 from bayesrbf.fitted.fitted_network import FittedNetwork
 from bayesrbf.fitted.network_settings import SchemeName
+from bayesrbf.estimators.stored import unfitted
 from bayesrbf.numerics.kernel_network.fitting import OutputFit
 from bayesrbf.numerics.kernel_network.gram import KernelName
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import Features
@@ -232,6 +234,7 @@ class RBFNetworkClassifier(ClassNetwork):
 
     # ---- fitting
 
+    @works_on(unfitted)
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 

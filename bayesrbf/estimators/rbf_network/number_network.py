@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -18,6 +17,7 @@ from bayesrbf.estimators.out_of_fold import hold_out
 from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
 from bayesrbf.fitted.fitted_network import FittedNetwork
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES
+from bayesrbf.estimators.warning import warn
 from bayesrbf.numerics.completion import with_holes
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit
 from bayesrbf.numerics.rbf_network.output import Numbers
@@ -135,10 +135,9 @@ class NumberNetwork(RegressorMixin, RBFNetworkEstimator):
             splits = ((train, test.take(~with_holes(test))) for train, test in splits)
         held = hold_out(splits, residuals, classes=None)
         if held is None:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}(calibrate=True): cv={cv} holds out no row with a response, "
-                "so intervals trust the training rows; give more rows, or other splits.",
-                stacklevel=3,
+                "so intervals trust the training rows; give more rows, or other splits."
             )
             return NORMAL_NOISE
         return fit_noise(held.values, held.weights)

@@ -10,6 +10,8 @@ from bayesrbf import table
 from bayesrbf.estimators.checks import Stored
 from bayesrbf.estimators.rbf_network.number_network import NumberNetwork
 from bayesrbf.fitted.network_settings import SchemeName
+from bayesrbf.estimators.stored import unfitted
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import Features
 from bayesrbf.specification import CovarianceType
@@ -180,6 +182,7 @@ class RBFNetworkRegressor(NumberNetwork):
 
     # ---- fitting
 
+    @works_on(unfitted)
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
@@ -17,8 +16,11 @@ from bayesrbf.estimators.sdgm.checking import check_arguments
 from bayesrbf.estimators.sdgm.fitting import FittedSDGM, SDGMSolver, fit_rows_sdgm
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.sdgm.posterior import SDGMPosterior
+from bayesrbf.estimators.stored import unfitted
+from bayesrbf.estimators.warning import warn
 from bayesrbf.numerics.sdgm.basis import has_all_products
 from bayesrbf.numerics.sdgm.fitting import Settings
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import PrecisionPrior
 from bayesrbf.results import Trace
@@ -187,6 +189,7 @@ class SDGMClassifier(SDGMPosterior):
 
     # ---- fitting
 
+    @works_on(unfitted)
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Maximise the evidence, calibrate, and draw if ``inference`` asks.
 
@@ -221,10 +224,9 @@ class SDGMClassifier(SDGMPosterior):
         rows, _ = table.distinct(self._rows)
         levels = self._columns.n_levels
         if self.form == "primal" and not has_all_products(rows.real.shape[1], levels):
-            warnings.warn(
+            warn(
                 f"{owner}: the {sum(levels)} levels of the categorical columns have too many "
-                "products; the levels enter without them. form='kernel' has all products.",
-                stacklevel=2,
+                "products; the levels enter without them. form='kernel' has all products."
             )
         self._companion, self._fitted, fit = self._fit_rows(rows, self._seed)
         self.temperature_ = self._temperature() if self.calibrate else 1.0
@@ -249,10 +251,9 @@ class SDGMClassifier(SDGMPosterior):
             self._sets = np.eye(self.classes_.size, dtype=bool)
         hidden = int(((labels < 0) & (weights > 0)).sum())
         if hidden:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: {hidden} rows without a label teach nothing about the "
-                "classes; they are used for the companion density of missing cells alone.",
-                stacklevel=3,
+                "classes; they are used for the companion density of missing cells alone."
             )
         return labels, weights
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -18,6 +17,9 @@ from bayesrbf.estimators.stack.members import DEFAULT, LITE, MEMBERS
 from bayesrbf.estimators.stack.posterior import StackPosterior
 from bayesrbf.estimators.stack.scores import held_out_losses
 from bayesrbf.estimators.stack.training import fit_density
+from bayesrbf.estimators.stored import unfitted
+from bayesrbf.estimators.warning import warn
+from bayesrbf.on_a_copy import works_on
 from bayesrbf.priors import MixturePrior
 from bayesrbf.results import Status, Trace
 
@@ -160,6 +162,7 @@ class StackedClassifier(StackPosterior):
 
     # ---- fitting
 
+    @works_on(unfitted)
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Hold out, temper, pool, and fit all members to all rows.
 
@@ -216,11 +219,10 @@ class StackedClassifier(StackPosterior):
         """Weights and temperatures; equal ones where no row could be held out."""
         n_members, n_classes = len(self.members_), self.classes_.size
         if held is None:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: no labelled row could be held out (classes of one row "
                 "never are), so all members weigh the same and no temperature is fitted; label "
-                "more rows.",
-                stacklevel=3,
+                "more rows."
             )
             empty = np.zeros(0)
             held = HeldOut(np.zeros((0, n_members, n_classes)), empty.astype(np.intp), empty)

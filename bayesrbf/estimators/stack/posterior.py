@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from types import UnionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -18,6 +17,7 @@ from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.estimators.stack.drawing import draw_members, joint_predictor
 from bayesrbf.estimators.stack.fitting import FittedMembers
+from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
@@ -136,18 +136,20 @@ class StackPosterior(CompanionClassifier):
 
     def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
         """Hold draws of the stack, and as many of every member that can be drawn."""
-        super()._keep(log_posterior, raw)
         chains, draws, _ = raw.theta.shape
-        self._member_draws = draw_members(self._fitted, self._rows, (chains, draws), self._seed)
+        members = draw_members(self._fitted, self._rows, (chains, draws), self._seed)
+        # An interrupt leaves one of them fewer draws, and the others follow it.
+        made = min((drawn.theta.shape[1] for drawn in members if drawn), default=draws)
+        self._member_draws = tuple(drawn and drawn.first(made) for drawn in members)
+        super()._keep(log_posterior, raw.first(made))
         self._draw_temperature = self._match_fit()
         own = zip(self._fitted.own, self._member_draws, strict=True)
         fixed = [member.name for member, drawn in own if drawn is None]
         self.pointwise_ = (*fixed, *(member.name for member in self._fitted.extra))
         if self.pointwise_:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: left at the fitted point: {', '.join(self.pointwise_)}; "
-                "so the draws understate what is not known.",
-                stacklevel=3,
+                "so the draws understate what is not known."
             )
         return self
 

@@ -1,0 +1,22 @@
+"""Warnings that name the line of the user's that led to them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Final
+
+PACKAGE: Final = str(Path(__file__).parent.parent)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside this package from which it was called, however deep that was.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and what to do.
+    category : type of Warning
+        Its kind.
+    """
+    warnings.warn(message, category, skip_file_prefixes=(PACKAGE,))
