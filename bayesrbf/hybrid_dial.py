@@ -10,10 +10,16 @@ from sklearn.base import clone
 
 from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task
-from bayesrbf.estimators.mixture.objective_mixture import DIALS
+from bayesrbf.estimators.mixture.hybrid_objective import (
+    DIALS,
+    Setting,
+    Task,
+    asked_objective,
+    hybrid_solver,
+)
 from bayesrbf.estimators.out_of_fold import Fold
 from bayesrbf.fitted.early_stopping import log_score
+from bayesrbf.priors import MixturePrior
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,9 +92,11 @@ def hybrid_path(
     steps = [float(value) for value in (VALUES[dial] if values is None else values)]
     first = clone(asked).set_params(**{dial: steps[0]}, calibrate=False, inference="map")
     first.fit(X, y, sample_weight)
-    settings = [Setting(clone(first).set_params(**{dial: step})._asked(), 1.0) for step in steps]
-    task = Task(first._mixture.specification, first._prior(), first._solver(), chained=True)
-    splits = list(split_rows(first.cv, first._rows, first._kept, first._seed))
+    settings = [Setting(asked_objective(clone(first).set_params(**{dial: step})), 1.0) for step in steps]
+    seed = first.seed_
+    prior = MixturePrior() if first.prior is None else first.prior
+    task = Task(first.model_.specification, prior, hybrid_solver(first, seed), chained=True)
+    splits = list(split_rows(first.cv, first.rows_, first.kept_, seed))
     figures = [
         _figures(task, fold, settings, first.classes_, index)
         for index, fold in enumerate(splits)

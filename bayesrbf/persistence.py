@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from bayesrbf.artefact import ArtefactError, load_state, save_state
+from bayesrbf.estimators.state import from_record, to_record
 
 ESTIMATORS: Final = {
     "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
@@ -51,7 +52,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> str:
             f"save() writes {' and '.join(ESTIMATORS)}; received a {kind.__name__}. "
             "Save the estimator inside a pipeline, or the class it derives from."
         )
-    return save_state(path, kind.__name__, estimator._to_record())
+    return save_state(path, kind.__name__, to_record(estimator))
 
 
 def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
@@ -84,6 +85,6 @@ def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
         )
     cls = getattr(import_module(ESTIMATORS[kind]), kind)
     try:
-        return cls._from_record(record)
+        return from_record(cls, record)
     except (KeyError, TypeError, ValueError) as error:
         raise ArtefactError(f"{path} is no state of a {kind}: {error}.") from error

@@ -1,8 +1,11 @@
-"""What every classifier with a posterior shares: labels read, classes and probabilities told."""
+"""What every classifier shares: labels read, classes and probabilities told, doubts measured."""
 
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,18 +14,34 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
 from bayesrbf import names, table
-from bayesrbf.estimators.class_posterior import ClassPosteriorEstimator
+from bayesrbf.estimators.checks import prevalence
+from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.fitted.fitted_model import Named, observed_rows
+from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.prevalence import at_prevalence
+from bayesrbf.numerics.sampling import draw_categories
+from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import tempered
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesrbf.posterior.predictive import ClassPosterior
+
 Labels = Shaped[np.ndarray, " obs"]
 
+DIAGNOSED = 200
+"""Training rows, evenly spread, whose class probabilities are diagnosed."""
+REPLICATES = 1000
+"""Labels drawn per row for a predictive check of a point estimate."""
 
-class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
-    """Base of the classifiers; the hooks that a family writes are those of its bases."""
+
+class Classifier(ClassifierMixin, Estimator):
+    """Base of the classifiers."""
+
+    classes_: Shaped[np.ndarray, " label"]
+    temperature_: float
+    _prevalence: Float[np.ndarray, " label"] | None
 
     # ---- fitting
 
@@ -44,6 +63,7 @@ class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
                 "or has sample_weight 0."
             )
         self.classes_ = classes[present]
+        self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
         known = np.isin(labels, present)
         return np.where(known, np.searchsorted(present, labels), -1), weights
 
@@ -63,7 +83,7 @@ class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
             Class log probabilities in nats, in the order of ``classes_``.
         """
         rows = self._read(X)
-        if self._draws is None:
+        if self.draws_ is None:
             calibrated = tempered(self._class_log_joint(rows), self.temperature_)
             return at_prevalence(calibrated, self._log_ratio())
         mean = self._class_posterior().mean(rows)
@@ -139,7 +159,7 @@ class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
 
         plain = copy(self)
         plain._prevalence = None
-        trained = plain._fitted_shares()
+        trained = plain._class_shares()
         shift = adapt_prior(plain.predict_log_proba(X), trained)
         values = {
             names.PROBABILITY: shift.prior,
@@ -153,3 +173,174 @@ class PosteriorClassifier(ClassifierMixin, ClassPosteriorEstimator):
         )
         self._prevalence = shift.prior
         return told
+
+    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities at the fitted point, before temperature and prevalences."""
+        return self.model_.class_log_joint(rows, self.temperature_)
+
+    def _class_shares(self) -> Float[np.ndarray, " label"]:
+        """Shares of the classes that predictions stand for."""
+        return self.model_.class_shares(self.rows_, self.classes_.size)
+
+    def _log_ratio(self) -> Float[np.ndarray, " label"]:
+        """Log ratio of the prevalences of use to those of training."""
+        if self._prevalence is None:
+            return np.zeros(self.classes_.size)
+        return np.log(self._prevalence) - np.log(self._class_shares())
+
+    # ---- what the draws say
+
+    def predict_posterior(
+        self,
+        X: object,
+        *,
+        memory: int = MEMORY,
+        path: str | PathLike[str] | None = None,
+    ) -> xr.DataTree:
+        """Class probabilities of each row under every draw of the posterior.
+
+        Under ``class_prior`` every draw is moved by Bayes' rule for itself;
+        :meth:`predict_proba` moves their mean.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        memory : int
+            Bytes that the probabilities may take, 2 GiB by default. Where they
+            would take more, every k-th draw is kept, with a warning.
+        path : path-like, optional
+            A ``.npy`` file to write them to: every draw is kept, and the tree
+            reads from the file.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``predictions`` with ``probability`` over chain, draw, obs and label;
+            ``predictions_constant_data`` with the rows.
+
+        Raises
+        ------
+        ValueError
+            If not even one draw of each chain fits into the memory.
+        """
+        from bayesrbf.conversion import predictions
+
+        rows = self._read(X)
+        posterior = replace(self._class_posterior(), memory=memory)
+        file = None if path is None else Path(path)
+        probabilities, thinning = posterior.draws(rows, file)
+        return predictions(
+            probabilities,
+            labels=self.classes_,
+            rows=np.arange(rows.n_obs),
+            constant=self._observed(rows),
+            thinning=thinning,
+        )
+
+    def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
+        """How sure the posterior is of each row, and why not.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+        prob : float
+            Probability inside the equal-tailed intervals.
+        memory : int
+            Bytes that arrays over draws may take at once, 2 GiB by default; more
+            rows are summarised a block at a time, always over every draw.
+
+        Returns
+        -------
+        xarray.Dataset
+            Mean, sd, interval per class; total, aleatoric and epistemic entropy
+            in nats; novelty (log density). After a point estimate what only a
+            posterior knows is NaN, with a warning.
+        """
+        from bayesrbf.posterior.uncertainty import to_dataset
+
+        rows = self._read(X)
+        posterior = replace(self._class_posterior(), memory=memory)
+        summary = posterior.summary(rows, prob)
+        return to_dataset(
+            summary, self.classes_, np.arange(rows.n_obs), point_estimate=posterior.n_draws == 1
+        )
+
+    def to_datatree(self, X: object, y: object) -> xr.DataTree:
+        """Labels drawn for rows beside their true ones, for predictive checks.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows, such as a test set.
+        y : array-like of shape (n_obs,)
+            Their labels; rows whose label is hidden are left out.
+
+        Returns
+        -------
+        xarray.DataTree
+            ``posterior_predictive`` and ``observed_data``, both with ``y`` as
+            class codes, beside the groups of :meth:`predict_posterior`.
+
+        Raises
+        ------
+        ValueError
+            If a label is no class of the fit.
+        """
+        from bayesrbf.conversion import predictive_check
+
+        tree = self.predict_posterior(X)
+        probability = tree[names.PREDICTIONS][names.PROBABILITY]
+        found, codes = table.encode_labels(y)
+        unknown = np.setdiff1d(found, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y holds {unknown[0]!r}, which is no class of the fit: {self.classes_.tolist()}."
+            )
+        labelled = np.flatnonzero(codes >= 0)
+        drawn = self._draw_labels(probability.to_numpy()[:, :, labelled])
+        truth = np.searchsorted(self.classes_, found[codes[labelled]])
+        rows = probability[names.OBS].to_numpy()[labelled]
+        for group, subtree in predictive_check(rows, drawn, truth).items():
+            tree[group] = subtree
+        return tree
+
+    def _draw_labels(
+        self, probabilities: Float[np.ndarray, "chain draw obs label"]
+    ) -> Int[np.ndarray, "chain drawn obs"]:
+        """One label a row and draw; a point estimate is drawn from many times."""
+        if probabilities.shape[0] * probabilities.shape[1] == 1:
+            probabilities = np.repeat(probabilities, REPLICATES, axis=1)
+        rng = np.random.default_rng(self.seed_)
+        rows = probabilities.reshape(-1, probabilities.shape[-1])
+        return draw_categories(rows, rng).reshape(probabilities.shape[:-1])
+
+    def _observed(self, rows: Observations) -> Named:
+        """Rows as a group of the DataTree."""
+        return observed_rows(rows)
+
+    def _class_posterior(self) -> ClassPosterior:
+        """The posterior of class probabilities; one draw for a point estimate."""
+        from bayesrbf.posterior.predictive import ClassPosterior
+
+        log_posterior, model = self._log_posterior, self.model_
+        fitted = model.point(log_posterior)[None, None]
+        return ClassPosterior(
+            predictor=lambda rows: model.predictor(log_posterior, rows, self.temperature_),
+            theta=fitted if self.draws_ is None else self.draws_.theta,
+            log_ratio=self._log_ratio(),
+            temperature=self.temperature_,
+        )
+
+    def _probabilities_of_training(self) -> dict[str, np.ndarray]:
+        """Class probabilities of some training rows, under the draws and at the fit."""
+        n_obs = self.rows_.n_obs
+        spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
+        posterior, rows = self._class_posterior(), self.rows_.take(spread)
+        fitted = self.model_.point(self._log_posterior)
+        probabilities, _ = posterior.draws(rows)
+        return {
+            "probabilities": probabilities,
+            "map_probabilities": posterior.probabilities(posterior.predictor(rows)(fitted)),
+        }

@@ -73,7 +73,7 @@ class FittedKernelNetwork(FittedModel):
     basis: EigenBasis
     theta: Float[np.ndarray, " coordinate"]
     """Output weights, then intercepts."""
-    class_shares: Float[np.ndarray, " label"]
+    class_frequencies: Float[np.ndarray, " label"]
     """Weighted shares of the classes among the labelled training rows: what is said of a row
     without a cell, of which the kernel knows nothing."""
     l2: float
@@ -87,7 +87,7 @@ class FittedKernelNetwork(FittedModel):
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return int(self.class_shares.size)
+        return int(self.class_frequencies.size)
 
     @property
     def n_features(self) -> int:
@@ -114,7 +114,7 @@ class FittedKernelNetwork(FittedModel):
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""
         features, empty = self.basis.features(cells), cells.empty[:, None]
-        by_shares = np.log(self.class_shares) / temperature
+        by_shares = np.log(self.class_frequencies) / temperature
         return lambda theta: np.where(
             empty, by_shares, class_log_probabilities(features, theta, self.n_classes)
         )

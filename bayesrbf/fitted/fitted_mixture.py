@@ -126,6 +126,22 @@ class FittedMixture(FittedModel):
         """``log p(x_o)`` in the user's units."""
         return np.logaddexp.reduce(self.component_log_joint(rows), axis=1) + self.log_unit(rows)
 
+    def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
+        """Shares of the classes that predictions stand for.
+
+        Under the likelihood rows without a label teach the class probabilities, too: they
+        are shared out as the M-step did. Other objectives bend these, and stand for the
+        labelled rows.
+        """
+        labelled, hidden = super().class_shares(rows, n_classes), rows.labels < 0
+        if self.objective.coefficients != LIKELIHOOD.coefficients or not hidden.any():
+            return labelled
+        extra = self.hyperparameters.class_concentration - 1
+        smoothed = self.parameters.class_probabilities
+        counts = smoothed * (rows.weights.sum() + extra * smoothed.size) - extra
+        counts = np.maximum(counts, labelled * rows.weights[~hidden].sum())
+        return counts / counts.sum()
+
     def log_posterior(self, rows: Observations) -> MixtureOnRows:
         """The log posterior, or the log Gibbs posterior of another objective."""
         known = self.standardise(rows), self.specification, self.hyperparameters
@@ -173,7 +189,9 @@ class FittedMixture(FittedModel):
 
 def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str, Any]:
     """Names along every dim of a mixture's posterior, as the declared graph has them."""
-    columns, features = axes.columns, axes.columns.real_names
+    columns = axes.columns
+    assert columns is not None  # a mixture is one of columns
+    features = columns.real_names
     entries = range(specification.n_features)
     coords: dict[str, Any] = {
         names.OBS: axes.obs,

@@ -12,7 +12,8 @@ from jaxtyping import Float, Shaped
 
 from bayesrbf import names
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.prevalence import class_shares
+from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:
@@ -32,13 +33,14 @@ Named = dict[str, tuple[tuple[str, ...], np.ndarray]]
 class Axes:
     """Names along the dims of a fitted table: its columns, its rows and its classes."""
 
-    columns: Columns
+    columns: Columns | None
     obs: Shaped[np.ndarray, " obs"]
     classes: Shaped[np.ndarray, " label"] | None
 
     @property
     def of_graph(self) -> dict[str, Any]:
         """The same as the graphs of rows take them."""
+        assert self.columns is not None  # rows that are only compared have no such graph
         named = {
             "feature_names": self.columns.real_names,
             "categorical_names": self.columns.categorical_names,
@@ -95,6 +97,18 @@ class FittedModel(ABC):
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
         """Prepare rows for predictions at any coordinates: classes and density apart."""
+
+    def mixture_at(
+        self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
+    ) -> MixtureParameters:
+        """The density under a posterior draw, in standard units; most have one that stays."""
+        if self.density is None:
+            raise ValueError(f"{type(self).__name__} has no density.")
+        return self.density.parameters
+
+    def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
+        """Shares of the classes that predictions stand for: those of the labelled rows."""
+        return class_shares(rows.labels, rows.weights, n_classes)
 
     @abstractmethod
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:

@@ -18,7 +18,7 @@ from bayesrbf.fitted.fitted_model import (
     row_weights,
 )
 from bayesrbf.numerics.rbf_network.completed import completed_linear, mean_log_probabilities
-from bayesrbf.numerics.rbf_network.features import with_holes
+from bayesrbf.numerics.completion import with_holes
 from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network.output import Classes, Numbers
 from bayesrbf.numerics.rbf_network.predictive import StudentMixture

@@ -1,24 +1,23 @@
-"""A fitted sparse discriminative mixture, and the steps from weighted rows to it."""
+"""A fitted sparse discriminative mixture."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 
 from bayesrbf import names, table
-from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, told
-from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, set_shares, told
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, row_weights
 from bayesrbf.numerics.sdgm.basis import (
     quadratic_basis,
-    sparse_basis,
     standard_points,
 )
 from bayesrbf.numerics.sdgm.drawing import replicated_draws
-from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
 from bayesrbf.numerics.sdgm.learned import learned_specification, learned_weights
 from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.prediction import (
@@ -27,13 +26,12 @@ from bayesrbf.numerics.sdgm.prediction import (
     predict,
 )
 from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior, PrecisionPrior
+from bayesrbf.priors import PrecisionPrior
 from bayesrbf.sdgm_parameters import (
     Basis,
     CompletedRows,
     KernelBasis,
     QuadraticBasis,
-    SDGMFit,
     SDGMModes,
     SDGMParameters,
     SDGMSpecification,
@@ -53,19 +51,6 @@ POSTERIOR_DRAWS = 128
 
 Prediction = Literal["average", "single-mode", "plug-in"]
 """What a prediction averages over: modes and their spread, the spread of one mode, nothing."""
-
-
-@dataclass(frozen=True)
-class SDGMSolver:
-    """How a sparse discriminative mixture is fitted, and what its predictions average over."""
-
-    kernel: Any
-    """Name or function of the kernel; None for the primal form."""
-    companion_components: int
-    settings: Settings
-    precision_prior: PrecisionPrior | None
-    prediction: Prediction
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -175,6 +160,10 @@ class FittedSDGM(FittedModel):
             learned_specification(self.component_class, basis.n_features, self.precision_prior),
         )
 
+    def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
+        """Shares of the classes; a row with several classes is shared out."""
+        return set_shares(rows, self.sets)
+
     def log_posterior(self, rows: Observations) -> SDGMLogPosterior:
         """The log posterior of the weights of one mode."""
         completed, basis, specification = self.declared(rows)
@@ -201,25 +190,26 @@ class FittedSDGM(FittedModel):
         return replicated_draws(self.averaged_modes)
 
     def modes_predictor(
-        self, training: Observations, rows: Observations, temperature: float
-    ) -> Predictor:
-        """Prepare rows for predictions at :meth:`replicated_draws`."""
+        self, training: Observations, temperature: float
+    ) -> Callable[[Observations], Predictor]:
+        """Prepares rows for predictions at :meth:`replicated_draws`."""
         completed = labelled(self.companion, training, self.sets)
         modes = self.averaged_modes.parameters
-        predictors = [
-            self.predictor(
-                SDGMLogPosterior(completed, self.basis, self.units, mode.specification),
-                rows,
-                temperature,
-            )
+        log_posteriors = [
+            SDGMLogPosterior(completed, self.basis, self.units, mode.specification)
             for mode in modes
         ]
 
-        def predicted(theta: np.ndarray) -> ClassPrediction:
-            number = int(theta[0])
-            return predictors[number](theta[1 : 1 + modes[number].n_weights])
+        def prepare(rows: Observations) -> Predictor:
+            predictors = [self.predictor(one, rows, temperature) for one in log_posteriors]
 
-        return predicted
+            def predicted(theta: np.ndarray) -> ClassPrediction:
+                number = int(theta[0])
+                return predictors[number](theta[1 : 1 + modes[number].n_weights])
+
+            return predicted
+
+        return prepare
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of the weights on training rows."""
@@ -281,58 +271,6 @@ def _feature_names(basis: Basis, columns: table.Columns) -> list[str]:
     return [" * ".join(pair) or "1" for pair in pairs]
 
 
-def fit_rows_sdgm(
-    rows: Observations,
-    sets: LabelSets,
-    levels: tuple[int, ...],
-    component_class: tuple[int, ...],
-    solver: SDGMSolver,
-) -> tuple[FittedSDGM, SDGMFit]:
-    """Fit the companion, complete distinct weighted rows, and fit the sparse mixture.
-
-    Labels are codes of label sets.
-    """
-    companion = _fit_companion(rows, levels, solver)
-    units = _point_units(companion, rows, shrink=solver.kernel is not None)
-    specification = MixtureSpecification(rows.real.shape[1], levels, component_class)
-    rows = rows.take(told(rows, sets))
-    completed = labelled(companion, rows, sets)
-    basis = full_basis(specification, units, completed, solver.kernel)
-    codes = np.where(rows.labels < sets.shape[1], rows.labels, -1)
-    fit = fit_sdgm(
-        completed,
-        replace(companion.standardise(rows), labels=codes),
-        basis,
-        units,
-        specification,
-        rng=np.random.default_rng(solver.seed),
-        settings=solver.settings,
-    )
-    modes, features = _sparse(fit.modes)
-    fitted = FittedSDGM(
-        modes,
-        sparse_basis(basis, features),
-        features,
-        units,
-        companion,
-        sets,
-        component_class,
-        solver.precision_prior,
-        solver.prediction,
-    )
-    return fitted, fit
-
-
-def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:
-    """Modes on the features that any of them uses, and those features."""
-    used = np.concatenate([[0], *(mode.feature for mode in modes.parameters)]).astype(np.intp)
-    features = np.unique(used)
-    parameters = tuple(
-        replace(mode, feature=np.searchsorted(features, mode.feature)) for mode in modes.parameters
-    )
-    return SDGMModes(parameters, modes.probabilities), features
-
-
 def full_basis(
     specification: MixtureSpecification,
     units: Standardisation,
@@ -343,24 +281,3 @@ def full_basis(
     if kernel is None:
         return quadratic_basis(specification.n_features, specification.levels)
     return KernelBasis(kernel, standard_points(rows.points[rows.starts], units))
-
-
-def _fit_companion(
-    rows: Observations, levels: tuple[int, ...], solver: SDGMSolver
-) -> FittedMixture:
-    """A density of the columns, from the rows without their labels."""
-    n_components = min(solver.companion_components, rows.n_obs)
-    specification = MixtureSpecification(rows.real.shape[1], levels, (0,) * n_components)
-    unlabelled = replace(rows, labels=np.zeros_like(rows.labels))
-    by_em = Solver(n_init=4, max_iter=200, tol=1e-4, acceleration="squarem", seed=solver.seed)
-    return fit_mixture_rows(unlabelled, specification, MixturePrior(), by_em)[0]
-
-
-def _point_units(companion: FittedMixture, rows: Observations, *, shrink: bool) -> Standardisation:
-    """Location and scale of reals and of the indicators of all levels, side by side."""
-    marginals = table.marginals(rows.codes, companion.specification.levels, rows.weights)
-    shares = np.concatenate([np.zeros(0), *marginals])
-    location = np.concatenate([companion.units.location, shares])
-    scale = np.concatenate([companion.units.scale, np.sqrt(shares * (1 - shares))])
-    scale = np.where(scale > 0, scale, 1.0)
-    return Standardisation(location, scale * np.sqrt(location.size) if shrink else scale)

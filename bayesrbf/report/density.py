@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from bayesrbf.estimators.median_lvq.exemplar_reader import ExemplarReader
-from bayesrbf.estimators.mixture.estimator import MixtureEstimator
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.parameters import Observations
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Inference, Job
@@ -56,7 +55,7 @@ def densities_of(job: Job, found: Drawn) -> Densities:
     Densities
         Nothing for sparse mixtures and exemplars.
     """
-    if isinstance(found.model, MixtureEstimator):
+    if isinstance(found.model, MixtureMethods):
         return Densities(found.model, found.refined)
     if job.family != "stack":
         return Densities(None, None)
@@ -81,8 +80,7 @@ def columns_of(model: Any) -> Columns:
     Columns
         Names, kinds and levels.
     """
-    exemplars = isinstance(model, ExemplarReader)
-    found: Columns = model._source.columns if exemplars else model._columns
+    found: Columns = model.columns_
     return found
 
 
@@ -99,7 +97,7 @@ def is_shared(density: Any) -> bool:
     bool
         True for the hidden layer of an RBF network, as it is by default.
     """
-    return bool(density._mixture.specification.n_classes < density.classes_.size)
+    return bool(density.model_.density.specification.n_classes < density.classes_.size)
 
 
 def component_names(density: Any) -> tuple[str, ...]:
@@ -117,7 +115,7 @@ def component_names(density: Any) -> tuple[str, ...]:
     """
     labels = ["component"] if is_shared(density) else list(map(str, density.classes_))
     names = []
-    for label, members in zip(labels, density._mixture.specification.class_slices, strict=True):
+    for label, members in zip(labels, density.model_.density.specification.class_slices, strict=True):
         size = members.stop - members.start
         names += [label if size == 1 else f"{label} {i + 1} of {size}" for i in range(size)]
     return tuple(names)
@@ -142,8 +140,8 @@ def standard_rows(
     Observations
         What the numerics take.
     """
-    table = encode(X, density._columns)
+    table = encode(X, density.columns_)
     if labels is None or is_shared(density):
         labels = np.full(len(X), -1)
     rows = Observations(table.real, table.codes, labels, np.ones(len(X)))
-    return density._mixture.standardise(rows)
+    return density.model_.density.standardise(rows)

@@ -145,7 +145,7 @@ def measurement_worth(X: pd.DataFrame, model: Any, density: Any) -> pd.DataFrame
     before = entropy(model.predict_proba(X))
     drawn = density.impute(X, draws=FILLINGS)
     for column in np.flatnonzero(missing.any(0)):
-        if column in density._columns.empty:
+        if column in density.columns_.empty:
             continue  # nobody knows what could stand there
         rows = np.flatnonzero(missing[:, column])
         filled = pd.concat([X.iloc[rows]] * FILLINGS, ignore_index=True)
@@ -206,7 +206,7 @@ def left_out(job: Job, density: Any) -> LeftOut:
         In standard units.
     """
     rows = standard_rows(density, job.X, job.labels)
-    return leave_one_cell_out(rows, density._mixture.parameters, density._mixture.specification)
+    return leave_one_cell_out(rows, density.model_.density.parameters, density.model_.density.specification)
 
 
 def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldOut) -> Oddities:
@@ -230,7 +230,7 @@ def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldO
     """
     if cells is None:
         return Oddities((), 0.0, 0, 0.0, _odd_labels(held_out))
-    n_categorical = len(density._columns.levels)  # masks of missing cells are not cells
+    n_categorical = len(density.columns_.levels)  # masks of missing cells are not cells
     tails = np.column_stack([cells.tail, cells.level_tail[:, :n_categorical]])
     n_cells = int((~np.isnan(tails)).sum())
     threshold = 1.0 / max(n_cells, 1)
@@ -247,7 +247,7 @@ def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldO
 
 def _odd_cell(job: Job, density: Any, cells: LeftOut, row: int, place: int) -> OddCell:
     """One cell in words."""
-    columns, units = density._columns, density._mixture.units
+    columns, units = density.columns_, density.model_.density.units
     n_real = len(columns.real_positions)
     if place < n_real:
         position, scale = columns.real_positions[place], float(units.scale[place])

@@ -53,7 +53,7 @@ def read_imputations(job: Job, drawn: Any, cells: LeftOut) -> Imputations:
     tails = cells.tail[~np.isnan(cells.tail)]
     covered = np.array([(tails >= 1 - p).mean() if tails.size else np.nan for p in NOMINAL])
     observed = ~np.isnan(cells.expected)
-    reals = list(drawn._columns.real_positions)
+    reals = list(drawn.columns_.real_positions)
     scaled = _scaled(job.X.iloc[:, reals].to_numpy(dtype=float), drawn)
     misses = (scaled - cells.expected)[observed]
     return Imputations(
@@ -88,7 +88,7 @@ def _scaled(
     values: Float[np.ndarray, "obs feature"], density: Any
 ) -> Float[np.ndarray, "obs feature"]:
     """Real cells in column standard deviations."""
-    return density._mixture.units.forward(values)
+    return density.model_.density.units.forward(values)
 
 
 def _errors(misses: np.ndarray, values: np.ndarray) -> tuple[tuple[str, float], ...]:

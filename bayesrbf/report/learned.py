@@ -12,7 +12,6 @@ from scipy.special import rel_entr
 from scipy.stats import norm
 
 from bayesrbf import names
-from bayesrbf.estimators.table_estimator import TableEstimator
 from bayesrbf.posterior.temperature import tempered
 from bayesrbf.report.density import Densities, component_names
 from bayesrbf.report.job import Job
@@ -61,7 +60,7 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Le
 
 def _shares(density: Any) -> tuple[float, ...]:
     """Share of all rows in every component."""
-    structure, parameters = density._mixture.specification, density._mixture.parameters
+    structure, parameters = density.model_.density.specification, density.model_.density.parameters
     shares = parameters.class_probabilities[list(structure.component_class)] * parameters.weights
     return tuple(map(float, shares))
 
@@ -103,11 +102,11 @@ def _most_rows(n_columns: int) -> int:
 
 def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs label"]:
     """Class probabilities without a column."""
-    if not isinstance(model, TableEstimator):
+    if model.model_.density is None:  # rows are only compared
         blank: Any = np.nan if pd.api.types.is_numeric_dtype(X[name]) else None
         return model.predict_proba(X.assign(**{name: blank}))
     # Taken out behind the masks: a model that listens to holes must not hear of these.
-    rows, columns = model._read(X), model._columns
+    rows, columns = model._read(X), model.columns_
     position = columns.names.index(name)
     real = position in columns.real_positions
     places = columns.real_positions if real else columns.categorical_positions
@@ -120,8 +119,8 @@ def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs l
 
 def _density(job: Job, density: Any, name: str) -> Density:
     """Marginal distribution of one column in every class; in all, where components are shared."""
-    columns, parameters = density._columns, density._mixture.parameters
-    structure = density._mixture.specification
+    columns, parameters = density.columns_, density.model_.density.parameters
+    structure = density.model_.density.specification
     position = columns.names.index(name)
     if columns.kinds[position] == "categorical":
         place = columns.categorical_positions.index(position)
@@ -132,8 +131,8 @@ def _density(job: Job, density: Any, name: str) -> Density:
             name, "categorical", np.arange(len(levels)) + 0.0, levels, np.stack(of_class)
         )
     place = columns.real_positions.index(position)
-    location = float(density._mixture.units.location[place])
-    scale = float(density._mixture.units.scale[place])
+    location = float(density.model_.density.units.location[place])
+    scale = float(density.model_.density.units.scale[place])
     seen = job.X[name].to_numpy(dtype=float)
     low, high = np.nanquantile(seen, [0.005, 0.995])
     grid = np.linspace(low, high if high > low else low + scale, GRID)
@@ -147,15 +146,15 @@ def _means(
     density: Any, drawn: Any, leading: list[str]
 ) -> tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...]:
     """Component means of the leading real columns, with posterior standard deviations."""
-    mixture = density._mixture
+    mixture = density.model_.density
     means = mixture.parameters.in_units(mixture.units).means
     if means.shape[1] == 0:
         return ()
     spread = np.full(means.shape, np.nan)
-    if drawn._draws is not None:
+    if drawn.draws_ is not None:
         posterior = drawn.posterior_[names.POSTERIOR][names.MEANS]
         spread = posterior.std(("chain", "draw")).to_numpy()
-    reals = list(density._columns.real_names)
+    reals = list(density.columns_.real_names)
     chosen = [name for name in leading if name in reals][:MEANS]
     return tuple(
         (

@@ -38,7 +38,7 @@ def read_members(refined: Any) -> tuple[Member, ...]:
         return ()
     table = refined.member_table().drop(index="stack")
     drawn = np.full((3, len(table)), np.nan)
-    if refined._draws is not None:
+    if refined.draws_ is not None:
         weights = refined.posterior_[names.POSTERIOR][names.WEIGHTS].to_numpy()
         weights = weights.reshape(-1, len(table))
         drawn = np.stack([weights.mean(axis=0), *np.quantile(weights, [0.05, 0.95], axis=0)])

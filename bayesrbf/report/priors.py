@@ -40,7 +40,7 @@ def _stack(model: Any) -> Priors:
 
 def _mixture(model: Any) -> Priors:
     """Of class probabilities, weights, covariances, means and levels."""
-    hyper, structure = model._mixture.hyperparameters, model._mixture.specification
+    hyper, structure = model.model_.density.hyperparameters, model.model_.density.specification
     lines = []
     if structure.n_classes > 1:
         text = f"Dirichlet({number(hyper.class_concentration)}) on every class"

@@ -68,7 +68,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     options = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
     draws = FAMILIES[job.family].draws if job.draws is None else job.draws
     refined.refine(method, draws=draws, **options)
-    size = refined._log_posterior().dimension
+    size = refined.model_.log_posterior(refined.rows_).dimension
     sentence = (
         f"{NAMES[method]}: {plural(4 * draws, 'draw')} in {plural(size, 'coordinate')}, {why}"
     )
@@ -105,7 +105,7 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
         return method, "because that takes seconds; --inference nuts draws these exactly."
     if method == "gibbs":
         return method, "because exemplars are discrete."
-    size = model._log_posterior().dimension
+    size = model.model_.log_posterior(model.rows_).dimension
     if size > MOST_COORDINATES:
         return "map", (
             f"because the curvature in {plural(size, 'coordinate')} would take many minutes; "
@@ -116,10 +116,10 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
 
 def _of_mixture(model: Any) -> tuple[str, str]:
     """Gibbs sampling where its sweeps, each about an iteration of EM, are cheap."""
-    structure = model._mixture.specification
+    structure = model.model_.density.specification
     width = structure.n_features ** (2 if structure.shape == "full" else 1) + len(structure.levels)
-    cost = model._rows.n_obs * structure.n_components * width
-    rows = plural(model._rows.n_obs, "row")
+    cost = model.rows_.n_obs * structure.n_components * width
+    rows = plural(model.rows_.n_obs, "row")
     if cost <= AFFORDABLE:
         return "gibbs", f"because a sweep over {rows} is cheap: all of them take about a minute."
     return "laplace", (

@@ -277,6 +277,6 @@ def _candidates(name: str, structures: Sequence[Mapping[str, object]]) -> list[C
 def _n_parameters(model: ClassifierMixin) -> int:
     """Numbers that a fit has chosen (table 4.2): of a machine, its vectors and their weights."""
     if isinstance(model, HybridMixtureClassifier):
-        return int(model._log_posterior().dimension)
+        return int(model.model_.log_posterior(model.rows_).dimension)
     machine = model[-1]
     return int(machine.support_vectors_.size + machine.dual_coef_.size)

@@ -43,7 +43,7 @@ def check_kernel_arguments(arguments: Mapping[str, Any], owner: str) -> None:
     l2 = arguments["l2"]
     if not (isinstance(l2, Real) and 0 < float(l2) < np.inf):
         raise ValueError(f"{owner}(l2=...) must be positive and finite; received {l2!r}.")
-    for name in {"n_basis", "n_exemplars"} & set(arguments):
+    for name in ("n_basis", "n_exemplars"):
         number = arguments[name]
         if not (isinstance(number, Integral) and int(number) >= 1):
             raise ValueError(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from jaxtyping import Float
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.estimators.checks import Stored, prevalence
+from bayesrbf.estimators.checks import Stored
+from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
-from bayesrbf.fitted.fitted_kernel_network import FittedKernelNetwork, cells_of
-from bayesrbf.fitted.fitted_kernel_network import KernelSettings, fit_kernel_network
-from bayesrbf.estimators.kernel_network.network import KernelNetwork
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.stored import unfitted
+from bayesrbf.estimators.state import unfitted
+from bayesrbf.fitted.fitted_kernel_network import (
+    FittedKernelNetwork,
+    KernelSettings,
+    fit_kernel_network,
+)
 from bayesrbf.numerics.kernel_network.fitting import OutputFit
 from bayesrbf.numerics.kernel_network.gram import KernelName
 from bayesrbf.on_a_copy import works_on
@@ -22,8 +28,11 @@ from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.results import Trace
 
+if TYPE_CHECKING:
+    import pymc as pm
 
-class KernelNetworkClassifier(KernelNetwork):
+
+class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifier):
     r"""Classifier whose hidden units are the training rows.
 
     .. math:: p(c | x_o) = \mathrm{softmax}(W f(x_o) + b)_c, \quad
@@ -122,6 +131,10 @@ class KernelNetworkClassifier(KernelNetwork):
     array(['a', 'b'], dtype=object)
     """
 
+    model_: FittedKernelNetwork
+    relevance_: Float[np.ndarray, " column"]
+    _n_features_out: int
+
     def __init__(
         self,
         kernel: Stored[KernelName] = "laplace",
@@ -189,19 +202,14 @@ class KernelNetworkClassifier(KernelNetwork):
             If an argument, the table, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        owner = type(self).__name__
-        check_kernel_arguments(self.get_params(deep=False), owner)
+        check_kernel_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
-        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._read_rows(X, labels, weights)
-        distinct, _ = table.distinct(self._rows)
-        self._network, fit = self._fit_distinct(distinct, self._settings())
-        self._companion = self._network.companion
-        self._n_features_out = self._network.basis.n_basis
-        kernel = self._network.basis.kernel
-        parts = (kernel.real_rates, kernel.category_rates)
-        self.relevance_ = np.concatenate([part / part.max(initial=1e-300) for part in parts])
+        distinct, _ = table.distinct(self.rows_)
+        self.model_, fit = self._fit_rows(distinct, self._settings())
+        self._n_features_out = self.model_.n_features
+        self.relevance_ = self.model_.relevance
         self._report(fit.status, Trace(fit.joint))
         self.temperature_ = self._temperature() if self.calibrate else 1.0
         return self._infer()
@@ -216,15 +224,15 @@ class KernelNetworkClassifier(KernelNetwork):
             self.n_exemplars,
             float(self.tol),
             self.max_iter,
-            self._seed,
+            self.seed_,
         )
 
-    def _fit_distinct(
+    def _fit_rows(
         self, rows: Observations, settings: KernelSettings
     ) -> tuple[FittedKernelNetwork, OutputFit]:
         """Companion and network of distinct weighted rows."""
         prior = MixturePrior() if self.prior is None else self.prior
-        levels, n_classes = self._columns.n_levels, self.classes_.size
+        levels, n_classes = self.columns_.n_levels, self.classes_.size
         return fit_kernel_network(rows, levels, n_classes, prior, settings)
 
     def _temperature(self) -> float:
@@ -233,15 +241,45 @@ class KernelNetworkClassifier(KernelNetwork):
 
         def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
             seeded = replace(settings, seed=settings.seed + 1 + fold)
-            network = self._fit_distinct(train, seeded)[0]
-            return network.class_log_joint(cells_of(test, network.companion))
+            return self._fit_rows(train, seeded)[0].class_log_joint(test)
 
         return out_of_fold_temperature(
             log_joint,
             self.cv,
-            self._rows,
-            self._kept,
+            self.rows_,
+            self.kept_,
             self.classes_,
-            self._seed,
+            self.seed_,
             type(self).__name__,
         )
+
+    # ---- rows
+
+    def transform(self, X: object) -> Float[np.ndarray, "obs basis"]:
+        """Hidden layer: the leading eigenfunctions of the kernel.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_basis)
+            Features; inner products of rows are their kernel values, but for the
+            eigenvalues left out.
+        """
+        return self.model_.features(self._read(X))
+
+    def declare(self) -> pm.Model:
+        """Declare the graph of the output layer on the hidden layer of the training rows.
+
+        Temperature and ``class_prior`` are not part of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+        """
+        check_is_fitted(self)
+        return self.model_.declare(self.rows_, self._axes)

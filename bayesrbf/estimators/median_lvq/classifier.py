@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
-from jaxtyping import Float, Int
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from jaxtyping import Float, Int, Shaped
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bayesrbf.estimators.checks import Stored, check_arguments, prevalence
+from bayesrbf import names
+from bayesrbf.estimators.checks import Stored, check_arguments
+from bayesrbf.estimators.classifier import Classifier, Labels
+from bayesrbf.estimators.estimator import LARGEST_SEED
+from bayesrbf.estimators.median_lvq.checks import check_choices, prototypes_per_class
 from bayesrbf.estimators.median_lvq.dissimilarities import (
     GOWER,
     PRECOMPUTED,
@@ -20,26 +25,54 @@ from bayesrbf.estimators.median_lvq.dissimilarities import (
     from_vectors,
     read_rows,
 )
-from bayesrbf.estimators.median_lvq.exemplar_classifier import ExemplarClassifier
-from bayesrbf.estimators.median_lvq.fitting import (
+from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
+from bayesrbf.estimators.state import unfitted
+from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior
+from bayesrbf.fitted.exemplar_sources import Training
+from bayesrbf.fitted.fitted_exemplars import (
+    FittedExemplars,
     SearchSettings,
     candidates_of,
-    check_choices,
-    prototypes_per_class,
+    compared,
     search,
 )
-from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
-from bayesrbf.estimators.stored import unfitted
-from bayesrbf.estimators.table_estimator import LARGEST_SEED
-from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior
+from bayesrbf.fitted.fitted_model import Axes, Named
+from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.on_a_copy import works_on
+from bayesrbf.parameters import Observations
 from bayesrbf.solvers.pairwise import Metric
+from bayesrbf.table import Columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pymc as pm
 
 CHECKED: Final = ("calibrate", "handle_unknown", "max_iter", "n_init")
 """Arguments that other families have, too."""
 
 
-class MedianLVQClassifier(ExemplarClassifier):
+def _gives_probabilities(estimator: MedianLVQClassifier) -> bool:
+    """Whether scores are probabilities: margins are none before they are calibrated."""
+    if estimator.objective == "rslvq" or estimator.calibrate:
+        return True
+    raise AttributeError(
+        "objective='glvq' has no probabilities; use decision_function, calibrate=True or "
+        "objective='rslvq'."
+    )
+
+
+def _gives_margins(estimator: MedianLVQClassifier) -> bool:
+    """Whether scores are margins, and no probabilities."""
+    return bool(estimator.objective == "glvq" and not estimator.calibrate)
+
+
+def _has_kernel(estimator: MedianLVQClassifier) -> bool:
+    """Whether exemplars share in the answer: under margins only the nearest count."""
+    return bool(estimator.objective == "rslvq")
+
+
+class MedianLVQClassifier(Classifier):
     r"""Classifier by dissimilarity to exemplars, which are rows of the training data.
 
     .. math:: p(c | x) = \frac{\sum_{j \in c} e^{-d(x, \theta_j) / \sigma^2}}
@@ -159,6 +192,13 @@ class MedianLVQClassifier(ExemplarClassifier):
     array(['c'], dtype=object)
     """
 
+    model_: FittedExemplars
+    exemplar_classes_: Shaped[np.ndarray, " prototype"]
+    exemplars_: Int[np.ndarray, " prototype"]
+    sigma_: float | None
+
+    _has_density = False
+
     def __init__(
         self,
         n_prototypes: Stored[int | Mapping[Any, int]] = 2,
@@ -234,15 +274,13 @@ class MedianLVQClassifier(ExemplarClassifier):
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
         labels, weights = self._read_labels(rows, y, weights)
-        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
-        self._seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        self._compare(rows, labels, weights)
-        self._search()
+        self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        self._search(self._compare(rows, labels, weights))
         return self._infer()
 
     def _compare(
         self, X: Any, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
-    ) -> None:
+    ) -> Training:
         """Dissimilarities of the training rows that weigh something."""
         if self.metric == PRECOMPUTED:
             training = from_matrix(X, labels, weights)
@@ -257,35 +295,254 @@ class MedianLVQClassifier(ExemplarClassifier):
         else:
             training = from_vectors(X, labels, weights, self.metric)
         check_values(training.values, type(self).__name__)
-        self._source, self._kept = training.source, training.kept
-        self._table = Dissimilarities(
+        return training
+
+    def _search(self, training: Training) -> None:
+        """Choose the width, find the exemplars, calibrate."""
+        owner, self.kept_ = type(self).__name__, training.kept
+        self._template = None  # rows are compared and never given back
+        rows = Dissimilarities(
             training.values,
             training.labels,
             training.weights,
             candidates_of(training.labels, self.classes_.size, self.unlabelled_candidates),
         )
-
-    def _search(self) -> None:
-        """Choose the width, find the exemplars, calibrate."""
-        rows, owner = self._table, type(self).__name__
         prototypes = prototypes_per_class(self.n_prototypes, self.classes_, owner)
         prior = MedianLVQPrior() if self.prior is None else self.prior
         widths = widths_to_try(self.objective, self.sigma, prior, rows.scale)
-        settings = SearchSettings(self.optimizer, self.n_init, self.max_iter, self._seed)
+        settings = SearchSettings(self.optimizer, self.n_init, self.max_iter, self.seed_)
         width, self.temperature_ = choose_width(
             rows,
             prototypes,
             widths,
             settings,
             cv=self.cv,
-            kept=self._kept,
+            kept=self.kept_,
             classes=self.classes_,
             calibrate=self.calibrate,
             owner=owner,
         )
         wider = wider_ones(widths, width) if settings.narrowing else ()
-        self._fitted, fit = search(rows, prototypes, width, settings, wider=wider)
-        self.exemplars_ = self._kept[fit.parameters.exemplars]
+        fit = search(rows, prototypes, width, settings, wider=wider)
+        needed = np.unique(fit.parameters.exemplars)
+        self.model_ = FittedExemplars(
+            training.source, rows, prototypes, fit.parameters, width, needed
+        )
+        self.exemplars_ = self.kept_[fit.parameters.exemplars]
         self.exemplar_classes_ = self.classes_[list(prototypes.classes)]
         self.sigma_ = fit.parameters.sigma
         self._report(fit.status, fit.trace)
+
+    def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
+        """Hold draws; rows are compared to their exemplars, too."""
+        super()._keep(log_posterior, raw)
+        assert self.draws_ is not None  # they were kept just now
+        self.model_ = self.model_.with_draws(self.draws_.theta)
+        return self
+
+    def refine(self, method: str = "gibbs", **options: Any) -> Self:
+        """Draw exemplars (and sigma, if it is free) from the posterior.
+
+        Parameters
+        ----------
+        method : {"gibbs"}
+            Every exemplar from its full conditional, sigma along a slice: exact.
+        **options : object
+            ``draws`` (500 a chain), ``tune`` (200), ``thin`` (4), ``chains`` (4),
+            ``random_state``, ``progress_bar``; see :func:`bayesrbf.inference.gibbs.gibbs`.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown.
+        """
+        check_is_fitted(self)
+        if method != "gibbs":
+            raise ValueError(
+                f"refine(method) must be 'gibbs' for {type(self).__name__}, whose exemplars are "
+                f"discrete; received {method!r}."
+            )
+        return super().refine(method, **{"draws": 500, "tune": 200, **options})
+
+    # ---- which training rows predicting needs
+
+    @property
+    def exemplar_columns(self) -> Int[np.ndarray, " needed"]:
+        """Rows of ``fit``'s X to which a new row must be compared, ascending.
+
+        Those of the fitted exemplars and, after :meth:`refine`, of all draws.
+        """
+        return np.sort(self.kept_[self.model_.needed])
+
+    def from_exemplar_columns(self, D: object) -> Float[np.ndarray, "obs train"]:
+        """Place dissimilarities to the exemplars where prediction looks for them.
+
+        Parameters
+        ----------
+        D : array-like of shape (n_obs, n_needed)
+            Dissimilarities of rows to the training rows of :attr:`exemplar_columns`,
+            in that order.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_train)
+            What every method takes as X under ``metric="precomputed"``; NaN in the
+            columns that none looks at.
+
+        Raises
+        ------
+        ValueError
+            If the metric is another, or D is not one column an exemplar.
+        """
+        check_is_fitted(self)
+        columns, values = self.exemplar_columns, np.asarray(D)
+        if self.metric != PRECOMPUTED:
+            raise ValueError(
+                "from_exemplar_columns is for metric='precomputed'; the metric "
+                f"{self.metric!r} compares rows to the exemplars itself: give it rows."
+            )
+        if values.ndim != 2 or values.shape[1] != columns.size:
+            raise ValueError(
+                f"from_exemplar_columns(D) needs one column for each of the {columns.size} rows "
+                f"of exemplar_columns; received shape {values.shape}."
+            )
+        matrix = np.full((len(values), self.n_features_in_), np.nan)
+        matrix[:, columns] = values
+        return matrix
+
+    def _read(self, X: object) -> Observations:
+        """New rows, compared to the needed rows."""
+        check_is_fitted(self)
+        model = self.model_
+        columns = model.source.to(read_rows(self, X, reset=False), model.needed)
+        check_values(columns, type(self).__name__)
+        return compared(columns)
+
+    @property
+    def columns_(self) -> Columns:
+        """What the columns of a compared table are; other metrics have none."""
+        return self.model_.source.columns
+
+    @property
+    def rows_(self) -> Observations:
+        """Training rows, compared to the needed rows."""
+        return self.model_.training_rows
+
+    @property
+    def _axes(self) -> Axes:
+        """Names of training rows and classes; what is compared has no columns of its own."""
+        return Axes(None, self.kept_, self.classes_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        precomputed, mixed = self.metric == PRECOMPUTED, self.metric == GOWER
+        tags.input_tags.pairwise = precomputed
+        tags.input_tags.positive_only = precomputed
+        tags.input_tags.allow_nan = mixed or self.metric == "nan_euclidean"
+        tags.input_tags.categorical = mixed
+        tags.input_tags.string = mixed
+        return tags
+
+    def _observed(self, rows: Observations) -> Named:
+        """Dissimilarities as a group of the DataTree."""
+        return {"dissimilarity": ((names.OBS, "exemplar"), rows.real)}
+
+    # ---- predicting
+
+    predict_log_proba = available_if(_gives_probabilities)(Classifier.predict_log_proba)
+    predict_proba = available_if(_gives_probabilities)(Classifier.predict_proba)
+    predict_posterior = available_if(_has_kernel)(Classifier.predict_posterior)
+    uncertainty = available_if(_has_kernel)(Classifier.uncertainty)
+    to_datatree = available_if(_has_kernel)(Classifier.to_datatree)
+
+    def predict(self, X: object) -> Labels:
+        """Most probable class of each row; that of the nearest exemplar for GLVQ.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; under ``metric="precomputed"`` their dissimilarities to the training
+            rows, of which only :attr:`exemplar_columns` are looked at.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Class labels.
+        """
+        if self.objective == "rslvq" or self.calibrate:
+            return super().predict(X)
+        codes = self._class_log_joint(self._read(X)).argmax(axis=1)
+        nearest: Labels = self.classes_[codes]
+        return nearest
+
+    @available_if(_gives_margins)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: object) -> Float[np.ndarray, "obs *label"]:
+        """Margins of GLVQ, from -1 to 1.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows, as for :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,) or (n_obs, n_classes)
+            For two classes that of the second.
+        """
+        margins = self._class_log_joint(self._read(X))
+        return margins[:, 1] if self.classes_.size == 2 else margins
+
+    @available_if(_has_kernel)  # type: ignore[untyped-decorator]
+    def explain(self, X: object, most: int = 5) -> pd.DataFrame:
+        r"""Name the training rows that the answer for each row rests on.
+
+        The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
+        \sigma^2}` of an exemplar is its share in the probabilities, before temperature and
+        ``class_prior``; after :meth:`refine` its mean over the draws.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows, as for :meth:`predict`.
+        most : int
+            Most exemplars of a row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line an exemplar, those first that count most: ``row`` of X,
+            ``exemplar`` (row of ``fit``'s X), its ``label``, ``dissimilarity``,
+            ``responsibility``.
+        """
+        from bayesrbf.estimators.median_lvq.explaining import explanation
+
+        rows, log_posterior = self._read(X), self._log_posterior
+        fitted = self.model_.point(log_posterior)[None]
+        theta = fitted if self.draws_ is None else self.draws_.theta
+        points = theta.reshape(-1, log_posterior.dimension)
+        mean = self.model_.mean_responsibilities(log_posterior, rows, points)
+        return explanation(mean, rows.real, self.kept_[self.model_.needed], self.classes_, most)
+
+    def declare(self) -> pm.Model:
+        """Declare the graph of this classifier on its training rows.
+
+        Temperature and ``class_prior`` are not part of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``: ``exemplars``, and ``sigma``
+            if it is free.
+
+        Raises
+        ------
+        AttributeError
+            If ``objective="glvq"``, which has no likelihood.
+        """
+        check_is_fitted(self)
+        return self.model_.declare(self.rows_, self._axes)

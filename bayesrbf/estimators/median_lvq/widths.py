@@ -10,15 +10,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.estimators.median_lvq.fitting import FittedExemplars, SearchSettings, search
 from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
 from bayesrbf.estimators.warning import warn
 from bayesrbf.exemplars import (
     Dissimilarities,
+    MedianLVQParameters,
     MedianLVQPrior,
     Prototypes,
     Sigma,
 )
+from bayesrbf.fitted.fitted_exemplars import SearchSettings, exemplar_log_joint, search
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import fit_temperature, tempered
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayesrbf import names
 from bayesrbf.conversion import by_column
-from bayesrbf.estimators.describing import COLUMN
+from bayesrbf.fitted.fitted_model import COLUMN
 
 if TYPE_CHECKING:
     import pymc as pm

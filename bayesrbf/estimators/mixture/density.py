@@ -8,10 +8,19 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import DensityMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
+from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, components_per_class
-from bayesrbf.estimators.mixture.estimator import MixtureEstimator
-from bayesrbf.estimators.stored import unfitted
+from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.mixture.mixture_start import (
+    mixture_specification,
+    warm_start,
+    warn_of_floor,
+)
+from bayesrbf.estimators.state import unfitted
+from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.on_a_copy import works_on
 from bayesrbf.priors import MixturePrior
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-class MixtureDensity(DensityMixin, MixtureEstimator):
+class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     r"""Density of a table of real and categorical columns with missing cells.
 
     .. math:: p(x_o) = \sum_k w_k \, N(x_o; \mu_k, \Sigma_k) \prod_{j \in o} \theta_{kj}[x_j]
@@ -92,6 +101,8 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
     array([[0.5, 1. ]])
     """
 
+    model_: FittedMixture
+
     def __init__(
         self,
         n_components: Stored[int] = 1,
@@ -156,7 +167,17 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
         classes = np.zeros(1, dtype=int)
         component_class = components_per_class(self.n_components, classes, type(self).__name__)
         labels = np.zeros(weights.size, dtype=int)
-        return self._learn(X, labels, weights, component_class)._infer()
+        self._read_rows(X, labels, weights)
+        specification = mixture_specification(self, self.rows_, self.columns_, component_class)
+        distinct, _ = table.distinct(self.rows_)
+        solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
+        start = warm_start(self, specification)
+        prior = MixturePrior() if self.prior is None else self.prior
+        self.model_, fit = fit_mixture_rows(distinct, specification, prior, solver, start)
+        self._n_features_out = specification.n_components
+        self._report(fit.status, fit.trace)
+        warn_of_floor(self, fit)
+        return self._infer()
 
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Responsibilities, as :meth:`transform` gives them.
@@ -238,7 +259,7 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
 
     def _n_parameters(self) -> int:
         """Number of free parameters: coordinates of the declared graph."""
-        return sum(variable.size for variable in free_variables(self._mixture.specification))
+        return sum(variable.size for variable in free_variables(self.model_.specification))
 
     def sample(self, n_samples: int = 1) -> Any:
         """Draw new rows at the fitted point.
@@ -254,7 +275,7 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
             Complete rows; under ``missingness="informative"`` with cells missing
             as the model has them missing.
         """
-        return self._draw(n_samples, self._mixture.parameters)[0]
+        return self._draw(n_samples, self.model_.parameters)[0]
 
     def declare(self, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
         """Declare the graph of this density on its training rows.
@@ -269,6 +290,5 @@ class MixtureDensity(DensityMixin, MixtureEstimator):
         pymc.Model
             Free variables under the names of ``posterior_``.
         """
-        from bayesrbf.models import declare_mixture
-
-        return declare_mixture(*self._declaration(), **self._axes(), latent=latent)
+        check_is_fitted(self)
+        return self.model_.declare(self.rows_, self._axes, latent=latent)

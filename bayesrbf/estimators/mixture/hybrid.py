@@ -7,14 +7,35 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
-from bayesrbf.estimators.classifier import Labels
-from bayesrbf.estimators.mixture.objective_mixture import ObjectiveMixture
-from bayesrbf.estimators.stored import unfitted
+from bayesrbf import table
+from bayesrbf.estimators.calibrating import split_rows
+from bayesrbf.estimators.checks import Stored, components_per_class
+from bayesrbf.estimators.classifier import Classifier, Labels
+from bayesrbf.estimators.mixture.hybrid_objective import (
+    DIALS,
+    Setting,
+    Task,
+    asked_objective,
+    choose,
+    hybrid_solver,
+    open_settings,
+)
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.mixture.mixture_start import (
+    mixture_specification,
+    warm_start,
+    warn_of_floor,
+)
+from bayesrbf.estimators.state import unfitted
+from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.fitted_mixture import FittedMixture, fit_mixture_rows
+from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.objective import ObjectiveName
 from bayesrbf.on_a_copy import works_on
+from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import CovarianceType
 
@@ -22,7 +43,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-class HybridMixtureClassifier(ObjectiveMixture):
+class HybridMixtureClassifier(MixtureMethods, Classifier):
     r"""Classifier with a mixture density in every class.
 
     .. math:: p(c | x_o) \propto \pi_c \sum_{k \in c} w_k \, N(x_o; \mu_k, \Sigma_k)
@@ -149,6 +170,11 @@ class HybridMixtureClassifier(ObjectiveMixture):
     array(['a', 'b'], dtype=object)
     """
 
+    model_: FittedMixture
+    hinge_weight_: float
+    kappa_: float
+    unlabelled_weight_: float
+
     def __init__(
         self,
         n_components: Stored[int | Mapping[Any, int]] = 1,
@@ -240,14 +266,101 @@ class HybridMixtureClassifier(ObjectiveMixture):
             If an argument, the table, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
         full = 1.0 if self.unlabelled_weight == "cv" else float(self.unlabelled_weight)
         labels, weights = self._read_labels(X, y, weights, full)
-        component_class = components_per_class(self.n_components, self.classes_, owner)
-        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
-        self._learn(X, labels, weights, component_class)
+        component_class = components_per_class(
+            self.n_components, self.classes_, type(self).__name__
+        )
+        self._read_rows(X, labels, weights)
+        specification = mixture_specification(self, self.rows_, self.columns_, component_class)
+        open_weight = self.unlabelled_weight == "cv"
+        prior = MixturePrior() if self.prior is None else self.prior
+        task = Task(specification, prior, hybrid_solver(self, self.seed_), open_weight)
+        setting = self._choose(task)
+        self.kappa_ = float(setting.objective.kappa)
+        self.hinge_weight_ = float(setting.objective.hinge_weight)
+        self.unlabelled_weight_ = float(
+            setting.unlabelled_weight if open_weight else self.unlabelled_weight
+        )
+        start = warm_start(self, specification)
+        if start is None:
+            start = task.begin(table.distinct(self.rows_)[0], self.seed_)
+        if setting.unlabelled_weight == 0:
+            self.kept_ = self.kept_[self.rows_.labels >= 0]
+        self.rows_ = setting.weigh(self.rows_)
+        solver = replace(task.solver, objective=setting.objective)
+        distinct, _ = table.distinct(self.rows_)
+        self.model_, fit = fit_mixture_rows(distinct, specification, prior, solver, start)
+        self._n_features_out = specification.n_components
+        self._report(fit.status, fit.trace)
+        warn_of_floor(self, fit)
         return self._infer()
+
+    def _choose(self, task: Task) -> Setting:
+        """The setting of the best out-of-fold log score; its temperature is kept."""
+        settings = open_settings(
+            asked_objective(self),
+            open_dial=getattr(self, DIALS.get(self.objective, ""), None) == "cv",
+            unlabelled_weight=None if self.unlabelled_weight == "cv" else 1.0,
+            n_columns=self.n_features_in_,
+        )
+        self.temperature_ = 1.0
+        if len(settings) == 1 and not self.calibrate:
+            return settings[0]
+        splits = split_rows(self.cv, self.rows_, self.kept_, self.seed_)
+        choice = choose(task, splits, settings, self.classes_, calibrate=self.calibrate)
+        if choice.temperature is None:
+            warn(
+                f"{type(self).__name__}: cv={self.cv} holds out no labelled row (the only "
+                "row of a class never is), so nothing is chosen by it and the temperature is 1; "
+                "label more rows, or give other splits."
+            )
+        elif self.calibrate:
+            self.temperature_ = choice.temperature
+        return choice.setting
+
+    def refine(self, method: str = "laplace", **options: Any) -> Self:
+        """Draw from the posterior, or the Gibbs posterior, starting at the fitted point.
+
+        Parameters
+        ----------
+        method : {"laplace", "advi", "gibbs", "nuts"}
+            As for every estimator; ``"gibbs"`` draws labels and missing cells, which
+            only ``objective="likelihood"`` gives a law to.
+        **options : object
+            Passed on to the method.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown, or none for this objective.
+        """
+        if method == "gibbs" and self.objective != "likelihood":
+            raise ValueError(
+                f"refine('gibbs') needs objective='likelihood', under which labels and cells have "
+                f"a law to be drawn from; received objective={self.objective!r}: use 'nuts'."
+            )
+        return super().refine(method, **options)
+
+    # ---- rows
+
+    def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """Log joint of rows and components at the prevalences of use, in standard units."""
+        log_joint = self.model_.component_log_joint(rows)
+        fitted = np.log(self.model_.parameters.class_probabilities)
+        change = at_prevalence(fitted, self._log_ratio()) - fitted
+        return log_joint + change[list(self.model_.specification.component_class)]
+
+    def _log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Log density of rows at the prevalences of use."""
+        log_joint = self._component_log_joint(rows)
+        return np.logaddexp.reduce(log_joint, axis=1) + self.model_.log_unit(rows)
 
     def sample(self, n_samples: int = 1, label: object = None) -> tuple[Any, Labels]:
         """Draw new rows and their classes at the fitted point.
@@ -273,7 +386,7 @@ class HybridMixtureClassifier(ObjectiveMixture):
             If ``label`` is no class.
         """
         check_is_fitted(self)
-        parameters = self._mixture.parameters
+        parameters = self.model_.parameters
         if label is not None:
             chosen = self.classes_ == label
             if not np.any(chosen):
@@ -302,12 +415,5 @@ class HybridMixtureClassifier(ObjectiveMixture):
         pymc.Model
             Free variables under the names of ``posterior_``.
         """
-        from bayesrbf.models import declare_hybrid_mixture
-
-        return declare_hybrid_mixture(
-            *self._declaration(),
-            **self._axes(),
-            class_names=self.classes_.tolist(),
-            latent=latent,
-            objective=self._objective,
-        )
+        check_is_fitted(self)
+        return self.model_.declare(self.rows_, self._axes, latent=latent)

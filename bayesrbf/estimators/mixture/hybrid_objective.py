@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.estimators.out_of_fold import Fold, HeldOut, hold_out
 from bayesrbf.fitted.early_stopping import log_score
+from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.posterior.temperature import fit_temperature
@@ -22,6 +22,40 @@ KAPPAS: Final = (1.0, 0.5, 0.3, 0.1, 0.03)
 """Weights of the density in a blend, from the likelihood on. Below, held-out log loss
 diverges where cells are hidden."""
 HINGE_WEIGHTS: Final = (0.25, 1.0, 4.0, 16.0)
+DIALS: Final = {"blend": "kappa", "hinge": "hinge_weight"}
+"""The argument that leads from the likelihood away, by objective."""
+
+
+def asked_objective(estimator: Any) -> Objective:
+    """The objective that an estimator asks for; what is open stands at its default."""
+    dials: dict[str, Any] = {
+        dial: float(getattr(estimator, dial))
+        for dial in DIALS.values()
+        if getattr(estimator, dial) != "cv"
+    }
+    cap = estimator.ramp_cap
+    return Objective(
+        estimator.objective,
+        margin=float(estimator.margin),
+        smoothing=float(estimator.smoothing),
+        sharpness=float(estimator.sharpness),
+        ramp_cap=None if cap is None else float(cap),
+        **dials,
+    )
+
+
+def hybrid_solver(estimator: Any, seed: int) -> Solver:
+    """How an estimator asks to be fitted."""
+    return Solver(
+        estimator.n_init,
+        estimator.max_iter,
+        float(estimator.tol),
+        estimator.acceleration,
+        seed,
+        steps=estimator.objective_iter,
+        batch_size=estimator.batch_size,
+        held_out=float(estimator.validation_fraction) if estimator.early_stopping else 0.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -105,7 +139,7 @@ class Task:
         solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
         labelled = rows.take(rows.labels >= 0)
         mixture, _ = fit_mixture_rows(labelled, self.specification, self.prior, solver)
-        return mixture.parameters.in_units(mixture.units)
+        return mixture.start
 
     def fits(
         self, rows: Observations, settings: Sequence[Setting], seed: int
@@ -132,7 +166,7 @@ class Task:
             counted = setting.weigh(rows)
             mixture, _ = fit_mixture_rows(counted, self.specification, self.prior, solver, start)
             if self.chained:
-                start = mixture.parameters.in_units(mixture.units)
+                start = mixture.start
             yield mixture
 
     def held_out(

@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from bayesrbf.estimators.rbf_network.exemplars import KERNEL
 from bayesrbf.fitted.network_settings import DEFAULT_LINK, SchemeName
 from bayesrbf.rbf_parameters import FEATURES
 
@@ -43,19 +42,22 @@ def check_network_arguments(arguments: Mapping[str, Any], owner: str) -> None:
     Traceback (most recent call last):
     ValueError: RBFNetworkClassifier(l1=...) must be a finite number of at least 0; received -1.0.
     """
-    # Where there is a kernel to choose, the training rows may be the hidden layer.
-    exemplars = "kernel" in arguments
-    choices = CHOICES | ({"features": (*CHOICES["features"], KERNEL)} if exemplars else {})
+    if arguments.get("features") == "kernel":
+        raise ValueError(
+            f"{owner}(features='kernel'): training rows as hidden units are those of "
+            "KernelNetworkClassifier; use that class."
+        )
+    classifies = "shared" in arguments  # of the classifier alone, whose width may be None
     for name, value in arguments.items():
-        if name in choices and not any(value is c or value == c for c in choices[name]):
-            allowed = " or ".join(repr(choice) for choice in choices[name])
+        if name in CHOICES and not any(value is c or value == c for c in CHOICES[name]):
+            allowed = " or ".join(repr(choice) for choice in CHOICES[name])
             raise ValueError(f"{owner}({name}=...) must be {allowed}; received {value!r}.")
         if name in ("l1", "l2") and not _within(value, 0.0, np.inf):
             raise ValueError(
                 f"{owner}({name}=...) must be a finite number of at least 0; received {value!r}."
             )
         wide_enough = isinstance(value, Integral) and int(value) >= 1
-        if name == "n_components" and not (wide_enough or (exemplars and value is None)):
+        if name == "n_components" and not (wide_enough or (classifies and value is None)):
             raise ValueError(
                 f"{owner}(n_components=...) must be an integer of at least 1; received {value!r}."
             )

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from jaxtyping import Float, Int
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.estimators.checks import Stored, prevalence
-from bayesrbf.fitted.fitted_kernel_network import KernelSettings, fit_kernel_network
+from bayesrbf.estimators.checks import Stored
+from bayesrbf.estimators.classifier import Classifier, Labels
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.rbf_network.class_network import ClassNetwork
-from bayesrbf.estimators.rbf_network.exemplars import (
-    KERNEL,
-    ExemplarNetwork,
-    check_hidden_layer,
+from bayesrbf.estimators.rbf_network.checks import check_network_arguments
+from bayesrbf.estimators.rbf_network.network_training import (
+    asked_settings,
+    fit_to_rows,
+    published_sentence,
+    refuse_without_joint,
 )
-from bayesrbf.fitted.fitted_network import FittedNetwork
-from bayesrbf.fitted.network_settings import SchemeName
-from bayesrbf.estimators.stored import unfitted
-from bayesrbf.numerics.kernel_network.fitting import OutputFit
-from bayesrbf.numerics.kernel_network.gram import KernelName
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit
+from bayesrbf.estimators.state import unfitted
+from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
+from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
+from bayesrbf.numerics.rbf_network.fitting import NetworkFit, count_falls
+from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import Features
+from bayesrbf.results import Trace
 from bayesrbf.specification import CovarianceType
 
+if TYPE_CHECKING:
+    import pymc as pm
 
-class RBFNetworkClassifier(ClassNetwork):
+
+class RBFNetworkClassifier(MixtureMethods, Classifier):
     r"""Classifier with a mixture as hidden layer.
 
     .. math::
@@ -48,26 +55,17 @@ class RBFNetworkClassifier(ClassNetwork):
     ----------
     n_components : int, optional
         Width of the hidden layer: components of the mixture (of each, where
-        ``shared=False``), 10 if None; with ``features="kernel"`` the most
-        eigenfunctions of the kernel, 250 if None.
+        ``shared=False``), 10 if None.
     scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
         ``"em_lr"``: EM, then logistic regression, in turn. ``"em_lr_link"``: with a
         link. ``"em_lr_link_k"``: with components that join. ``"caetano"``: with a soft
         link and components that leave.
-    features : {"responsibility", "density", "log_density", "kernel"}, optional
+    features : {"responsibility", "density", "log_density"}, optional
         What a component tells the output layer: p(k | x), p(x | k), or its logarithm
         per column. Densities are for tables of few columns. Logarithms make boundaries
         of second degree, however many components there are, and do best on wide tables.
         None: densities for EM-LR [1]_, responsibilities for the other schemes.
-        ``"kernel"``: the hidden units are the training rows, missing cells integrated
-        out; this is :class:`bayesrbf.KernelNetworkClassifier`, and what shapes a mixture
-        (``scheme``, ``shared``, ``covariance_type``, ``link``, ``l1``,
-        ``kappa``, ``grow``, ``hidden_cells``, ``n_init``, ``tol``, ``warm_start``) is
-        refused.
-    kernel : {"laplace", "gaussian"}
-        Shape of the kernel; with ``features="kernel"`` alone, as is ``relevance``.
-    relevance : float
-        Columns that tell nothing about the class keep ``1 - relevance`` of their rate.
+        For training rows as hidden units see :class:`bayesrbf.KernelNetworkClassifier`.
     shared : bool
         One mixture for all classes, or one a class; the joint scheme has one.
     covariance_type : {"full", "tied", "diag", "spherical"}
@@ -128,10 +126,9 @@ class RBFNetworkClassifier(ClassNetwork):
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     coef_ : ndarray of shape (n_classes, n_components)
-        Output weights w; with ``features="kernel"`` of the eigenfunctions, and where
-        there are two classes of the second alone.
+        Output weights w.
     intercept_ : ndarray of shape (n_classes,)
-        Biases b, as ``coef_`` has them.
+        Biases b.
     conditional_path_ : ndarray of shape (n_iter,)
         ``log p(y | x)`` of the training rows at every iteration; the joint objective
         is in ``posterior_["optimiser_path"]``.
@@ -171,14 +168,16 @@ class RBFNetworkClassifier(ClassNetwork):
     array(['a', 'b'], dtype=object)
     """
 
+    model_: FittedNetwork
+    conditional_path_: Float[np.ndarray, " iteration"]
+    n_falls_: int
+
     def __init__(
         self,
         n_components: Stored[int | None] = None,
         *,
         scheme: Stored[SchemeName] = "joint",
-        features: Stored[Features | Literal["kernel"] | None] = None,
-        kernel: Stored[KernelName] = "laplace",
-        relevance: Stored[float] = 0.8,
+        features: Stored[Features | None] = None,
         shared: Stored[bool] = True,
         covariance_type: Stored[CovarianceType] = "diag",
         link: Stored[float | None] = None,
@@ -206,8 +205,6 @@ class RBFNetworkClassifier(ClassNetwork):
         self.n_components = n_components
         self.scheme = scheme
         self.features = features
-        self.kernel = kernel
-        self.relevance = relevance
         self.shared = shared
         self.covariance_type = covariance_type
         self.link = link
@@ -258,50 +255,140 @@ class RBFNetworkClassifier(ClassNetwork):
             If an argument, the table, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        owner = type(self).__name__
-        arguments, defaults = self.get_params(deep=False), type(self)().get_params(deep=False)
-        check_hidden_layer(arguments, defaults, owner)
+        check_network_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
-        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._read_rows(X, labels, weights)
-        distinct, _ = table.distinct(self._rows)
-        self._keep_fit(*self._fit_rows(distinct, self._seed))
+        distinct, _ = table.distinct(self.rows_)
+        self.model_, fit = self._fit_rows(distinct, self.seed_)
+        self._n_features_out = self.model_.n_features
+        self.conditional_path_ = fit.conditional
+        self.n_falls_ = count_falls(fit.joint)
+        self._report(fit.status, Trace(fit.joint))
+        if self.scheme != "joint":
+            rounds = fit.joint.size - 1
+            self.status_ = published_sentence(rounds, self.converged_, self.n_falls_)
         self.temperature_ = self._temperature() if self.calibrate else 1.0
         return self._infer()
 
+    def _common_arguments(self) -> dict[str, Any]:
+        """Arguments that mean the same everywhere; here kappa may be None."""
+        arguments = super()._common_arguments()
+        del arguments["kappa"]
+        return arguments
+
     def _fit_rows(
         self, rows: Observations, seed: int, previous: FittedNetwork | None = None
-    ) -> tuple[FittedNetwork | ExemplarNetwork, NetworkFit | OutputFit]:
+    ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        if self.features != KERNEL:
-            return self._fit_mixture_network(rows, self.classes_.size, "classes", seed, previous)
-        settings = KernelSettings(
-            self.kernel,
-            float(self.relevance),
-            float(self.l2),
-            KernelSettings.n_basis if self.n_components is None else int(self.n_components),
-            max_iter=self.max_iter,
-            seed=seed,
-        )
-        levels, n_classes = self._columns.n_levels, self.classes_.size
-        network, fit = fit_kernel_network(rows, levels, n_classes, self._prior(), settings)
-        return ExemplarNetwork(network), fit
+        responses = ClassResponses(self.classes_.size)
+        settings = asked_settings(self, DEFAULT_FEATURES, seed)
+        return fit_to_rows(self, rows, self.columns_.n_levels, responses, settings, previous)
 
     def _temperature(self) -> float:
         """Out-of-fold temperature, 1 where no class has rows enough."""
-        network = self._network
-        previous = network if self.warm_start and isinstance(network, FittedNetwork) else None
+        previous = self.model_ if self.warm_start else None
 
         def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            return self._fit_rows(train, self._seed + 1 + fold, previous)[0].class_log_joint(test)
+            return self._fit_rows(train, self.seed_ + 1 + fold, previous)[0].class_log_joint(test)
 
         return out_of_fold_temperature(
             log_joint,
             self.cv,
-            self._rows,
-            self._kept,
+            self.rows_,
+            self.kept_,
             self.classes_,
-            self._seed,
+            self.seed_,
             type(self).__name__,
         )
+
+        refuse_without_joint(self.scheme)
+        return super().refine(method, **options)
+
+    @property
+    def coef_(self) -> Float[np.ndarray, "label component"]:
+        """Output weights."""
+        return self.model_.parameters.coefficients
+
+    @property
+    def intercept_(self) -> Float[np.ndarray, " label"]:
+        """Biases."""
+        return self.model_.parameters.intercepts
+
+    # ---- rows
+
+    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Hidden layer: the features of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out (or filled in).
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            Features at the fitted point, as ``features`` says: responsibilities,
+            densities or their logarithms.
+        """
+        return self.model_.features(self._read(X))
+
+    def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
+        """Most probable component of each row: a clustering.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Component numbers.
+        """
+        return self._component_log_joint(self._read(X)).argmax(axis=1)
+
+    def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
+        """Draw new rows from the hidden layer, and their classes from the output layer.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+
+        Returns
+        -------
+        X : same container as the ``X`` of ``fit``
+            Rows at the fitted point.
+        y : ndarray of shape (n_samples,)
+            Their classes.
+        """
+        check_is_fitted(self)
+        rows, _ = self._draw(n_samples, self.model_.density.parameters)
+        probabilities = self.predict_proba(rows)
+        rng = np.random.default_rng(self.seed_)
+        return rows, self.classes_[draw_categories(probabilities, rng)]
+
+    def declare(self, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
+        """Declare the graph of the joint scheme on the training rows.
+
+        Temperature and ``class_prior`` are not part of the graph.
+
+        Parameters
+        ----------
+        coefficients : {"signed", "halves"}
+            Output weights under the Laplace x normal density, as posteriors have
+            them; or in two bounded halves, as the mode is found.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If the network has no declared joint.
+        """
+        check_is_fitted(self)
+        return self.model_.declare(self.rows_, self._axes, coefficients=coefficients)

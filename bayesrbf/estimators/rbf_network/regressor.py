@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
+from jaxtyping import Float, Int
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.estimators.calibrating import split_responses
 from bayesrbf.estimators.checks import Stored
-from bayesrbf.estimators.rbf_network.number_network import NumberNetwork
-from bayesrbf.fitted.network_settings import SchemeName
-from bayesrbf.estimators.stored import unfitted
+from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.out_of_fold import hold_out
+from bayesrbf.estimators.rbf_network.checks import check_network_arguments
+from bayesrbf.estimators.rbf_network.network_training import (
+    asked_settings,
+    fit_to_rows,
+    published_sentence,
+    refuse_without_joint,
+)
+from bayesrbf.estimators.rbf_network.number_responses import read_responses
+from bayesrbf.estimators.state import unfitted
+from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
+from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
+from bayesrbf.numerics.completion import with_holes
+from bayesrbf.numerics.rbf_network.fitting import NetworkFit, count_falls
+from bayesrbf.numerics.rbf_network.predictive import StudentMixture
 from bayesrbf.on_a_copy import works_on
+from bayesrbf.parameters import Observations
+from bayesrbf.posterior.noise import fit_noise
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import Features
+from bayesrbf.results import Trace
 from bayesrbf.specification import CovarianceType
 
+if TYPE_CHECKING:
+    import pymc as pm
 
-class RBFNetworkRegressor(NumberNetwork):
+NORMAL_NOISE = (1.0, np.inf)
+"""Scale and degrees of freedom of noise as it was fitted."""
+FEATURES: Final[dict[str, Features]] = DEFAULT_FEATURES | {"joint": "log_density"}
+"""Features of each scheme where none are given."""
+
+
+class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     r"""Regression with a mixture as hidden layer.
 
     .. math::
@@ -131,6 +162,12 @@ class RBFNetworkRegressor(NumberNetwork):
     ((2,), True)
     """
 
+    model_: FittedNetwork
+    conditional_path_: Float[np.ndarray, " iteration"]
+    n_falls_: int
+    noise_df_: float
+    noise_scale_: float
+
     def __init__(
         self,
         n_components: Stored[int] = 6,
@@ -206,10 +243,239 @@ class RBFNetworkRegressor(NumberNetwork):
             If an argument, the table, the responses or the weights cannot be used;
             the message says what and how to mend it.
         """
+        check_network_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
-        codes = self._read_responses(X, y, weights)
+        responses, codes = read_responses(X, y, weights)
         self._read_rows(X, codes, weights)
-        distinct, _ = table.distinct(self._rows)
-        self._keep_fit(*self._fit_rows(distinct, self._seed))
+        distinct, _ = table.distinct(self.rows_)
+        self.model_, fit = self._fit_rows(distinct, responses, self.seed_)
+        self._n_features_out = self.model_.n_features
+        self.conditional_path_ = fit.conditional
+        self.n_falls_ = count_falls(fit.joint)
+        self._report(fit.status, Trace(fit.joint))
+        if self.scheme != "joint":
+            rounds = fit.joint.size - 1
+            self.status_ = published_sentence(rounds, self.converged_, self.n_falls_)
         self.noise_scale_, self.noise_df_ = self._noise(self.calibrate, self.cv)
         return self._infer()
+
+    def _common_arguments(self) -> dict[str, Any]:
+        """Arguments that mean the same everywhere; here kappa may be None."""
+        arguments = super()._common_arguments()
+        del arguments["kappa"]
+        return arguments
+
+    def _fit_rows(
+        self,
+        rows: Observations,
+        responses: NumberResponses,
+        seed: int,
+        previous: FittedNetwork | None = None,
+        *,
+        fresh: bool = False,
+    ) -> tuple[FittedNetwork, NetworkFit]:
+        """Fit hidden and output layer to distinct rows."""
+        settings = asked_settings(self, FEATURES, seed)
+        levels = self.columns_.n_levels
+        return fit_to_rows(self, rows, levels, responses, settings, previous, fresh=fresh)
+
+    def _noise(self, calibrate: bool, cv: object) -> tuple[float, float]:
+        """Scale and tails of residuals out of fold, in units of the fitted noise."""
+        if not calibrate:
+            return NORMAL_NOISE
+
+        responses = self.model_.responses
+        # Not in units of the fold's own noise: a network that meets every row has none.
+        fitted_precision = self.model_.parameters.noise_precision
+        # Where the whole fit came to no end, folds that went on from it would know its rows.
+        start = self.model_ if self.converged_ else None
+
+        def residuals(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            network = self._fit_rows(train, responses, self.seed_ + 1 + fold, start, fresh=True)[0]
+            off = responses.output(test).targets - network.linear(test)[:, 0]
+            return off * fitted_precision**0.5
+
+        splits = split_responses(cv, self.rows_, self.kept_, self.seed_)
+        if self.model_.integrate:  # what is missing has draws of its own to speak for it
+            splits = ((train, test.take(~with_holes(test))) for train, test in splits)
+        held = hold_out(splits, residuals, classes=None)
+        if held is None:
+            warn(
+                f"{type(self).__name__}(calibrate=True): cv={cv} holds out no row with a response, "
+                "so intervals trust the training rows; give more rows, or other splits."
+            )
+            return NORMAL_NOISE
+        return fit_noise(held.values, held.weights)
+
+        refuse_without_joint(self.scheme)
+        return super().refine(method, **options)
+
+    @property
+    def coef_(self) -> Float[np.ndarray, " component"]:
+        """Output weights, in the units of the response."""
+        return self.model_.responses.units.scale[0] * self.model_.parameters.coefficients[0]
+
+    @property
+    def intercept_(self) -> float:
+        """Bias, in the units of the response."""
+        bias = self.model_.parameters.intercepts
+        return float(self.model_.responses.units.backward(bias)[0])
+
+    @property
+    def noise_sd_(self) -> float:
+        """Standard deviation of the response about its mean, at the fitted point."""
+        precision = self.model_.parameters.noise_precision
+        return float(self.model_.responses.units.scale[0] * precision**-0.5)
+
+    # ---- predicting
+
+    def predict(
+        self, X: object, return_std: bool = False
+    ) -> Float[np.ndarray, " obs"] | tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Mean of the response of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+        return_std : bool
+            Whether to return the standard deviation as well.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_obs,)
+            Posterior mean; at the fitted point where there are no draws.
+        sd : ndarray of shape (n_obs,), only if ``return_std``
+            Of a new response: noise as rows held out show it, or after :meth:`refine`
+            the posterior's noise and spread.
+        """
+        predictive = self._predictive(X)
+        if not return_std:
+            return predictive.mean()
+        return predictive.mean(), predictive.sd()
+
+    def predict_interval(self, X: object, prob: float = 0.9) -> Float[np.ndarray, "obs 2"]:
+        """Equal-tailed interval of a new response of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+        prob : float
+            Probability inside the interval, within (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_obs, 2)
+            Lower and upper ends, in the units of the response.
+
+        Raises
+        ------
+        ValueError
+            If ``prob`` is no probability within (0, 1).
+        """
+        if not 0 < prob < 1:
+            raise ValueError(f"predict_interval(prob=...) must be within (0, 1); received {prob}.")
+        predictive = self._predictive(X)
+        ends = [predictive.quantile(tail) for tail in ((1 - prob) / 2, (1 + prob) / 2)]
+        return np.stack(ends, axis=1)
+
+    def log_predictive_density(self, X: object, y: object) -> Float[np.ndarray, " obs"]:
+        """Log density of given responses.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+        y : array-like of shape (n_obs,)
+            Their responses.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            ``log p(y | x_o)`` in nats, in the units of the response.
+        """
+        return self._predictive(X).log_density(np.asarray(y, dtype=np.float64))
+
+    def _predictive(self, X: object) -> StudentMixture:
+        """What is said of the responses, in the user's units."""
+        rows = self._read(X)  # has the words for an estimator that is not fitted
+        if self.draws_ is None:
+            fitted = self.model_.predictive(rows, None)
+            return replace(fitted, scales=fitted.scales * self.noise_scale_, df=self.noise_df_)
+        log_posterior = self._log_posterior
+        thetas = self.draws_.theta.reshape(-1, log_posterior.dimension)
+        points = [self.model_.network_at(log_posterior, theta) for theta in thetas]
+        return self.model_.predictive(rows, points)
+
+    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Hidden layer: the features of each row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out (or filled in).
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            Features at the fitted point, as ``features`` says: responsibilities,
+            densities or their logarithms.
+        """
+        return self.model_.features(self._read(X))
+
+    def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
+        """Most probable component of each row: a clustering.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Component numbers.
+        """
+        return self._component_log_joint(self._read(X)).argmax(axis=1)
+
+    def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
+        """Draw new rows from the hidden layer, and their responses from the output layer.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows.
+
+        Returns
+        -------
+        X : same container as the ``X`` of ``fit``
+            Rows at the fitted point.
+        y : ndarray of shape (n_samples,)
+            Their responses.
+        """
+        check_is_fitted(self)
+        rows, _ = self._draw(n_samples, self.model_.density.parameters)
+        return rows, self._predictive(rows).draw(np.random.default_rng(self.seed_))
+
+    def declare(self, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
+        """Declare the graph of the joint scheme on the training rows.
+
+        Parameters
+        ----------
+        coefficients : {"signed", "halves"}
+            Output weights under the Laplace x normal density, or in two bounded halves.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``; output weights, intercept
+            and noise precision are for the response in standard units.
+
+        Raises
+        ------
+        ValueError
+            If the network has no declared joint.
+        """
+        check_is_fitted(self)
+        return self.model_.declare(self.rows_, self._axes, coefficients=coefficients)

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
-from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.sdgm.checking import check_arguments
-from bayesrbf.estimators.sdgm.fitting import FittedSDGM, SDGMSolver, fit_rows_sdgm
+from bayesrbf.estimators.sdgm.checking import PREDICTIONS, check_arguments, check_choice
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
-from bayesrbf.estimators.sdgm.posterior import SDGMPosterior
-from bayesrbf.estimators.stored import unfitted
+from bayesrbf.estimators.state import unfitted
 from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
+from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.numerics.sdgm.basis import has_all_products
 from bayesrbf.numerics.sdgm.fitting import Settings
 from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import PrecisionPrior
 from bayesrbf.results import Trace
-from bayesrbf.sdgm_parameters import SDGMFit
+from bayesrbf.sdgm_parameters import SDGMFit, SDGMTrace
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import ClassPosterior
 
 
-class SDGMClassifier(SDGMPosterior):
+class SDGMClassifier(Classifier):
     r"""Classifier of few non-zero weights on the products of columns, or on a kernel.
 
     .. math:: p(c | x) = \frac{\sum_{m \in c} \pi_{cm} \exp(w_{cm}^\top \phi(x))}
@@ -144,6 +151,14 @@ class SDGMClassifier(SDGMPosterior):
     4
     """
 
+    model_: FittedSDGM
+    completion_error_: float
+    mode_n_weights_: Int[np.ndarray, " mode"]
+    mode_probabilities_: Float[np.ndarray, " mode"]
+    n_components_: int
+    n_weights_: int
+    path_: SDGMTrace
+
     def __init__(
         self,
         n_components: Stored[int | Mapping[Any, int]] = 3,
@@ -218,21 +233,20 @@ class SDGMClassifier(SDGMPosterior):
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
         check_arguments(self)
-        labels, weights = self._read_sets(X, y, weights)
-        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
+        sets, labels, weights = self._read_sets(X, y, weights)
         self._read_rows(X, labels, weights)
-        rows, _ = table.distinct(self._rows)
-        levels = self._columns.n_levels
+        rows, _ = table.distinct(self.rows_)
+        levels = self.columns_.n_levels
         if self.form == "primal" and not has_all_products(rows.real.shape[1], levels):
             warn(
                 f"{owner}: the {sum(levels)} levels of the categorical columns have too many "
                 "products; the levels enter without them. form='kernel' has all products."
             )
-        self._companion, self._fitted, fit = self._fit_rows(rows, self._seed)
+        self.model_, fit = self._fit_rows(rows, sets, self.seed_)
         self.temperature_ = self._temperature() if self.calibrate else 1.0
         self.path_ = fit.trace
         self.completion_error_ = fit.completion_error
-        modes = self._fitted.modes
+        modes = self.model_.modes
         self.n_weights_ = modes.best.n_weights
         self.n_components_ = modes.best.n_components
         self.mode_probabilities_ = modes.probabilities
@@ -242,27 +256,31 @@ class SDGMClassifier(SDGMPosterior):
 
     def _read_sets(
         self, X: object, y: object, weights: Float[np.ndarray, " obs"]
-    ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
-        """Codes of the label sets, and the weights; the classes."""
+    ) -> tuple[np.ndarray, Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """The classes of every code, codes and weights of the rows."""
         if is_label_sets(y):
-            self.classes_, self._sets, labels = read_label_sets(y, weights)
+            self.classes_, sets, labels = read_label_sets(y, weights)
+            owner = type(self).__name__
+            self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         else:
             labels, weights = self._read_labels(X, y, weights)
-            self._sets = np.eye(self.classes_.size, dtype=bool)
+            sets = np.eye(self.classes_.size, dtype=bool)
         hidden = int(((labels < 0) & (weights > 0)).sum())
         if hidden:
             warn(
                 f"{type(self).__name__}: {hidden} rows without a label teach nothing about the "
                 "classes; they are used for the companion density of missing cells alone."
             )
-        return labels, weights
+        return sets, labels, weights
 
-    def _fit_rows(self, rows: Observations, seed: int) -> tuple[FittedMixture, FittedSDGM, SDGMFit]:
+    def _fit_rows(
+        self, rows: Observations, sets: np.ndarray, seed: int
+    ) -> tuple[FittedSDGM, SDGMFit]:
         """Fit companion and sparse mixture to distinct rows."""
         owner = type(self).__name__
         component_class = components_per_class(self.n_components, self.classes_, owner)
         solver = SDGMSolver(
-            kernel=self._kernel,
+            kernel=self.kernel if self.form == "kernel" else None,
             companion_components=int(self.companion_components),
             settings=Settings(
                 alpha_init=float(self.alpha_init),
@@ -271,20 +289,107 @@ class SDGMClassifier(SDGMPosterior):
                 max_iter=self.max_iter,
                 n_init=self.n_init,
             ),
+            precision_prior=self.precision_prior,
+            prediction=self._averaged_over,
             seed=seed,
         )
-        return fit_rows_sdgm(rows, self._sets, self._columns.n_levels, component_class, solver)
+        return fit_rows_sdgm(rows, sets, self.columns_.n_levels, component_class, solver)
 
     def _temperature(self) -> float:
         """Out-of-fold temperature of the draws that are averaged."""
+        one_mode = self.model_.modes.probabilities.size == 1  # as with very many rows
 
         def drawn(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            companion, whole, _ = self._fit_rows(train, self._seed + 1 + fold)
-            fitted, average = self._averaged(whole)
-            if self._fitted.modes.probabilities.size == 1:  # as with very many rows
-                fitted = fitted.with_one_mode()
-            return fitted.drawn_log_probabilities(companion, test, average=average)
+            fitted, _ = self._fit_rows(train, self.model_.sets, self.seed_ + 1 + fold)
+            if one_mode and fitted.prediction == "average":
+                fitted = replace(fitted, prediction="single-mode")
+            return fitted.drawn_log_probabilities(test)
 
         return out_of_fold_temperature(
-            drawn, self.cv, self._rows, self._kept, self.classes_, self._seed, type(self).__name__
+            drawn, self.cv, self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__
         )
+
+    @property
+    def _averaged_over(self) -> Prediction:
+        """What predictions average over; draws are of one mode, because the graph has one."""
+        check_choice(self, "prediction", PREDICTIONS)
+        one = self.prediction == "average" and self.inference != "map"
+        return "single-mode" if one else self.prediction
+
+    @property
+    def _predicting(self) -> FittedSDGM:
+        """The fitted model, as ``prediction`` asks for it now."""
+        return replace(self.model_, prediction=self._averaged_over)
+
+    # ---- predicting
+
+    def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities, before temperature and prevalences."""
+        return self._predicting.class_log_joint(rows, self.temperature_)
+
+    def numerical_error(self, X: object) -> Float[np.ndarray, "obs label"]:
+        """Standard error of :meth:`predict_proba` by its quasi-random integration.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_classes)
+            Error of averages over weights and missing cells; 0 where nothing was
+            averaged. It is that of the fit: draws of :meth:`refine` have their own.
+        """
+        rows = self._read(X)
+        return self._predicting.predict(rows, self.temperature_, self._log_ratio())[1]
+
+    def component_probabilities(self, X: object) -> Float[np.ndarray, "obs component"]:
+        """Probabilities of classes and components together, at the fitted weights.
+
+        Before temperature and any change of prevalence.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            ``p(c, m | x)`` of the components that survived, class by class; rows
+            sum to one.
+        """
+        return self.model_.component_probabilities(self._read(X))
+
+    def component_classes(self) -> np.ndarray:
+        """Class of every component that survived.
+
+        Returns
+        -------
+        ndarray of shape (n_components,)
+            Labels.
+        """
+        check_is_fitted(self)
+        return self.classes_[self.model_.parameters.component_class]
+
+    def _class_posterior(self) -> ClassPosterior:
+        """Of the draws, or of the Laplace posterior that the fit itself makes."""
+        posterior, model = super()._class_posterior(), self._predicting
+        if self.draws_ is not None or not model.averages:
+            return posterior
+        prepare = model.modes_predictor(self.rows_, self.temperature_)
+        return replace(posterior, predictor=prepare, theta=model.replicated_draws())
+
+    def declare(self) -> pm.Model:
+        """Declare the graph of this classifier on its training rows.
+
+        Temperature and ``class_prior`` are not part of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+        """
+        check_is_fitted(self)
+        return self.model_.declare(self.rows_, self._axes)

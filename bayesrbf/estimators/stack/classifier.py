@@ -5,29 +5,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import names, table
-from bayesrbf.estimators.checks import Stored, prevalence
+from bayesrbf.estimators.checks import Stored
+from bayesrbf.estimators.classifier import DIAGNOSED, Classifier
 from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
+from bayesrbf.estimators.stack.drawing import draw_members, joint_predictor
 from bayesrbf.estimators.stack.extra import extra_members
+from bayesrbf.estimators.stack.fitted_stack import FittedStack
 from bayesrbf.estimators.stack.fitting import Pool, StackSettings, equal_pool, fit_pool
 from bayesrbf.estimators.stack.folds import stack_folds
 from bayesrbf.estimators.stack.members import DEFAULT, LITE, MEMBERS
-from bayesrbf.estimators.stack.posterior import StackPosterior
 from bayesrbf.estimators.stack.scores import held_out_losses
 from bayesrbf.estimators.stack.training import fit_density
-from bayesrbf.estimators.stored import unfitted
+from bayesrbf.estimators.state import unfitted
 from bayesrbf.estimators.warning import warn
+from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.on_a_copy import works_on
+from bayesrbf.posterior.temperature import draw_temperature, tempered
 from bayesrbf.priors import MixturePrior
 from bayesrbf.results import Status, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import ClassPosterior
+
+MATCHED = 200
+"""Posterior draws whose mean is matched to the fit."""
 
 
-class StackedClassifier(StackPosterior):
+class StackedClassifier(Classifier):
     r"""Calibrated pool of kernel networks, mixtures and whatever else is given.
 
     .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t, \quad
@@ -131,6 +143,14 @@ class StackedClassifier(StackPosterior):
     array(['a', 'b'], dtype='<U1')
     """
 
+    model_: FittedStack
+    member_temperatures_: Float[np.ndarray, " member"]
+    members_: tuple[str, ...]
+    pointwise_: tuple[str, ...]
+    weights_: Float[np.ndarray, " member"]
+    _draw_temperature: float
+    _member_draws: tuple[Draws | None, ...]
+
     def __init__(
         self,
         members: Any = "default",
@@ -186,55 +206,144 @@ class StackedClassifier(StackPosterior):
             If an argument, the table, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
-        self._prevalence = prevalence(self.class_prior, self.classes_, owner)
         self._read_rows(X, labels, weights)
         settings = self._settings()
-        folds = stack_folds(self.cv, self._rows, self._kept, self._seed)
-        held = hold_out(folds, settings.hold_out, self.classes_, self.n_jobs)
-        self.members_ = settings.names
-        self._pool(held)
-        distinct, _ = table.distinct(self._rows)
-        self._fitted = settings.fit(distinct, 0)
-        self._companion = fit_density(
-            distinct, settings.levels, settings.n_classes, settings.prior, self._seed
+        folds = stack_folds(self.cv, self.rows_, self.kept_, self.seed_)
+        held, pool = self._pooled(
+            hold_out(folds, settings.hold_out, self.classes_, self.n_jobs), len(settings.names)
         )
+        distinct, _ = table.distinct(self.rows_)
+        companion = fit_density(
+            distinct, settings.levels, settings.n_classes, settings.prior, self.seed_
+        )
+        members = settings.fit(distinct, 0)
+        self.model_ = FittedStack(members, pool, held, companion, settings.names)
+        self.members_ = settings.names
+        self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
+        self.temperature_ = pool.temperature
+        log_posterior = self._log_posterior
+        point = self.model_.point(log_posterior)
+        value, _ = log_posterior.value_and_gradient(point, jacobian=False)
+        self._report(Status.CONVERGED, Trace(np.array([value])))
+        self._member_draws, self.pointwise_ = (None,) * len(members.own), self.members_
+        self._draw_temperature = 1.0
         return self._infer()
 
     def _settings(self) -> StackSettings:
         """Which members are fitted, and to what."""
-        extra = extra_members(self.extra, self._columns, self._template)
+        extra = extra_members(self.extra, self.columns_, self._template)
         return StackSettings(
             _own_members(self.members),
             extra,
-            self._columns.n_levels,
+            self.columns_.n_levels,
             self.classes_.size,
             MixturePrior() if self.prior is None else self.prior,
-            self._seed,
+            self.seed_,
         )
 
-    def _pool(self, held: HeldOut | None) -> None:
+    def _pooled(self, held: HeldOut | None, n_members: int) -> tuple[HeldOut, Pool]:
         """Weights and temperatures; equal ones where no row could be held out."""
-        n_members, n_classes = len(self.members_), self.classes_.size
-        if held is None:
+        if held is not None:
+            return held, fit_pool(held)
+        warn(
+            f"{type(self).__name__}: no labelled row could be held out (classes of one row "
+            "never are), so all members weigh the same and no temperature is fitted; label "
+            "more rows."
+        )
+        empty = np.zeros(0)
+        nothing = np.zeros((0, n_members, self.classes_.size))
+        return HeldOut(nothing, empty.astype(np.intp), empty), equal_pool(n_members)
+
+    def refine(self, method: str = "laplace", **options: Any) -> Self:
+        """Draw weights and temperatures, and with them the parameters of the members.
+
+        Members are drawn from their Laplace approximations. Those of other libraries,
+        and those with more than 2,000 coordinates, stay at their fitted point:
+        ``pointwise_`` names them, and a warning does.
+
+        Temperatures were fitted to members at their points, and an average over draws is
+        less sure than those: all draws have one more temperature, with which their mean says
+        on training rows what the calibrated fit says.
+
+        Parameters
+        ----------
+        method : {"laplace", "nuts"}
+            How weights and temperatures are drawn.
+        **options : object
+            Passed on: ``draws`` (250 by default), ``chains`` and more.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+        """
+        return super().refine(method, **{"draws": 250, **options})
+
+    def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
+        """Hold draws of the stack, and as many of every member that can be drawn."""
+        chains, draws, _ = raw.theta.shape
+        members = draw_members(self.model_.members, self.rows_, (chains, draws), self.seed_)
+        # An interrupt leaves one of them fewer draws, and the others follow it.
+        made = min((drawn.theta.shape[1] for drawn in members if drawn), default=draws)
+        self._member_draws = tuple(drawn and drawn.first(made) for drawn in members)
+        super()._keep(log_posterior, raw.first(made))
+        self._draw_temperature = self._match_fit()
+        own = zip(self.model_.members.own, self._member_draws, strict=True)
+        fixed = [member.name for member, drawn in own if drawn is None]
+        self.pointwise_ = (*fixed, *(member.name for member in self.model_.members.extra))
+        if self.pointwise_:
             warn(
-                f"{type(self).__name__}: no labelled row could be held out (classes of one row "
-                "never are), so all members weigh the same and no temperature is fitted; label "
-                "more rows."
+                f"{type(self).__name__}: left at the fitted point: {', '.join(self.pointwise_)}; "
+                "so the draws understate what is not known."
             )
-            empty = np.zeros(0)
-            held = HeldOut(np.zeros((0, n_members, n_classes)), empty.astype(np.intp), empty)
-            pool = equal_pool(n_members)
+        return self
+
+    def _match_fit(self) -> float:
+        """Temperature of the draws, from some training rows and some draws."""
+        from bayesrbf.posterior.predictive import class_predictions
+
+        n_obs = self.rows_.n_obs
+        spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
+        rows = self.rows_.take(spread)
+        posterior = self._class_posterior()
+        thetas = posterior.theta.reshape(posterior.n_draws, -1)
+        predict = posterior.predictor(rows)
+        drawn = class_predictions(predict, thetas[:: max(1, len(thetas) // MATCHED)])
+        fitted = np.exp(tempered(self.model_.class_log_joint(rows), self.temperature_))
+        return draw_temperature(drawn.log_probabilities, fitted)
+
+    def _class_posterior(self) -> ClassPosterior:
+        """Draws of the stack and of its members, joined; each has its own temperatures."""
+        from bayesrbf.posterior.predictive import ClassPosterior
+
+        log_posterior, model = self._log_posterior, self.model_
+        if self.draws_ is None:
+            theta = model.point(log_posterior)[None, None]
         else:
-            pool = fit_pool(held)
-        self._held = held
-        self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
-        self.temperature_ = pool.temperature
-        log_posterior = self._log_posterior()
-        value, _ = log_posterior.value_and_gradient(self._map(log_posterior), jacobian=False)
-        self._report(Status.CONVERGED, Trace(np.array([value])))
+            drawn = [draws.theta for draws in self._member_draws if draws is not None]
+            theta = np.concatenate([self.draws_.theta, *drawn], axis=2)
+        prepare = joint_predictor(log_posterior, model.members, self.rows_, self._member_draws)
+        return ClassPosterior(
+            predictor=lambda rows: prepare(rows, model.companion.log_density(rows)),
+            theta=theta,
+            log_ratio=self._log_ratio(),
+            temperature=1.0 if self.draws_ is None else self._draw_temperature,
+        )
+
+    def declare(self) -> pm.Model:
+        """Declare the graph of weights and temperatures on the rows held out.
+
+        ``class_prior`` is not part of the graph.
+
+        Returns
+        -------
+        pymc.Model
+            Free variables under the names of ``posterior_``.
+        """
+        check_is_fitted(self)
+        return self.model_.declare(self.rows_, self._axes)
 
     def member_table(self) -> pd.DataFrame:
         """Members, their weights and how far those are known, temperatures and scores.
@@ -251,11 +360,11 @@ class StackedClassifier(StackPosterior):
         from bayesrbf.inference.laplace import laplace
 
         check_is_fitted(self)
-        log_posterior = self._log_posterior()
-        draws = laplace(log_posterior, self._map(log_posterior), draws=500, random_state=self._seed)
+        log_posterior, model = self._log_posterior, self.model_
+        point = model.point(log_posterior)
+        draws = laplace(log_posterior, point, draws=500, random_state=self.seed_)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         weights = weights.reshape(-1, len(self.members_))
-        pool = Pool(self.weights_, self.member_temperatures_, self.temperature_)
         result = pd.DataFrame(
             {
                 "weight": [*self.weights_, 1.0],
@@ -263,7 +372,7 @@ class StackedClassifier(StackPosterior):
                 "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
                 "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
                 "temperature": [*self.member_temperatures_, self.temperature_],
-                "log_loss": held_out_losses(self._held, pool),
+                "log_loss": held_out_losses(model.held, model.pool),
             },
             index=[*self.members_, "stack"],
         )

@@ -123,7 +123,7 @@ class FittedMembers:
             In nats; -60 at least.
         """
         views = Views(rows)
-        joints = [member.class_log_joint(views) for member in self.own]
+        joints = [member.of_views(views) for member in self.own]
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
         return bounded_log_probabilities(np.stack(joints, axis=1))
 

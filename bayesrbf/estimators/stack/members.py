@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.fitted.fitted_kernel_network import FittedKernelNetwork
-from bayesrbf.fitted.fitted_kernel_network import (
-    KernelSettings,
-    fit_kernel_rows,
-    shared_prior,
-)
-from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.estimators.stack.training import (
     EM_ITERATIONS,
     EM_STARTS,
@@ -26,13 +19,23 @@ from bayesrbf.estimators.stack.training import (
     Views,
     component_class,
 )
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
+from bayesrbf.fitted.fitted_kernel_network import (
+    FittedKernelNetwork,
+    KernelSettings,
+    fit_kernel_rows,
+    shared_prior,
+)
+from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations
-from bayesrbf.results import ClassPrediction
 from bayesrbf.specification import CovarianceType, MixtureSpecification
 
-Predictor = Callable[[np.ndarray], ClassPrediction]
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesrbf.posterior.predictive import Predictor
 
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 1e-3, 500
@@ -87,6 +90,12 @@ class KernelMember:
         )
         rows = training.mapped(self.shape)
         return fit_kernel_rows(rows, training.cells, training.companion, settings)[0]
+
+    def class_log_joint(
+        self, model: FittedKernelNetwork, columns: ColumnMap, views: Views
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities of rows, whose cells several kernels see alike."""
+        return model.of_cells(views.cells(columns, model.companion), 1.0)(model.theta)
 
 
 @dataclass(frozen=True)
@@ -149,6 +158,12 @@ class MixtureMember:
         prior = shared_prior(training.prior, specification)
         return fit_mixture_rows(rows, specification, prior, solver)[0]
 
+    def class_log_joint(
+        self, model: FittedMixture, columns: ColumnMap, views: Views
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log joint of rows, whose maps several mixtures share."""
+        return model.class_log_joint(views.mapped(columns))
+
 
 Member = KernelMember | MixtureMember
 _LIKELIHOOD, _BLEND = Objective("likelihood"), Objective("blend", kappa=0.3)
@@ -168,124 +183,56 @@ LITE: Final = ("K1", "G2", "B1")
 
 
 @dataclass(frozen=True)
-class FittedMember:
-    """A fitted member: from rows in the user's units to class probabilities.
-
-    Attributes
-    ----------
-    name : str
-        Its name in ``MEMBERS``.
-    columns : ColumnMap
-        Map in front of it.
-    model : FittedKernelNetwork or FittedMixture
-        What predicts on mapped rows.
-    objective : Objective
-        What a mixture maximised.
-    """
+class FittedMember(FittedModel):
+    """A fitted member: a map of the columns in front of a fitted model."""
 
     name: str
     columns: ColumnMap
     model: FittedKernelNetwork | FittedMixture
-    objective: Objective
 
-    def class_log_joint(self, views: Views) -> Float[np.ndarray, "obs label"]:
-        """Class log joint, or log probabilities, at the fitted point.
+    @property
+    def density(self) -> FittedMixture | None:
+        """That of mapped rows is none of the user's."""
+        return None
 
-        Parameters
-        ----------
-        views : Views
-            Rows.
+    def class_log_joint(
+        self, rows: Observations, temperature: float = 1.0
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log joint, or log probabilities, at the fitted point."""
+        return self.model.class_log_joint(self.columns.forward(rows), temperature)
 
-        Returns
-        -------
-        ndarray of shape (n_obs, n_classes)
-            In nats, up to a constant per row.
-        """
-        if isinstance(self.model, FittedKernelNetwork):
-            return self.model.class_log_joint(views.cells(self.columns, self.model.companion))
-        return self.model.class_log_joint(views.mapped(self.columns))
+    def of_views(self, views: Views) -> Float[np.ndarray, "obs label"]:
+        """The same of rows that several members see."""
+        recipe: Any = MEMBERS[self.name]
+        return recipe.class_log_joint(self.model, self.columns, views)
 
-    def log_posterior(self, rows: Observations) -> Any:
-        """The log posterior of the member's parameters.
-
-        Parameters
-        ----------
-        rows : Observations
-            Training rows in the user's units.
-
-        Returns
-        -------
-        LogPosterior
-            In the coordinates of the family's graph, on mapped rows.
-        """
-        mapped = self.columns.forward(rows)
-        if isinstance(self.model, FittedKernelNetwork):
-            return self.model.log_posterior(mapped)
-        model = self.model
-        return HybridLogPosterior(
-            model.standardise(mapped), model.specification, model.hyperparameters, self.objective
-        )
+    def log_posterior(self, rows: Observations) -> LogPosterior:
+        """The log posterior of the member's parameters given mapped rows."""
+        return self.model.log_posterior(self.columns.forward(rows))
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted point in the coordinates of the log posterior.
+        """The fitted point in the coordinates of the log posterior."""
+        return self.model.point(log_posterior)
 
-        Parameters
-        ----------
-        log_posterior : LogPosterior
-            What :meth:`log_posterior` gave.
+    def predictor(
+        self, log_posterior: Any, rows: Observations, temperature: float = 1.0
+    ) -> Predictor:
+        """Prepare rows for predictions at any coordinates."""
+        return self.model.predictor(log_posterior, self.columns.forward(rows), temperature)
 
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        """
-        if isinstance(self.model, FittedKernelNetwork):
-            return self.model.theta
-        return log_posterior.pack(self.model.parameters.in_units(self.model.units))
+    def declare(self, rows: Observations, axes: Axes) -> pm.Model:
+        """The graph of the member's model on mapped rows."""
+        return self.model.declare(self.columns.forward(rows), axes)
 
-    def predictor(self, log_posterior: Any, rows: Observations) -> Predictor:
-        """Prepare rows for predictions at many points.
-
-        Parameters
-        ----------
-        log_posterior : LogPosterior
-            What :meth:`log_posterior` gave.
-        rows : Observations
-            New rows in the user's units.
-
-        Returns
-        -------
-        callable
-            Maps coordinates to class probabilities and density.
-        """
-        mapped = self.columns.forward(rows)
-        if isinstance(self.model, FittedKernelNetwork):
-            return self.model.predictor(mapped)
-        return log_posterior.predictor(self.model.standardise(mapped))
+    def description(self, rows: Observations, axes: Axes) -> Description:
+        """Names and mapped rows."""
+        return self.model.description(self.columns.forward(rows), axes)
 
 
 def fit_members(training: Training, members: Sequence[str]) -> tuple[FittedMember, ...]:
-    """Fit members by name.
-
-    Parameters
-    ----------
-    training : Training
-        The rows, and what members share.
-    members : sequence of str
-        Names in ``MEMBERS``.
-
-    Returns
-    -------
-    tuple of FittedMember
-        In the same order.
-    """
+    """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
-        FittedMember(
-            name,
-            training.map(recipe.shape),
-            recipe.fit(training),
-            recipe.objective if isinstance(recipe, MixtureMember) else _LIKELIHOOD,
-        )
+        FittedMember(name, training.map(recipe.shape), recipe.fit(training))
         for name, recipe in recipes
     )

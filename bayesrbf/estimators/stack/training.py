@@ -13,8 +13,7 @@ from typing import Literal
 import numpy as np
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_kernel_network import cells_of
-from bayesrbf.fitted.fitted_kernel_network import fit_companion
+from bayesrbf.fitted.fitted_kernel_network import cells_of, fit_companion
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.cells import CellMoments

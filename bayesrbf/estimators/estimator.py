@@ -1,0 +1,388 @@
+"""What every estimator shares: tables read, a posterior drawn, shown and judged, a file written."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable
+from copy import copy
+from importlib import import_module
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import table
+from bayesrbf.estimators.checks import check_arguments
+from bayesrbf.estimators.training_table import (
+    checked_weights,
+    read_new_rows,
+    read_training_table,
+)
+from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.completing import drawn, most_likely
+from bayesrbf.fitted.fitted_model import Axes, FittedModel
+from bayesrbf.inference.draws import Draws, point
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.on_a_copy import works_on
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.results import Status, Trace
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.inference.findings_table import FindingsTable
+    from bayesrbf.inference.judgements import Finding
+
+METHODS: Final = {
+    "laplace": "bayesrbf.inference.laplace",
+    "advi": "bayesrbf.inference.variational",
+    "gibbs": "bayesrbf.inference.gibbs",
+    "nuts": "bayesrbf.inference.nuts",
+}
+"""Where the function lives that draws by each method, under the method's name."""
+LARGEST_SEED = 2**31 - 1
+
+
+def _has_density(estimator: Estimator) -> bool:
+    """Whether something says what rows look like."""
+    if estimator._has_density:
+        return True
+    raise AttributeError(f"{type(estimator).__name__} compares rows and has no density of them.")
+
+
+class Estimator(BaseEstimator, ABC):
+    """Base of every estimator. A family writes its constructor, its ``fit`` and its model.
+
+    The annotated attributes are what a fit leaves behind.
+    """
+
+    model_: FittedModel
+    converged_: bool
+    lower_bound_: float
+    n_features_in_: int
+    n_iter_: int
+    status_: str
+    columns_: table.Columns
+    draws_: Draws | None
+    kept_: Int[np.ndarray, " obs"]
+    rows_: Observations
+    seed_: int
+    _raw: Draws | None
+    _template: Any
+    _trace: Trace
+
+    _has_density = True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    # ---- reading tables
+
+    def _check(self, X: object, y: object, sample_weight: object) -> Float[np.ndarray, " obs"]:
+        """Check arguments and widths; the row weights."""
+        check_arguments(self._common_arguments(), type(self).__name__)
+        return checked_weights(self, X, y, sample_weight)
+
+    def _common_arguments(self) -> dict[str, Any]:
+        """Arguments that mean the same everywhere; a family leaves out what it checks itself."""
+        return self.get_params(deep=False)
+
+    def _read_rows(
+        self, X: object, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+    ) -> None:
+        """Learn the columns and read the rows of positive weight."""
+        training = read_training_table(
+            X,
+            labels,
+            weights,
+            categorical_features=self.categorical_features,
+            missingness=getattr(self, "missingness", "ignorable"),
+        )
+        self.columns_, self.kept_ = training.columns, training.kept
+        self.rows_, self._template = training.rows, training.template
+        self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    def _read(self, X: object) -> Observations:
+        """New rows in the user's units, labels hidden."""
+        check_is_fitted(self)
+        return read_new_rows(self, X, self.columns_, self.handle_unknown)
+
+    @property
+    def _axes(self) -> Axes:
+        """Names of columns, training rows and classes."""
+        return Axes(self.columns_, self.kept_, getattr(self, "classes_", None))
+
+    # ---- a posterior
+
+    @property
+    def _log_posterior(self) -> LogPosterior:
+        """The log posterior given the training rows: prepared once for every fitted model."""
+        if self.__dict__.get("_prepared", (None, None))[0] is not self.model_:
+            self._prepared = self.model_, self.model_.log_posterior(self.rows_)
+        return self._prepared[1]
+
+    def _report(self, status: Status, trace: Trace) -> None:
+        """Fitted attributes about the way of the fit, and a warning if it did not end well."""
+        self._trace = trace
+        self.n_iter_ = trace.n_iter
+        self.converged_ = status is Status.CONVERGED
+        self.lower_bound_ = float(trace.log_posterior[-1])
+        self.status_ = status.sentence
+        if status not in (Status.CONVERGED, Status.STOPPED):
+            warn(f"{type(self).__name__}: {self.status_}", ConvergenceWarning)
+
+    def _infer(self) -> Self:
+        """Draw what ``inference`` asks for; nothing for a point estimate."""
+        self.draws_ = self._raw = None
+        self.__dict__.pop("posterior_", None)
+        return self if self.inference == "map" else self.refine(self.inference)
+
+    @works_on(copy)
+    def refine(self, method: str = "laplace", **options: Any) -> Self:
+        """Draw from the posterior, starting at the fitted point.
+
+        Parameters
+        ----------
+        method : {"laplace", "advi", "gibbs", "nuts"}
+            Gaussian approximation at the mode; Gaussian approximation of least
+            divergence; data augmentation, for mixtures; the No-U-Turn sampler.
+        **options : object
+            Passed on: ``draws``, ``chains``, ``random_state``, ``progress_bar``;
+            ``resample`` for the approximations, ``tune`` for the samplers, and
+            more; see :func:`bayesrbf.inference.laplace.laplace`,
+            :func:`bayesrbf.inference.variational.advi`,
+            :func:`bayesrbf.inference.gibbs.gibbs` and
+            :func:`bayesrbf.inference.nuts.nuts`. Ctrl-C keeps what was drawn.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown, or none for this model.
+        """
+        check_is_fitted(self)
+        log_posterior = self._log_posterior
+        options = {"random_state": self.seed_, **options}
+        raw = _sampler(method)(log_posterior, self.model_.point(log_posterior), **options)
+        return self._keep(log_posterior, raw)
+
+    @works_on(copy)
+    def use_posterior(self, tree: xr.DataTree) -> Self:
+        """Take draws of the declared graph from any sampler.
+
+        Parameters
+        ----------
+        tree : xarray.DataTree
+            With a group ``posterior`` that holds every free variable of
+            ``declare()``: what ``pm.sample()``, ``pm.fit().sample()`` or the
+            samplers of pymc-extras give for it.
+
+        Returns
+        -------
+        self
+            With the draws, components named as in the fit, in ``posterior_``.
+
+        Raises
+        ------
+        ValueError
+            If a free variable of the graph is missing, or has other dims, names
+            along a dim or another shape.
+        """
+        from bayesrbf.conversion import from_datatree
+
+        check_is_fitted(self)
+        log_posterior = self._log_posterior
+        draws = from_datatree(tree, log_posterior, self.model_.description(self.rows_, self._axes).coords)
+        return self._keep(log_posterior, draws)
+
+    def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
+        """Hold draws, as they came and with the components named as in the fit."""
+        from bayesrbf.inference.relabel import relabel
+
+        self._raw = raw
+        self.draws_ = relabel(log_posterior, raw, self.model_.point(log_posterior))
+        self.__dict__.pop("posterior_", None)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        # The tree is made when it is first asked for and is then an attribute like any other:
+        # a fit costs milliseconds, the tree as many again and an import. A property would be
+        # evaluated whenever the estimator is displayed.
+        if name == "posterior_" and "_trace" in self.__dict__:
+            self.posterior_ = self._datatree()
+            return self.posterior_
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _datatree(self) -> xr.DataTree:
+        """Posterior, log likelihood and training rows; a point is one draw of one chain."""
+        from bayesrbf.conversion import to_datatree
+
+        log_posterior = self._log_posterior
+        description = self.model_.description(self.rows_, self._axes)
+        return to_datatree(
+            log_posterior,
+            self.draws_ or point(log_posterior, self.model_.point(log_posterior)),
+            coords=description.coords,
+            observed=description.observed,
+            constant=description.constant,
+            trace=self._trace,
+        )
+
+    def diagnose(self) -> FindingsTable:
+        """Figures about fit and draws, each with its sentence; a warning lists the bad ones.
+
+        Returns
+        -------
+        DataFrame
+            One row a figure, with columns ``row``, ``value``, ``sentence``:
+            convergence of the MAP and, where there are draws, Pareto k-hat,
+            curvature, R-hat (as drawn, relabelled, and of class probabilities),
+            effective draws, divergences, distance from the MAP, leave-one-out;
+            whatever the method gives.
+
+        Warns
+        -----
+        PosteriorWarning
+            Once, if figures are bad; it says what to do next.
+        """
+        from bayesrbf.inference.diagnose import table, warn
+
+        check_is_fitted(self)
+        found = self._findings()
+        warn(found, stacklevel=3)
+        return table(found)
+
+    def _findings(self) -> tuple[Finding, ...]:
+        """What :meth:`diagnose` shows, with its judgement of every figure."""
+        from bayesrbf.inference.diagnose import findings
+        from bayesrbf.inference.judgements import judge_leave_one_out, judge_map
+        from bayesrbf.inference.leave_one_out import leave_one_out
+
+        log_posterior = self._log_posterior
+        found = [judge_map(self.status_, self.converged_)]
+        if self.draws_ is None:
+            found.extend(findings(point(log_posterior, self.model_.point(log_posterior))))
+        else:
+            found.extend(findings(self.draws_, raw=self._raw, **self._probabilities_of_training()))
+            if log_posterior.dimension:  # else every draw is the same, rows left out or not
+                found.extend(judge_leave_one_out(leave_one_out(log_posterior, self.draws_)))
+        return tuple(found)
+
+    def _probabilities_of_training(self) -> dict[str, np.ndarray]:
+        """Class probabilities of the training rows, for diagnosis; a density has none."""
+        return {}
+
+    # ---- what the density says of rows
+
+    @available_if(_has_density)  # type: ignore[untyped-decorator]
+    def score_samples(self, X: object) -> Float[np.ndarray, " obs"]:
+        """Log density of the observed cells of each row.
+
+        ``log p(x_o) = log sum_k p(k) p(x_o | k)`` at the fitted point: of the model itself, its
+        hidden layer, or the mixture that was fitted beside it.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Log densities in nats, in the units of ``X``; low values are novel.
+        """
+        return self._log_density(self._read(X))
+
+    def _log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Log density of rows."""
+        return self.model_.density.log_density(rows)
+
+    @available_if(_has_density)  # type: ignore[untyped-decorator]
+    def impute(self, X: object, draws: int | None = None) -> Any:
+        """Fill the missing cells; observed cells are returned as they came.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows with missing cells.
+        draws : int, optional
+            Number of completed tables to draw. None: one table, with the
+            conditional mean ``E[x | x_o]`` of real and the most probable level
+            of categorical cells, at the fitted point.
+
+        Returns
+        -------
+        same container as ``X``, or list of them
+            One completed table; with ``draws``, a list of tables whose missing
+            cells are joint draws, each under another draw of the posterior if
+            there is one for the density.
+
+        Raises
+        ------
+        ValueError
+            If ``draws`` is below 1.
+        """
+        rows, mixture = self._read(X), self.model_.density
+        if draws is None:
+            return table.decode(*most_likely(mixture, rows), self.columns_, X)
+        if draws < 1:
+            raise ValueError(f"impute(draws=...) must be at least 1; received {draws}.")
+        rng = np.random.default_rng(self.seed_)
+        return [
+            table.decode(*drawn(mixture, rows, one, rng), self.columns_, X)
+            for one in self._mixtures(draws, rng)
+        ]
+
+    def _mixtures(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
+        """The density in standard units under posterior draws, or at the fitted point again."""
+        if self.draws_ is None:
+            return [self.model_.density.parameters] * number
+        log_posterior = self._log_posterior
+        thetas = self.draws_.theta.reshape(-1, self.draws_.theta.shape[-1])
+        chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
+        return [self.model_.mixture_at(log_posterior, thetas[i]) for i in chosen]
+
+    # ---- a file
+
+    def save(self, path: str | PathLike[str]) -> str:
+        """Write the fitted estimator to one ``.safetensors`` file, whole or not at all.
+
+        The file holds the training rows too, for :meth:`declare` and :meth:`refine`.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; read it with :func:`bayesrbf.load`.
+
+        Returns
+        -------
+        str
+            SHA-256 of the file in hexadecimal.
+        """
+        from bayesrbf.persistence import save
+
+        check_is_fitted(self)
+        return save(self, path)
+
+
+def _sampler(method: str) -> Callable[..., Draws]:
+    """The function that draws by a method; imported here so that a MAP fit never does."""
+    if method not in METHODS:
+        allowed = " or ".join(repr(name) for name in METHODS)
+        raise ValueError(f"refine(method) must be {allowed}; received {method!r}.")
+    drawn_by: Callable[..., Draws] = getattr(import_module(METHODS[method]), method)
+    return drawn_by

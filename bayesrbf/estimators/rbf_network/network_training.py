@@ -1,0 +1,111 @@
+"""What both RBF networks do at fit: read their arguments, fit to rows, tell how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bayesrbf.estimators.rbf_network.checks import DEFAULT_GROWTH, link_of
+from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
+from bayesrbf.fitted.network_fitting import fit_network
+from bayesrbf.fitted.network_settings import DEFAULT_COMPONENTS, NetworkSettings
+from bayesrbf.numerics.rbf_network.fitting import NetworkFit
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixturePrior
+from bayesrbf.rbf_parameters import (
+    Features,
+    RBFNetworkParameters,
+    RBFNetworkSpecification,
+)
+
+
+def asked_settings(
+    estimator: Any, default_features: Mapping[str, Features], seed: int
+) -> NetworkSettings:
+    """How an estimator asks for its network to be built and fitted."""
+    return NetworkSettings(
+        scheme=estimator.scheme,
+        features=estimator.features or default_features[estimator.scheme],
+        n_components=(
+            DEFAULT_COMPONENTS if estimator.n_components is None else int(estimator.n_components)
+        ),
+        shared=bool(getattr(estimator, "shared", True)),
+        covariance_type=estimator.covariance_type,
+        link=link_of(estimator.link, estimator.scheme),
+        l1=float(estimator.l1),
+        l2=float(estimator.l2),
+        kappa=None if estimator.kappa is None else float(estimator.kappa),
+        grow=(
+            DEFAULT_GROWTH
+            if estimator.grow is None
+            else (int(estimator.grow[0]), int(estimator.grow[1]))
+        ),
+        impute=estimator.hidden_cells == "impute",
+        n_init=int(estimator.n_init),
+        max_iter=int(estimator.max_iter),
+        tol=float(estimator.tol),
+        seed=seed,
+    )
+
+
+def fit_to_rows(
+    estimator: Any,
+    rows: Observations,
+    levels: tuple[int, ...],
+    responses: Responses,
+    settings: NetworkSettings,
+    previous: FittedNetwork | None = None,
+    *,
+    fresh: bool = False,
+) -> tuple[FittedNetwork, NetworkFit]:
+    """Fit hidden and output layer to distinct rows.
+
+    It starts at a previous fit of the same structure where one is given (a network may have grown
+    or lost components), or where ``warm_start`` asks for it, unless ``fresh``.
+    """
+    specification = settings.specification(
+        rows.real.shape[1], levels, responses.n_outputs, responses.kind
+    )
+    prior = MixturePrior() if estimator.prior is None else estimator.prior
+    if previous is None:
+        start = None if fresh else _warm_start(estimator, specification)
+    else:
+        start = previous.start if previous.specification == specification else None
+    return fit_network(rows, responses, specification, prior, settings, start)
+
+
+def _warm_start(
+    estimator: Any, specification: RBFNetworkSpecification
+) -> RBFNetworkParameters | None:
+    """The previous fit, its mixture in the user's units, if there is to be a warm start."""
+    previous = estimator.__dict__.get("model_") if estimator.warm_start else None
+    if previous is None:
+        return None
+    if previous.specification != specification:
+        raise ValueError(
+            f"{type(estimator).__name__}(warm_start=True) needs the columns, classes and "
+            f"components of the previous fit, {previous.specification}; received "
+            f"{specification}. Use a new estimator."
+        )
+    start: RBFNetworkParameters = previous.start
+    return start
+
+
+def refuse_without_joint(scheme: str) -> None:
+    """A published scheme is an alternation without a posterior."""
+    if scheme != "joint":
+        raise ValueError(
+            f"scheme={scheme!r} is an alternation without one declared joint, and so "
+            "without a posterior; use scheme='joint' to refine."
+        )
+
+
+def published_sentence(rounds: int, converged: bool, falls: int) -> str:
+    """How the rounds ended, and whether the joint objective rose."""
+    ended = "stood still" if converged else "had not come to rest"
+    rose = (
+        "the joint objective rose in every one"
+        if falls == 0
+        else f"the joint objective fell in {falls} of them: this scheme ascends no single objective"
+    )
+    return f"After {rounds} rounds the alternation {ended}; {rose}."

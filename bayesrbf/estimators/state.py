@@ -1,0 +1,66 @@
+"""The state of an estimator: what a fit leaves behind, as its classes annotate it."""
+
+from __future__ import annotations
+
+from copy import copy
+from inspect import get_annotations
+from types import UnionType
+from typing import Any, get_origin
+
+from sklearn.base import BaseEstimator
+
+OPTIONAL = {"feature_names_in_"}
+"""State that only some tables leave behind."""
+MADE_ANEW = {"posterior_", "_prepared"}
+"""What is made from the rest when it is asked for."""
+
+
+def fitted_attributes(kind: type) -> dict[str, Any]:
+    """Names and types of what a fit leaves behind: every annotated attribute of its classes."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("bayesrbf"):
+            found |= get_annotations(base, eval_str=True)
+    derived = {name for name in found if isinstance(getattr(kind, name, None), property)}
+    return {name: annotated for name, annotated in found.items() if name not in derived}
+
+
+def unfitted[E: BaseEstimator](estimator: E) -> E:
+    """A copy without what an earlier fit left behind, which a warm start keeps to begin there.
+
+    Arguments, metadata requests and the output container stay.
+    """
+    beside = copy(estimator)
+    if not getattr(estimator, "warm_start", False):
+        for name in (*fitted_attributes(type(estimator)), *OPTIONAL, *MADE_ANEW):
+            beside.__dict__.pop(name, None)
+    return beside
+
+
+def to_record(estimator: BaseEstimator) -> dict[str, Any]:
+    """Constructor arguments and fitted state, for an artefact."""
+    arguments = estimator.get_params(deep=False)
+    left_out = {*arguments, *MADE_ANEW}
+    state = {name: value for name, value in vars(estimator).items() if name not in left_out}
+    return {"arguments": arguments, "state": state}
+
+
+def from_record[E: BaseEstimator](kind: type[E], record: dict[str, Any]) -> E:
+    """The estimator that :func:`to_record` took apart; the record is not trusted."""
+    estimator, state = kind(**record["arguments"]), record["state"]
+    expected = fitted_attributes(kind)
+    odd = (set(expected) ^ set(state)) - OPTIONAL
+    if odd or set(record) != {"arguments", "state"}:
+        raise ValueError(f"unknown or missing state: {', '.join(sorted(odd | set(record)))}")
+    for name, annotated in expected.items():
+        if not _is_of(state[name], annotated):
+            raise TypeError(f"{name} must be {annotated}, received {type(state[name]).__name__}")
+    estimator.__dict__.update(state)
+    return estimator
+
+
+def _is_of(value: object, annotated: Any) -> bool:
+    """Whether a value is of an annotated type; what generics hold is not looked at."""
+    origin = get_origin(annotated)
+    plain = annotated if origin is None or origin is UnionType else origin
+    return plain is Any or isinstance(value, plain)

@@ -1,0 +1,106 @@
+"""From weighted rows to a fitted sparse discriminative mixture and its companion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from bayesrbf import table
+from bayesrbf.fitted.completed_rows import LabelSets, labelled, told
+from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction, full_basis
+from bayesrbf.numerics.sdgm.basis import sparse_basis
+from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
+from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.priors import MixturePrior, PrecisionPrior
+from bayesrbf.sdgm_parameters import SDGMFit, SDGMModes
+from bayesrbf.specification import MixtureSpecification
+
+
+@dataclass(frozen=True)
+class SDGMSolver:
+    """How a sparse discriminative mixture is fitted, and what its predictions average over."""
+
+    kernel: Any
+    """Name or function of the kernel; None for the primal form."""
+    companion_components: int
+    settings: Settings
+    precision_prior: PrecisionPrior | None
+    prediction: Prediction
+    seed: int
+
+
+def fit_rows_sdgm(
+    rows: Observations,
+    sets: LabelSets,
+    levels: tuple[int, ...],
+    component_class: tuple[int, ...],
+    solver: SDGMSolver,
+) -> tuple[FittedSDGM, SDGMFit]:
+    """Fit the companion, complete distinct weighted rows, and fit the sparse mixture.
+
+    Labels are codes of label sets.
+    """
+    companion = _fit_companion(rows, levels, solver)
+    units = _point_units(companion, rows, shrink=solver.kernel is not None)
+    specification = MixtureSpecification(rows.real.shape[1], levels, component_class)
+    rows = rows.take(told(rows, sets))
+    completed = labelled(companion, rows, sets)
+    basis = full_basis(specification, units, completed, solver.kernel)
+    codes = np.where(rows.labels < sets.shape[1], rows.labels, -1)
+    fit = fit_sdgm(
+        completed,
+        replace(companion.standardise(rows), labels=codes),
+        basis,
+        units,
+        specification,
+        rng=np.random.default_rng(solver.seed),
+        settings=solver.settings,
+    )
+    modes, features = _sparse(fit.modes)
+    fitted = FittedSDGM(
+        modes,
+        sparse_basis(basis, features),
+        features,
+        units,
+        companion,
+        sets,
+        component_class,
+        solver.precision_prior,
+        solver.prediction,
+    )
+    return fitted, fit
+
+
+def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:
+    """Modes on the features that any of them uses, and those features."""
+    used = np.concatenate([[0], *(mode.feature for mode in modes.parameters)]).astype(np.intp)
+    features = np.unique(used)
+    parameters = tuple(
+        replace(mode, feature=np.searchsorted(features, mode.feature)) for mode in modes.parameters
+    )
+    return SDGMModes(parameters, modes.probabilities), features
+
+
+def _fit_companion(
+    rows: Observations, levels: tuple[int, ...], solver: SDGMSolver
+) -> FittedMixture:
+    """A density of the columns, from the rows without their labels."""
+    n_components = min(solver.companion_components, rows.n_obs)
+    specification = MixtureSpecification(rows.real.shape[1], levels, (0,) * n_components)
+    unlabelled = replace(rows, labels=np.zeros_like(rows.labels))
+    by_em = Solver(n_init=4, max_iter=200, tol=1e-4, acceleration="squarem", seed=solver.seed)
+    return fit_mixture_rows(unlabelled, specification, MixturePrior(), by_em)[0]
+
+
+def _point_units(companion: FittedMixture, rows: Observations, *, shrink: bool) -> Standardisation:
+    """Location and scale of reals and of the indicators of all levels, side by side."""
+    marginals = table.marginals(rows.codes, companion.specification.levels, rows.weights)
+    shares = np.concatenate([np.zeros(0), *marginals])
+    location = np.concatenate([companion.units.location, shares])
+    scale = np.concatenate([companion.units.scale, np.sqrt(shares * (1 - shares))])
+    scale = np.where(scale > 0, scale, 1.0)
+    return Standardisation(location, scale * np.sqrt(location.size) if shrink else scale)
