@@ -31,9 +31,9 @@ from bayesrbf.numerics.pooling_posterior import StackLogPosterior
 from bayesrbf.numerics.rbf_network.fitting import fit_joint
 from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network.output import Classes
-from bayesrbf.numerics.sdgm.basis import quadratic_basis
-from bayesrbf.numerics.sdgm.learned import learned_specification
-from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import GammaPrecisions, MixturePrior

@@ -17,8 +17,8 @@ from bayesrbf.estimators.sdgm.checking import check_arguments
 from bayesrbf.estimators.sdgm.fitting import FittedSDGM, SDGMSolver, fit_rows_sdgm
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.sdgm.posterior import SDGMPosterior
-from bayesrbf.numerics.sdgm.basis import has_all_products
-from bayesrbf.numerics.sdgm.fitting import Settings
+from bayesrbf.numerics.sdgm.ard_fit import Settings
+from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import PrecisionPrior
 from bayesrbf.results import Trace

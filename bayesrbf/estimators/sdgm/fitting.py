@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from bayesrbf import table
 from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.sdgm.rows import LabelSets, completions, labelled, told
-from bayesrbf.numerics.sdgm.basis import quadratic_basis, sparse_basis, standard_points
-from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
-from bayesrbf.numerics.sdgm.prediction import drawn_log_probabilities, predict
+from bayesrbf.numerics.sdgm.ard_fit import Settings, fit_sdgm
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis, sparse_basis, standard_points
+from bayesrbf.numerics.sdgm.sdgm_prediction import drawn_log_probabilities, predict
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.sdgm_parameters import (

@@ -19,10 +19,9 @@ from bayesrbf.estimators.sdgm.checking import PREDICTIONS, check_choice
 from bayesrbf.estimators.sdgm.describing import coefficient_names
 from bayesrbf.estimators.sdgm.fitting import POSTERIOR_DRAWS, FittedSDGM, full_basis
 from bayesrbf.estimators.sdgm.rows import completions, labelled, told
-from bayesrbf.numerics.sdgm.drawing import replicated_draws
-from bayesrbf.numerics.sdgm.learned import learned_specification, learned_weights
-from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm.prediction import component_probabilities
+from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_prediction import component_probabilities, replicated_draws
+from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification, learned_weights
 from bayesrbf.parameters import Observations
 from bayesrbf.sdgm_parameters import Basis, CompletedRows, SDGMSpecification, SDGMTrace
 

@@ -17,25 +17,14 @@ from scipy.special import gammaln
 
 from bayesrbf import names
 from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions, PrecisionPrior
-from bayesrbf.sdgm_parameters import SDGMSpecification
+from bayesrbf.sdgm_parameters import SDGMParameters, SDGMSpecification
 from bayesrbf.specification import Variable
 
 Values = Mapping[str, np.ndarray]
 
 
 def free_variables(specification: SDGMSpecification) -> tuple[Variable, ...]:
-    """Free variables of the posterior, in the order of its coordinates.
-
-    Parameters
-    ----------
-    specification : SDGMSpecification
-        Structure.
-
-    Returns
-    -------
-    tuple of Variable
-        What the precisions are made of, then the weights.
-    """
+    """Free variables in the order of the coordinates: those of the precisions, then the weights."""
     dims, shape = (names.COEFFICIENT,), (specification.n_weights,)
     weights = Variable(names.COEFFICIENTS, dims, shape, "identity")
     if isinstance(specification.precisions, GammaPrecisions):
@@ -50,18 +39,7 @@ def free_variables(specification: SDGMSpecification) -> tuple[Variable, ...]:
 
 
 def deterministic_variables(specification: SDGMSpecification) -> tuple[Variable, ...]:
-    """The weights, where they are not free themselves.
-
-    Parameters
-    ----------
-    specification : SDGMSpecification
-        Structure.
-
-    Returns
-    -------
-    tuple of Variable
-        One or none.
-    """
+    """The weights, where they are not free themselves."""
     if isinstance(specification.precisions, HorseshoePrecisions):
         dims, shape = (names.COEFFICIENT,), (specification.n_weights,)
         return (Variable(names.COEFFICIENTS, dims, shape, "identity"),)
@@ -71,20 +49,7 @@ def deterministic_variables(specification: SDGMSpecification) -> tuple[Variable,
 def weights_of(
     specification: SDGMSpecification, values: Values
 ) -> Float[np.ndarray, "*draws weight"]:
-    """The weights w.
-
-    Parameters
-    ----------
-    specification : SDGMSpecification
-        Structure.
-    values : mapping of str to ndarray
-        Values of the free variables, of one point or many.
-
-    Returns
-    -------
-    ndarray of shape (..., n_weights)
-        w.
-    """
+    """The weights w at values of the free variables, of one point or many."""
     prior = specification.precisions
     if isinstance(prior, HorseshoePrecisions):
         return values[names.STANDARD_COEFFICIENTS] * _deviations(prior, values)[0]
@@ -92,68 +57,57 @@ def weights_of(
 
 
 def log_prior(
-    specification: SDGMSpecification, values: Values, pull: Float[np.ndarray, " weight"]
+    specification: SDGMSpecification,
+    values: Values,
+    likelihood_gradient: Float[np.ndarray, " weight"],
 ) -> tuple[float, dict[str, np.ndarray]]:
-    """Log density of the free variables, and slopes of the log posterior.
+    """Log density of the free variables, and gradients of the log posterior.
 
-    Parameters
-    ----------
-    specification : SDGMSpecification
-        Structure.
-    values : mapping of str to ndarray
-        Values of the free variables at one point.
-    pull : ndarray of shape (n_weights,)
-        Gradient of the log likelihood in the weights w.
-
-    Returns
-    -------
-    value : float
-        Log prior density in nats, without Jacobian.
-    slopes : dict of str to ndarray
-        Derivatives of likelihood and prior in what is real, and in the logs of
-        what is positive.
+    The density is in nats, without Jacobian. The gradient of the log likelihood is given in the
+    weights w. The result's gradients are in the variables that are real, and in the logs of
+    those that are positive.
     """
     prior = specification.precisions
     if isinstance(prior, HorseshoePrecisions):
-        return _horseshoe(prior, values, pull)
+        return _horseshoe(prior, values, likelihood_gradient)
     w = values[names.COEFFICIENTS]
     alpha = values[names.COEFFICIENT_PRECISIONS] if isinstance(prior, GammaPrecisions) else prior
     value = 0.5 * float((np.log(alpha / (2 * np.pi)) - alpha * w**2).sum())
-    slopes = {names.COEFFICIENTS: pull - alpha * w}
+    gradients = {names.COEFFICIENTS: likelihood_gradient - alpha * w}
     if isinstance(prior, GammaPrecisions):
         a, b = prior.shape, prior.rate
         constant = a * np.log(b) - gammaln(a)
         value += float((constant + (a - 1) * np.log(alpha) - b * alpha).sum())
-        slopes[names.COEFFICIENT_PRECISIONS] = a - 0.5 - (b + 0.5 * w**2) * alpha
-    return value, slopes
+        gradients[names.COEFFICIENT_PRECISIONS] = a - 0.5 - (b + 0.5 * w**2) * alpha
+    return value, gradients
 
 
 def _horseshoe(
-    prior: HorseshoePrecisions, values: Values, pull: np.ndarray
+    prior: HorseshoePrecisions, values: Values, likelihood_gradient: np.ndarray
 ) -> tuple[float, dict[str, np.ndarray]]:
-    """Half-Cauchy scales and standard normal weights."""
+    """Log density and gradients under half-Cauchy scales and standard normal weights."""
     z = values[names.STANDARD_COEFFICIENTS]
     deviations, elasticity = _deviations(prior, values)
-    through = pull * z * elasticity
-    overall, overall_slope = _half_cauchy(values[names.GLOBAL_SCALE], prior.scale)
-    local, local_slope = _half_cauchy(values[names.LOCAL_SCALES], 1.0)
+    through = likelihood_gradient * z * elasticity
+    overall, overall_gradient = _half_cauchy(values[names.GLOBAL_SCALE], prior.scale)
+    local, local_gradient = _half_cauchy(values[names.LOCAL_SCALES], 1.0)
     normal = -0.5 * float((z**2).sum() + z.size * np.log(2 * np.pi))
     return normal + overall + local, {
-        names.GLOBAL_SCALE: np.asarray(through.sum() + overall_slope),
-        names.LOCAL_SCALES: through + local_slope,
-        names.STANDARD_COEFFICIENTS: pull * deviations - z,
+        names.GLOBAL_SCALE: np.asarray(through.sum() + overall_gradient),
+        names.LOCAL_SCALES: through + local_gradient,
+        names.STANDARD_COEFFICIENTS: likelihood_gradient * deviations - z,
     }
 
 
 def _deviations(prior: HorseshoePrecisions, values: Values) -> tuple[np.ndarray, np.ndarray]:
-    """Prior standard deviations of the weights, and their slopes in the log of a scale."""
+    """Prior standard deviations of the weights, and their gradients in the log of a scale."""
     reach = values[names.GLOBAL_SCALE][..., None] * values[names.LOCAL_SCALES]
     deviations = (reach**-2 + prior.slab**-2) ** -0.5
     return deviations, deviations**3 / reach**2
 
 
 def _half_cauchy(x: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
-    """Log density of positive variables, and its slopes in their logs."""
+    """Log density of positive variables, and its gradients in their logs."""
     square = (x / scale) ** 2
     value = float((np.log(2 / (np.pi * scale)) - np.log1p(square)).sum())
     return value, np.asarray(-2 * square / (1 + square))
@@ -164,18 +118,8 @@ def starting_values(
 ) -> dict[str, np.ndarray]:
     """Values of the free variables at given weights.
 
-    Parameters
-    ----------
-    prior : PrecisionPrior
-        Prior of the precisions.
-    weights : ndarray of shape (n_weights,)
-        w.
-
-    Returns
-    -------
-    dict of str to ndarray
-        The mean of alpha given w under a Gamma prior; under a horseshoe the
-        global scale at its median and local scales as the weights need.
+    Under a Gamma prior alpha is at its mean given w. Under a horseshoe the global scale is at
+    its median, and the local scales are such that the weights are typical.
     """
     if isinstance(prior, GammaPrecisions):
         mean = (prior.shape + 0.5) / (prior.rate + 0.5 * weights**2)
@@ -186,3 +130,42 @@ def starting_values(
     }
     deviations, _ = _deviations(prior, values)
     return values | {names.STANDARD_COEFFICIENTS: weights / deviations}
+
+
+def learned_specification(
+    component_class: tuple[int, ...], n_features: int, prior: PrecisionPrior
+) -> SDGMSpecification:
+    """Every feature in every component, with equal component probabilities and learned precisions.
+
+    No component is held at zero. The prior of the weights makes the posterior proper, and
+    without a reference component those of a class stay exchangeable.
+    """
+    classes = np.asarray(component_class, dtype=np.intp)
+    return SDGMSpecification(
+        classes,
+        1.0 / np.bincount(classes)[classes],
+        np.repeat(np.arange(classes.size), n_features),
+        np.tile(np.arange(n_features), classes.size),
+        prior,
+    )
+
+
+def learned_weights(
+    parameters: SDGMParameters, specification: SDGMSpecification
+) -> Float[np.ndarray, " weight"]:
+    """Weights of the large model that give the same class probabilities as a sparse point.
+
+    A component that was pruned becomes a copy of a survivor of its class. The intercepts,
+    feature 0, make up for the copies and for unequal component probabilities.
+    """
+    n_features = specification.n_weights // specification.n_components
+    sparse = parameters.dense(n_features)
+    dense = np.empty((specification.n_components, n_features))
+    for label in np.unique(specification.component_class):
+        slots = np.flatnonzero(specification.component_class == label)
+        survivors = np.flatnonzero(parameters.component_class == label)
+        source = np.resize(survivors, slots.size)
+        copies = np.bincount(source, minlength=parameters.n_components)[source]
+        dense[slots] = sparse[:, source].T
+        dense[slots, 0] += np.log(parameters.proportions[source] * slots.size / copies)
+    return dense.reshape(-1)

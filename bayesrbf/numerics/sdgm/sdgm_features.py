@@ -1,7 +1,17 @@
-r"""Features of a point: monomials of degree two, or kernels with training rows.
+r"""Rows as complete points, and the features of a point.
 
-The one-half of a quadratic form is not in the features but in the weights: a
-normal component with mean mu and precision P has, up to a constant,
+The components of this family are no densities of x: adding one quadratic function to
+all of them changes every "marginal" and no :math:`p(c | x)`. So missing cells cannot
+be integrated out of the components. What is sound is
+
+.. math:: p(c | x_o) = \int p(c | x) \, p(x_m | x_o) \, dx_m
+
+with a density of x of its own, a mixture that never sees the labels. A row with holes is
+several points, drawn from that companion.
+
+Features are monomials of degree two, or kernels with training rows. The one-half of a
+quadratic form is not in the features but in the weights: a normal component with mean mu
+and precision P has, up to a constant,
 :math:`w_i = (P \mu)_i,\; w_{ii} = -P_{ii}/2,\; w_{ij} = -P_{ij}`.
 
 References
@@ -12,36 +22,59 @@ sparsity, ICLR, section 2.1 (primal) and 2.4 (kernel).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.parameters import Standardisation
+from bayesrbf.numerics import completion
+from bayesrbf.numerics.categories import one_hot
+from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.sdgm_parameters import Basis, KernelBasis, QuadraticBasis
+from bayesrbf.specification import MixtureSpecification
 
 KERNELS = ("polynomial", "gaussian")
 MOST_FEATURES = 2000
-"""Features beyond which categorical columns enter without products."""
+"""With more features than this, categorical columns enter without products."""
 FARTHEST = 1e6
-"""Points are held within this many standard units, so that no square overflows."""
+"""Points are clipped to this many standard units from the centre, so that no square overflows."""
+
+
+def complete(
+    observations: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+    units: Standardisation,
+    *,
+    draws: int,
+    replicate: int = 0,
+) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
+    """Points of every row, and the first point of each row.
+
+    A row without holes is its own only point; a row with holes has ``draws`` completions, a
+    power of two, drawn from the companion mixture, whose parameters are in standard units.
+    ``replicate`` numbers independent sets of draws. Points are the reals in the user's units,
+    then the indicators of all levels. Labels are not used.
+    """
+    standard = replace(observations, real=units.forward(observations.real))
+    rows, starts = completion.complete(
+        standard, parameters, specification, draws=draws, replicate=replicate
+    )
+    sizes = np.diff(starts, append=rows.n_obs)
+    # Cells that were seen stay what they were, to the last bit.
+    seen = np.repeat(observations.real, sizes, axis=0)
+    real = np.where(np.isnan(seen), units.backward(rows.real), seen)
+    return np.column_stack([real, one_hot(rows.codes, specification.levels)]), starts
 
 
 def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
     """All monomials of degree at most two that are not sums of others.
 
-    Parameters
-    ----------
-    n_reals : int
-        Number of real columns, the first coordinates of a point.
-    levels : tuple of int
-        Number of levels of every categorical column; their indicators follow.
-
-    Returns
-    -------
-    QuadraticBasis
-        The intercept, every coordinate, every product; products within one
-        categorical column are left out, for an indicator is its own square and
-        two of a column are never 1 together. If all these were more than
-        ``MOST_FEATURES``, products of indicators are left out too.
+    These are the intercept, every coordinate and every product of two. The first ``n_reals``
+    coordinates are real columns; the indicators of all levels of the categorical columns
+    follow. Products within one categorical column are left out: an indicator is its own square,
+    and two of one column are never 1 together. Where all these were more than
+    ``MOST_FEATURES``, products with indicators are left out, too.
 
     Examples
     --------
@@ -59,19 +92,7 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
 
 
 def has_all_products(n_reals: int, levels: tuple[int, ...]) -> bool:
-    """Whether categorical columns enter the basis with their products.
-
-    Parameters
-    ----------
-    n_reals : int
-        Number of real columns.
-    levels : tuple of int
-        Number of levels of every categorical column.
-
-    Returns
-    -------
-    bool
-        False where there would be too many.
+    """Whether products with indicators are in the basis: not where they would be too many.
 
     Examples
     --------
@@ -85,20 +106,7 @@ def has_all_products(n_reals: int, levels: tuple[int, ...]) -> bool:
 def standard_points(
     points: Float[np.ndarray, "point coordinate"], units: Standardisation
 ) -> Float[np.ndarray, "point coordinate"]:
-    """Points in standard units, held within ``FARTHEST`` of the centre.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_coordinates)
-        In the user's units.
-    units : Standardisation
-        Location and scale of the coordinates.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_coordinates)
-        Without units.
-    """
+    """Points in standard units, clipped to ``FARTHEST`` from the centre."""
     with np.errstate(over="ignore"):
         return np.clip(units.forward(points), -FARTHEST, FARTHEST)
 
@@ -106,19 +114,9 @@ def standard_points(
 def features(
     basis: Basis, points: Float[np.ndarray, "point coordinate"]
 ) -> Float[np.ndarray, "point feature"]:
-    """Evaluate every feature at every point.
+    """Every feature at every complete point, in standard units.
 
-    Parameters
-    ----------
-    basis : QuadraticBasis or KernelBasis
-        The features.
-    points : ndarray of shape (n_points, n_coordinates)
-        Complete points.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_features)
-        Values; column 0 is the intercept of a full basis.
+    Column 0 of a full basis is the intercept.
     """
     if isinstance(basis, QuadraticBasis):
         extended = np.column_stack([points, np.ones(len(points))])  # factor -1 is the last column
@@ -128,27 +126,14 @@ def features(
 
 
 def sparse_basis(basis: Basis, used: Int[np.ndarray, " used"]) -> Basis:
-    """The features that are in use.
-
-    Parameters
-    ----------
-    basis : QuadraticBasis or KernelBasis
-        All features.
-    used : ndarray of shape (n_used,)
-        Their numbers, sorted, the intercept 0 among them.
-
-    Returns
-    -------
-    QuadraticBasis or KernelBasis
-        Those features alone.
-    """
+    """The features with the given sorted numbers, among which must be 0, the intercept."""
     if isinstance(basis, QuadraticBasis):
         return QuadraticBasis(basis.factors[used])
     return KernelBasis(basis.kernel, basis.exemplars[used[1:] - 1])
 
 
 def _kernel(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[np.ndarray, "n m"]:
-    """Kernel values, checked where they are a user's."""
+    """Kernel values; those of a user's function are checked and may raise ValueError."""
     if kernel == "polynomial":
         return (left @ right.T + 1) ** 2
     if kernel == "gaussian":

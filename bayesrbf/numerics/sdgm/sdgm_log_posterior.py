@@ -10,18 +10,19 @@ from scipy.special import log_softmax
 
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.sdgm.basis import features, standard_points
-from bayesrbf.numerics.sdgm.curvature import complete_curvature, hidden_information
-from bayesrbf.numerics.sdgm.likelihood import (
+from bayesrbf.numerics.sdgm.label_likelihood import (
     Designs,
-    Expectation,
+    LabelExpectation,
     Labels,
+    class_log_probabilities,
+    complete_curvature,
     expect,
-    gradient,
+    hidden_information,
     to_logits,
+    weight_gradient,
 )
-from bayesrbf.numerics.sdgm.prediction import class_log_probabilities
-from bayesrbf.numerics.sdgm.prior import (
+from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
+from bayesrbf.numerics.sdgm.sdgm_prior import (
     deterministic_variables,
     free_variables,
     log_prior,
@@ -39,19 +40,8 @@ class SDGMLogPosterior:
     .. math:: \log p(w, \alpha | y, x) = \sum_n v_n \log p(y_n | x_n, w)
         + \log p(w | \alpha) + \log p(\alpha) + \text{const}
 
-    Component probabilities are constants; so are the precisions, unless the
-    specification has a prior for them.
-
-    Parameters
-    ----------
-    rows : CompletedRows
-        Labelled rows.
-    basis : QuadraticBasis or KernelBasis
-        Features of a point.
-    units : Standardisation
-        Location and scale of the points' coordinates.
-    specification : SDGMSpecification
-        Components, weights, precisions.
+    Component probabilities are constants; so are the precisions, unless the specification has a
+    prior for them.
     """
 
     def __init__(
@@ -77,9 +67,10 @@ class SDGMLogPosterior:
 
     @property
     def component_class(self) -> Int[np.ndarray, " component"]:
-        """Components of one number are exchangeable: those of a class, if nothing tells them apart.
+        """Components with the same number are exchangeable.
 
-        Constant precisions do, and every component has a number of its own.
+        Those of a class are, unless constant precisions tell them apart: then every component
+        has a number of its own.
         """
         if isinstance(self.specification.precisions, np.ndarray):
             return np.arange(self.specification.n_components)
@@ -88,65 +79,31 @@ class SDGMLogPosterior:
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
-        """Log posterior density and its gradient, equal to the declared graph's.
+        """Log posterior density in nats and its gradient, equal to the declared graph's.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        jacobian : bool
-            Whether to add the log determinant of the transforms.
-
-        Returns
-        -------
-        value : float
-            Log density in nats.
-        gradient : ndarray of shape (dimension,)
-            Its gradient in the coordinates.
+        ``jacobian`` adds the log determinant of the transforms.
         """
         values = self.constrained(theta)
         expectation = self._expect(weights_of(self.specification, values))
-        pull = gradient(self._designs, expectation.slope)
-        prior, slopes = log_prior(self.specification, values, pull)
+        likelihood_gradient = weight_gradient(self._designs, expectation.logit_gradient)
+        prior, gradients = log_prior(self.specification, values, likelihood_gradient)
         value = expectation.log_likelihood + prior
-        slope = np.concatenate([slopes[v.name].reshape(-1) for v in self.variables])
+        gradient = np.concatenate([gradients[v.name].reshape(-1) for v in self.variables])
         if jacobian:
-            extra, extra_slope = coordinates.log_jacobian(self.variables, values)
-            value, slope = value + extra, slope + extra_slope
-        return value, slope
+            extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
+            value, gradient = value + extra, gradient + extra_gradient
+        return value, gradient
 
     def negative_hessian(
         self, weights: Float[np.ndarray, " weight"]
     ) -> Float[np.ndarray, "weight weight"]:
-        """Negative Hessian of the log likelihood in the weights.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_weights,)
-            w.
-
-        Returns
-        -------
-        ndarray of shape (n_weights, n_weights)
-            Symmetric, not always positive definite.
-        """
+        """Negative Hessian of the log likelihood in the weights, not always positive definite."""
         expectation = self._expect(weights)
         complete = complete_curvature(self._designs, self._labels, expectation)
         return complete - hidden_information(self._designs, self._labels, expectation)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
-        """Unweighted log likelihood of every row.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Log probability of what is known of the label, in nats.
-        """
+        """Unweighted log probability of what is known of every row's label, in nats."""
         return self._expect(self._weights(theta)).pointwise
 
     def component_log_joint(
@@ -154,15 +111,7 @@ class SDGMLogPosterior:
     ) -> Float[np.ndarray, "row component"]:
         """Logits of the components at the first point of every row.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components)
-            ``log p(c, m | x_n)`` up to a constant per row.
+        They are ``log p(c, m | x_n)`` up to a constant per row.
         """
         weights = self._weights(theta)
         logits = to_logits(self._designs, weights, self._log_proportions)
@@ -177,22 +126,10 @@ class SDGMLogPosterior:
     ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs label"]]:
         """Prepare new rows for their class log joint at many points of the posterior.
 
-        Parameters
-        ----------
-        points : ndarray of shape (n_points, n_coordinates)
-            Completions of the rows, in the user's units.
-        starts : ndarray of shape (n_obs,)
-            First point of every row.
-        log_density : ndarray of shape (n_obs,)
-            ``log p(x_o)`` of the rows.
-        temperature : float
-            What log probabilities will be multiplied by: completions are calibrated one by one.
-
-        Returns
-        -------
-        callable
-            Maps coordinates to ``log q(c) + log p(x_o)`` of shape (n_obs, n_classes); the
-            temperature makes q the mean of calibrated probabilities.
+        ``points`` are completions of the rows in the user's units, ``starts`` the first of
+        every row, ``log_density`` is ``log p(x_o)``. The result maps coordinates to ``log q(c)
+        + log p(x_o)``. Log probabilities will be multiplied by ``temperature`` later; q is such
+        that they then are the mean of the completions' calibrated probabilities.
         """
         designs = self._features(points)
 
@@ -207,35 +144,13 @@ class SDGMLogPosterior:
         return class_log_joint
 
     def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
-        """Values of the free variables at one point or many.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            Values by name.
-        """
+        """Values of the free variables by name, at one point or many."""
         return coordinates.to_constrained(self.variables, thetas)
 
     def deterministic(
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> dict[str, np.ndarray]:
-        """Values of what is reported beside the free variables.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            The weights, where they are not free themselves.
-        """
+        """Values of the deterministic variables by name, at one point or many."""
         if not self.deterministic_variables:
             return {}
         return {names.COEFFICIENTS: weights_of(self.specification, self.constrained(thetas))}
@@ -243,20 +158,7 @@ class SDGMLogPosterior:
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Reorder components within their classes.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        order : ndarray of shape (n_components,)
-            Component k of the result is component ``order[k]``.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Coordinates of the same density, components reordered.
-        """
+        """Reorder components within their classes: component k of the result is ``order[k]``."""
         members = [np.flatnonzero(self.specification.component == k) for k in order]
         moved = np.concatenate(members)
         result = theta.copy()
@@ -277,24 +179,16 @@ class SDGMLogPosterior:
         """Weights at a point."""
         return weights_of(self.specification, self.constrained(theta))
 
-    def _expect(self, weights: np.ndarray) -> Expectation:
+    def _expect(self, weights: np.ndarray) -> LabelExpectation:
         """E-step at given weights."""
         logits = to_logits(self._designs, weights, self._log_proportions)
         return expect(self._labels, logits)
 
     def pack(self, weights: Float[np.ndarray, " weight"]) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of given weights, precisions at what the weights suggest.
+        """Coordinates of given weights, with precisions that suit them.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_weights,)
-            w.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Where precisions are learned: their mean given the weights under a
-            Gamma prior; scales as large as the weights under a horseshoe.
+        Where precisions are learned, they are at their mean given the weights under a Gamma
+        prior, and scales are as large as the weights under a horseshoe.
         """
         prior = self.specification.precisions
         if isinstance(prior, np.ndarray):

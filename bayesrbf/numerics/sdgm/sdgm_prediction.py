@@ -3,60 +3,90 @@ r"""Class probabilities of points, at the mode and averaged over the posterior o
 .. math:: \bar p(c | x) = \sum_j q_j \int p(c | x, w) \, N(w; \hat w_j, \Sigma_j) \, dw
 
 with q the probabilities of the modes. The average is a mean over quasi-random draws of
-the weights along the principal axes of their covariance, shared out among the modes, in
+the weights along the principal axes of their covariance, dealt among the modes, in
 replicates whose spread is its error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import softmax
+from scipy.special import ndtri, softmax
 
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.sdgm.basis import features, standard_points
-from bayesrbf.numerics.sdgm.drawing import (
-    DRAWS,
-    DRAWS_OF_COMPLETED,
-    REPLICATES,
-    Drawn,
-    weight_draws,
-)
+from bayesrbf.numerics.quasi_random import uniforms
+from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
+from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
 from bayesrbf.parameters import Standardisation
 from bayesrbf.sdgm_parameters import Basis, SDGMModes, SDGMParameters
 
+REPLICATES = 8
+"""Independent sets of quasi-random draws, whose spread is the numerical error of a prediction."""
+DRAWS = 256
+"""Draws of the weights in a replicate."""
+DRAWS_OF_COMPLETED = 32
+"""Draws of the weights for each completion of a row with holes. There can be fewer, because
+completions differ more than draws."""
 BLOCK_NUMBERS = 4_000_000
-
-
-def class_log_probabilities(
-    logits: Float[np.ndarray, "*points component"],
-    component_class: Int[np.ndarray, " component"],
-) -> Float[np.ndarray, "*points label"]:
-    """Log of the softmax, summed within classes.
-
-    Parameters
-    ----------
-    logits : ndarray of shape (..., n_components)
-        log pi + w . phi.
-    component_class : ndarray of shape (n_components,)
-        Class of every component, non-decreasing; every class has one.
-
-    Returns
-    -------
-    ndarray of shape (..., n_classes)
-        Log probabilities in nats.
-    """
-    log_all, _ = log_sum_exp(logits, axis=-1)
-    starts = np.flatnonzero(np.diff(component_class, prepend=-1))
-    return np.logaddexp.reduceat(logits, starts, axis=-1) - log_all[..., None]
-
-
+"""Points are taken in blocks whose logits under all draws are about this many numbers."""
 Shift = Float[np.ndarray, " label"] | float
 Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
 """Number of a replicate -> points of all rows in the user's units, first point of every row."""
+
+
+@dataclass(frozen=True)
+class WeightDraws:
+    """Draws of a mode and its active weights.
+
+    ``number`` is the mode of every draw; ``weights`` has the draws of each mode's weights.
+    """
+
+    modes: tuple[SDGMParameters, ...]
+    number: Int[np.ndarray, " draw"]
+    weights: tuple[Float[np.ndarray, "_ _"], ...]
+
+
+def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: bool) -> WeightDraws:
+    """Quasi-random draws of a mode and its weights, the longest axis of their covariance first.
+
+    ``n_draws`` are dealt among the modes in proportion to their probabilities, to within one or
+    two. ``replicate`` numbers independent sets of draws. Without ``average``, the most probable
+    mode is the only draw.
+    """
+    if not average:
+        alone = modes.best.coefficients[None]
+        return WeightDraws(modes.parameters[:1], np.zeros(1, dtype=np.intp), (alone,))
+    widest = max(mode.n_weights for mode in modes.parameters)
+    numbers = uniforms(n_draws, 1 + widest, replicate)
+    chosen = np.searchsorted(np.cumsum(modes.probabilities)[:-1], numbers[:, 0], side="right")
+    normals = (
+        ndtri(numbers[chosen == number, 1 : 1 + mode.n_weights])
+        for number, mode in enumerate(modes.parameters)
+    )
+    pairs = zip(modes.parameters, normals, strict=True)
+    weights = tuple(mode.coefficients + normal @ mode.root.T for mode, normal in pairs)
+    return WeightDraws(modes.parameters, chosen, weights)
+
+
+def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw place"]:
+    """The draws from the Laplace posterior that a prediction averages over, all replicates.
+
+    Each draw is the number of its mode, that mode's active weights, and zeros.
+    """
+    widest = max(mode.n_weights for mode in modes.parameters)
+    result = np.zeros((REPLICATES, DRAWS, 1 + widest))
+    for replicate in range(REPLICATES):
+        drawn = weight_draws(modes, DRAWS, replicate, average=True)
+        # Every other quasi-random number lies in one half: thinned draws must not.
+        order = np.random.default_rng(replicate).permutation(DRAWS)
+        result[replicate, order, 0] = drawn.number
+        for number, weights in enumerate(drawn.weights):
+            mine = order[drawn.number == number]
+            result[replicate, mine, 1 : 1 + weights.shape[1]] = weights
+    return result
 
 
 def predict(
@@ -69,31 +99,12 @@ def predict(
     temperature: float = 1.0,
     shift: Shift = 0.0,
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
-    """Class probabilities of rows, and their numerical error.
+    """Class probabilities of rows, and their standard errors by the spread of the replicates.
 
-    Parameters
-    ----------
-    modes : SDGMModes
-        Fitted points and the spread around them.
-    basis : QuadraticBasis or KernelBasis
-        Features of a point.
-    units : Standardisation
-        Location and scale of the points' coordinates.
-    completion : callable
-        Completes the rows, independently in every replicate.
-    average : bool
-        Over the posterior of the weights; else at its most probable mode.
-    temperature : float
-        Factor of the log probabilities under every draw and completion.
-    shift : ndarray of shape (n_classes,), or 0
-        Added to them: log ratio of the prevalences of use to those of the fit.
-
-    Returns
-    -------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Means over the replicates.
-    error : ndarray of shape (n_obs, n_classes)
-        Their standard errors: 0 for what was not drawn.
+    The average is over the posterior of the weights, else they stay at the most probable mode.
+    Under every draw and completion log probabilities are multiplied by ``temperature``;
+    ``shift``, the log ratio of the prevalences of use to those of the fit, is added. The error
+    is 0 where nothing was drawn.
     """
     estimates = []
     for replicate in range(REPLICATES):
@@ -115,7 +126,7 @@ def predict(
 
 def _mean_over_modes(
     phi: Float[np.ndarray, "point feature"],
-    drawn: Drawn,
+    drawn: WeightDraws,
     temperature: float,
     shift: Shift,
 ) -> Float[np.ndarray, "point label"]:
@@ -134,24 +145,7 @@ def component_probabilities(
     units: Standardisation,
     completion: Completion,
 ) -> Float[np.ndarray, "obs component"]:
-    """Probabilities of classes and their components together, at the mode.
-
-    Parameters
-    ----------
-    parameters : SDGMParameters
-        The fitted point.
-    basis : QuadraticBasis or KernelBasis
-        Features of a point.
-    units : Standardisation
-        Location and scale of the points' coordinates.
-    completion : callable
-        Completes the rows.
-
-    Returns
-    -------
-    ndarray of shape (n_obs, n_components)
-        ``p(c, m | x)``; rows sum to one.
-    """
+    """Probabilities ``p(c, m | x)`` of classes and their components together, at the mode."""
     points, starts = completion(0)
     phi = features(basis, standard_points(points, units))
     logits = phi @ parameters.dense(phi.shape[1]) + np.log(parameters.proportions)
@@ -166,25 +160,10 @@ def mean_probabilities(
     temperature: float,
     shift: Shift,
 ) -> Float[np.ndarray, "point label"]:
-    """Class probabilities of points, averaged over draws of the weights.
+    """Class probabilities of points, averaged over draws of the active weights of one mode.
 
-    Parameters
-    ----------
-    phi : ndarray of shape (n_points, n_features)
-        Features of the points.
-    draws : ndarray of shape (n_draws, n_weights)
-        Draws of the active weights.
-    parameters : SDGMParameters
-        Their places, and the component probabilities.
-    temperature : float
-        Factor of the log probabilities under every draw.
-    shift : ndarray of shape (n_classes,), or 0
-        Added to them.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_classes)
-        Mean probabilities; rows sum to one.
+    Under every draw log probabilities are multiplied by ``temperature``, and ``shift`` is
+    added.
     """
     k, classes = parameters.n_components, parameters.component_class
     dense = np.zeros((phi.shape[1], len(draws), k))
@@ -210,23 +189,8 @@ def drawn_log_probabilities(
 ) -> Float[np.ndarray, "obs draw label"]:
     """Class log probabilities of rows under draws of the weights and of their missing cells.
 
-    Parameters
-    ----------
-    modes : SDGMModes
-        Fitted points and the spread around them.
-    basis : QuadraticBasis or KernelBasis
-        Features of a point.
-    units : Standardisation
-        Location and scale of the points' coordinates.
-    completion : callable
-        Completes the rows.
-    average : bool
-        Draw weights from their posterior; else they stay at its most probable mode.
-
-    Returns
-    -------
-    ndarray of shape (n_obs, n_draws, n_classes)
-        Every draw takes one of the weights and one of the completions of every row.
+    Every draw takes one draw of the weights and one completion of every row. Without
+    ``average``, the weights stay at the most probable mode.
     """
     points, starts = completion(0)
     phi = features(basis, standard_points(points, units))
