@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import Any, Final
 
 HOMES: Final = {
-    "CellMoments": "bayesrbf.numerics.kernel_network.cells",
+    "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
     "ColumnMap": "bayesrbf.estimators.stack.training",
     "Columns": "bayesrbf.table",
     "Dissimilarities": "bayesrbf.exemplars",
     "Draws": "bayesrbf.inference.draws",
-    "EigenBasis": "bayesrbf.numerics.kernel_network.basis",
+    "EigenBasis": "bayesrbf.numerics.kernel_network.kernel_layer",
     "ExemplarNetwork": "bayesrbf.estimators.rbf_network.exemplars",
     "Fit": "bayesrbf.results",
     "FittedExemplars": "bayesrbf.estimators.median_lvq.fitting",
@@ -37,7 +37,7 @@ HOMES: Final = {
     "Objective": "bayesrbf.objective",
     "Observations": "bayesrbf.parameters",
     "PowerMap": "bayesrbf.numerics.column_maps",
-    "ProductKernel": "bayesrbf.numerics.kernel_network.gram",
+    "ProductKernel": "bayesrbf.numerics.kernel_network.product_kernels",
     "Prototypes": "bayesrbf.exemplars",
     "QuadraticBasis": "bayesrbf.sdgm_parameters",
     "RBFNetworkHyperparameters": "bayesrbf.rbf_parameters",

@@ -20,8 +20,11 @@ from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
-from bayesrbf.numerics.kernel_network.fitting import fit_output
-from bayesrbf.numerics.kernel_network.log_posterior import INTERCEPT_SD, KernelNetworkLogPosterior
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
+    INTERCEPT_SD,
+    KernelNetworkLogPosterior,
+    fit_output,
+)
 from bayesrbf.numerics.pooling import (
     LEAST,
     LOG_TEMPERATURE_SD,

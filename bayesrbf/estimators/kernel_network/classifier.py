@@ -14,8 +14,8 @@ from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells
 from bayesrbf.estimators.kernel_network.fitting import KernelSettings, fit_kernel_network
 from bayesrbf.estimators.kernel_network.network import KernelNetwork
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.numerics.kernel_network.fitting import OutputFit
-from bayesrbf.numerics.kernel_network.gram import KernelName
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
+from bayesrbf.numerics.kernel_network.product_kernels import KernelName
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.results import Trace

@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from bayesrbf.estimators.mixture.fitting import FittedMixture
-from bayesrbf.numerics.kernel_network.basis import EigenBasis
-from bayesrbf.numerics.kernel_network.cells import CellMoments, cell_moments
-from bayesrbf.numerics.kernel_network.log_posterior import (
+from bayesrbf.numerics.kernel_network.kernel_layer import EigenBasis
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
     class_log_probabilities,
 )
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, cell_moments
 from bayesrbf.parameters import Observations
 
 if TYPE_CHECKING:

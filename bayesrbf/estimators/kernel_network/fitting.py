@@ -10,12 +10,17 @@ from jaxtyping import Int
 from bayesrbf import table
 from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells_of
 from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
-from bayesrbf.numerics.kernel_network.basis import eigen_basis
-from bayesrbf.numerics.kernel_network.cells import CellMoments
-from bayesrbf.numerics.kernel_network.fitting import OutputFit, fit_output
-from bayesrbf.numerics.kernel_network.gram import KernelName
-from bayesrbf.numerics.kernel_network.log_posterior import KernelNetworkLogPosterior
-from bayesrbf.numerics.kernel_network.rates import product_kernel, relevance_factors
+from bayesrbf.numerics.kernel_network.kernel_layer import (
+    eigen_basis,
+    product_kernel,
+    relevance_factors,
+)
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
+    KernelNetworkLogPosterior,
+    OutputFit,
+    fit_output,
+)
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import MixtureSpecification

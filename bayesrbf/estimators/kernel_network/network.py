@@ -16,7 +16,7 @@ from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.describing import constant_data, coordinates, observed_data
 from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells_of
 from bayesrbf.estimators.posterior_estimator import Description
-from bayesrbf.numerics.kernel_network.log_posterior import KernelNetworkLogPosterior
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import KernelNetworkLogPosterior
 from bayesrbf.parameters import Observations
 
 if TYPE_CHECKING:

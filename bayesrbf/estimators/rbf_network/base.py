@@ -28,7 +28,7 @@ from bayesrbf.estimators.rbf_network.settings import (
     DEFAULT_FEATURES,
     NetworkSettings,
 )
-from bayesrbf.numerics.kernel_network.fitting import OutputFit
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit, count_falls
 from bayesrbf.numerics.rbf_network.output import Output
 from bayesrbf.parameters import MixtureParameters, Observations

@@ -18,8 +18,8 @@ from bayesrbf.estimators.rbf_network.exemplars import (
 )
 from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
 from bayesrbf.estimators.rbf_network.settings import SchemeName
-from bayesrbf.numerics.kernel_network.fitting import OutputFit
-from bayesrbf.numerics.kernel_network.gram import KernelName
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
+from bayesrbf.numerics.kernel_network.product_kernels import KernelName
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior

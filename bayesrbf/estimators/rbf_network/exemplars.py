@@ -13,7 +13,7 @@ from bayesrbf import names
 from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
 from bayesrbf.estimators.kernel_network.fitted import FittedKernelNetwork, cells_of
 from bayesrbf.estimators.mixture.fitting import FittedMixture
-from bayesrbf.numerics.kernel_network.log_posterior import (
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     KernelNetworkLogPosterior,
     output_layer,
 )

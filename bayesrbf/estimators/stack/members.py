@@ -27,7 +27,7 @@ from bayesrbf.estimators.stack.training import (
     component_class,
 )
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
-from bayesrbf.numerics.kernel_network.log_posterior import class_log_probabilities
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import class_log_probabilities
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations
 from bayesrbf.specification import CovarianceType, MixtureSpecification

@@ -17,7 +17,7 @@ from bayesrbf.estimators.kernel_network.fitted import cells_of
 from bayesrbf.estimators.kernel_network.fitting import fit_companion
 from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
-from bayesrbf.numerics.kernel_network.cells import CellMoments
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import MixtureSpecification

@@ -1,8 +1,9 @@
 r"""Kernel values between rows with missing cells, integrated out in closed form.
 
-A product kernel is a product over columns of a factor for two cells. Where a
-cell is missing, its factor is the expectation under the conditional
-distributions of the two cells (a mean embedding, taken on the diagonal too).
+A kernel sees every cell as a distribution; a missing one has that of a companion mixture given
+the observed cells of its row. A product kernel is a product over columns of a factor for two
+cells. Where a cell is missing, its factor is the expectation under the conditional distributions
+of the two cells (a mean embedding, taken on the diagonal too).
 
 **Reals.** With difference d of the means, sum :math:`s^2` of the variances, rate a:
 
@@ -28,57 +29,90 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.spatial.distance import cdist
 from scipy.special import erfc, erfcx
 
-from bayesrbf.numerics.kernel_network.cells import CellMoments
+from bayesrbf.numerics.categories import one_hot
+from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.specification import MixtureSpecification
 
+FARTHEST = 4.0
+"""Expected cells are clipped to this many standard deviations."""
 KernelName = Literal["laplace", "gaussian"]
-
 TILE = 256
-"""Rows of a Gram matrix made at once: what is made beside them stays in the cache."""
+"""Rows of a Gram matrix that are made at once; the arrays needed for them stay in the cache."""
+
+
+@dataclass(frozen=True)
+class CellMoments:
+    """What is known of every cell of some rows: exactly, or as a conditional distribution."""
+
+    mean: Float[np.ndarray, "row feature"]
+    """Real cells or their conditional means, in standard units."""
+    variance: Float[np.ndarray, "row feature"]
+    """Conditional variances; 0 for an observed cell."""
+    probabilities: Float[np.ndarray, "row level"]
+    """Level probabilities of all categorical columns, side by side; 0 and 1 for an observed
+    cell."""
+    unknown: Bool[np.ndarray, "row categorical"]
+    """Which categorical cells are missing."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.mean.shape[0]
+
+    def take(self, rows: np.ndarray | slice) -> CellMoments:
+        """Select rows."""
+        return CellMoments(
+            self.mean[rows], self.variance[rows], self.probabilities[rows], self.unknown[rows]
+        )
+
+
+def cell_moments(
+    observations: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+) -> CellMoments:
+    """Give every missing cell its distribution given the observed cells of its row.
+
+    Rows and companion mixture are in standard units. The moments are averaged over *all*
+    components by p(component | row). Labels are not used, not even those of training rows: a
+    row must look the same to the kernel whether its label is known or not. Expected cells are
+    clipped to ``FARTHEST``.
+    """
+    mean, variance = observations.real.copy(), np.zeros_like(observations.real)
+    probabilities = one_hot(observations.codes, specification.levels)
+    unknown = observations.codes < 0
+    holes = np.flatnonzero(np.isnan(mean).any(axis=1) | unknown.any(axis=1))
+    if holes.size:
+        rows = observations.take(holes)
+        mean[holes], variance[holes] = conditional_moments(rows, parameters, specification)
+        levels = conditional_probabilities(rows, parameters, specification)
+        probabilities[holes] = np.concatenate([probabilities[holes][:, :0], *levels], axis=1)
+    return CellMoments(np.clip(mean, -FARTHEST, FARTHEST), variance, probabilities, unknown)
 
 
 @dataclass(frozen=True)
 class ProductKernel:
-    """A product kernel over real and categorical columns.
-
-    Attributes
-    ----------
-    name : {"laplace", "gaussian"}
-        ``exp(-a |d|)`` or ``exp(-a d^2 / 2)`` of real cells.
-    real_rates : ndarray of shape (n_features,)
-        Rates a of the real columns, positive, per standard unit.
-    category_rates : ndarray of shape (n_categorical,)
-        Rates a of the categorical columns, at least 0: levels that differ have
-        the factor ``exp(-a)``.
-    levels : tuple of int
-        Number of levels of every categorical column.
-    """
+    """A product kernel over real and categorical columns."""
 
     name: KernelName
+    """``exp(-a |d|)`` or ``exp(-a d^2 / 2)`` of real cells."""
     real_rates: Float[np.ndarray, " feature"]
+    """Rates a of the real columns, positive, per standard unit."""
     category_rates: Float[np.ndarray, " categorical"]
+    """Rates a of the categorical columns, at least 0: levels that differ have the factor
+    ``exp(-a)``."""
     levels: tuple[int, ...]
+    """Number of levels of every categorical column."""
 
     def __call__(
         self, left: CellMoments, right: CellMoments
     ) -> Float[np.ndarray, "left_row right_row"]:
-        """Kernel values of all pairs.
-
-        Parameters
-        ----------
-        left : CellMoments
-            Rows of the result.
-        right : CellMoments
-            Columns of the result.
-
-        Returns
-        -------
-        ndarray of shape (n_left, n_right)
-            Values in (0, 1].
-        """
+        """Kernel values of all pairs, in (0, 1]."""
         result = np.empty((left.n_rows, right.n_rows))
         for start in range(0, left.n_rows, TILE):
             rows = slice(start, start + TILE)
@@ -86,18 +120,7 @@ class ProductKernel:
         return result
 
     def gram(self, rows: CellMoments) -> Float[np.ndarray, "row row"]:
-        """Kernel values of all pairs of the same rows; half of them are computed.
-
-        Parameters
-        ----------
-        rows : CellMoments
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_rows)
-            Symmetric and positive semi-definite.
-        """
+        """Kernel values of all pairs of the same rows; only half of them are computed."""
         result = np.empty((rows.n_rows, rows.n_rows))
         for start in range(0, rows.n_rows, TILE):
             tile = self._tile(rows.take(slice(start, start + TILE)), rows.take(slice(start, None)))
@@ -106,7 +129,7 @@ class ProductKernel:
         return result
 
     def _tile(self, left: CellMoments, right: CellMoments) -> np.ndarray:
-        """All columns' factors as if cells were known, then what missing ones change."""
+        """All columns' factors as if cells were known, then what missing cells change."""
         log_values = self._log_known_reals(left, right)
         if self.levels:
             log_values += self._log_known_categories(left, right)
@@ -121,7 +144,7 @@ class ProductKernel:
         return values
 
     def _log_known_reals(self, left: CellMoments, right: CellMoments) -> np.ndarray:
-        """Log of all real columns' factors but h, or at the conditional means."""
+        """Log of all real columns' factors, at the conditional means or without h."""
         rates = self.real_rates
         if self.name == "gaussian":
             root = np.sqrt(rates)
@@ -151,7 +174,7 @@ class ProductKernel:
 
 
 def _blocks(left: np.ndarray, right: np.ndarray) -> list[tuple[np.ndarray, np.ndarray | slice]]:
-    """Pairs with a missing cell on either side, each pair once."""
+    """Pairs of rows in which the left or the right cell is missing, each pair once."""
     everything = slice(None)
     blocks: list[tuple[np.ndarray, np.ndarray | slice]] = []
     if left.any():
@@ -171,11 +194,11 @@ def _laplace_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarr
     s = np.sqrt(variance)
     near, far = rate * s, d / s
     z = (near - far) * np.sqrt(0.5)
-    with np.errstate(over="ignore"):  # erfcx is beside e^{-z^2} = 0 wherever z^2 overflows
+    with np.errstate(over="ignore"):  # where z^2 overflows, erfcx is multiplied by 0
         return 0.5 * (erfc(z) + np.exp(-(z**2)) * erfcx((near + far) * np.sqrt(0.5)))
 
 
 def _gaussian_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
-    """Compute the factor over that of the conditional means, of the Gaussian kernel."""
+    """Compute the factor of the Gaussian kernel over that at the conditional means."""
     blur = rate * variance
     return np.exp(0.5 * rate * d**2 * blur / (1 + blur)) / np.sqrt(1 + blur)
