@@ -31,9 +31,9 @@ from bayesrbf.numerics.pooling import (
     PSEUDO_ROWS,
 )
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
-from bayesrbf.numerics.rbf_network.fitting import fit_joint
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network.output import Classes
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes
+from bayesrbf.numerics.rbf_network.network_fit import fit_joint
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification

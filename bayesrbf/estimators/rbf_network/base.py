@@ -29,8 +29,8 @@ from bayesrbf.estimators.rbf_network.settings import (
     NetworkSettings,
 )
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit, count_falls
-from bayesrbf.numerics.rbf_network.output import Output
+from bayesrbf.numerics.rbf_network.elastic_net_output import Output
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import (
     Features,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf.estimators.classifier import Labels, PosteriorClassifier
 from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
 from bayesrbf.estimators.rbf_network.exemplars import ExemplarNetwork
-from bayesrbf.numerics.rbf_network.output import Classes
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes
 from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.parameters import Observations
 

@@ -20,7 +20,7 @@ from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
 from bayesrbf.estimators.rbf_network.settings import SchemeName
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.kernel_network.product_kernels import KernelName
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import Features

@@ -17,7 +17,7 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     KernelNetworkLogPosterior,
     output_layer,
 )
-from bayesrbf.numerics.rbf_network.output import Classes
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes
 from bayesrbf.parameters import MixtureParameters, Observations
 
 if TYPE_CHECKING:

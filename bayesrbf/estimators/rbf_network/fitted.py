@@ -11,11 +11,14 @@ from jaxtyping import Float, Shaped
 from bayesrbf import names
 from bayesrbf.estimators.mixture.fitting import FittedMixture
 from bayesrbf.numerics.completion import with_holes
-from bayesrbf.numerics.rbf_network.completed import completed_linear, mean_log_probabilities
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.rows import Network
-from bayesrbf.numerics.rbf_network.schemes import imputed
+from bayesrbf.numerics.rbf_network.alternation import imputed
+from bayesrbf.numerics.rbf_network.elastic_net_output import Output
+from bayesrbf.numerics.rbf_network.network_rows import (
+    Network,
+    completed_linear,
+    mean_log_probabilities,
+)
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,

@@ -19,9 +19,9 @@ from bayesrbf.estimators.rbf_network.base import RBFNetworkEstimator
 from bayesrbf.estimators.rbf_network.fitted import FittedNetwork
 from bayesrbf.estimators.rbf_network.settings import DEFAULT_FEATURES
 from bayesrbf.numerics.completion import with_holes
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit
-from bayesrbf.numerics.rbf_network.output import Numbers
-from bayesrbf.numerics.rbf_network.predictive import StudentMixture
+from bayesrbf.numerics.rbf_network.elastic_net_output import Numbers
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
+from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.posterior.noise import fit_noise
 from bayesrbf.rbf_parameters import Features

@@ -8,10 +8,14 @@ import numpy as np
 from jaxtyping import Int
 
 from bayesrbf.numerics.initialisation import starting_point
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit
-from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.schemes import Alternation
-from bayesrbf.numerics.rbf_network.structure import idle_components, with_components_at, without
+from bayesrbf.numerics.rbf_network.alternation import Alternation
+from bayesrbf.numerics.rbf_network.elastic_net_output import Output
+from bayesrbf.numerics.rbf_network.network_components import (
+    idle_components,
+    with_components_at,
+    without,
+)
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
@@ -21,100 +25,53 @@ from bayesrbf.rbf_parameters import (
 from bayesrbf.results import Status
 
 QUIET_ROUNDS = 2
-"""Rounds in a row without a move after which an alternation stands still."""
+"""An alternation has converged after this many rounds in a row without a move."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """What a published scheme does beside its rounds.
-
-    Attributes
-    ----------
-    annihilate : bool
-        Whether a component that no output uses leaves its mixture.
-    growth : tuple of int or None
-        Components that join at a time, and the most that a mixture may have.
-    impute : bool
-        Whether missing cells are filled in rather than summed out.
-    """
+    """What a published scheme does beside its rounds."""
 
     annihilate: bool = False
+    """Whether a component that no output uses leaves its mixture."""
     growth: tuple[int, int] | None = None
+    """Components that join at a time, and the most that a mixture may have."""
     impute: bool = False
+    """Whether missing cells are filled in rather than summed out."""
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What is fitted.
-
-    Attributes
-    ----------
-    observations : Observations
-        Weighted rows in standard units.
-    output : Classes or Numbers
-        Responses of the rows.
-    hyperparameters : RBFNetworkHyperparameters
-        Resolved prior in standard units.
-    scheme : Scheme
-        What the scheme does.
-    max_iter : int
-        Most rounds between two changes of the components.
-    tolerance : float
-        The rounds stand still when they move neither objective by more than this.
-    """
+class NetworkProblem:
+    """Rows in standard units, their responses, the prior, and the scheme that is run on them."""
 
     observations: Observations
     output: Output
     hyperparameters: RBFNetworkHyperparameters
     scheme: Scheme
     max_iter: int
+    """Most rounds between two changes of the components."""
     tolerance: float
+    """The rounds have converged when they move neither objective by more than this, in nats."""
 
     def alternation(self, specification: RBFNetworkSpecification) -> Alternation:
-        """The rounds under a structure.
-
-        Parameters
-        ----------
-        specification : RBFNetworkSpecification
-            Structure of the network.
-
-        Returns
-        -------
-        Alternation
-            Ready to step.
-        """
+        """The rounds under a structure."""
         return Alternation(
             self.observations, self.output, specification, self.hyperparameters, self.scheme.impute
         )
 
 
 def fit_published(
-    problem: Problem,
+    problem: NetworkProblem,
     specification: RBFNetworkSpecification,
     *,
     rng: np.random.Generator,
     n_init: int = 4,
     start: RBFNetworkParameters | None = None,
 ) -> NetworkFit:
-    """Run a published scheme from several starts; the highest joint objective wins.
+    """Run a published scheme from several starts; the one with the highest joint objective wins.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows, prior and scheme.
-    specification : RBFNetworkSpecification
-        Structure to begin with.
-    rng : numpy.random.Generator
-        Source of the starts.
-    n_init : int
-        Number of starts.
-    start : RBFNetworkParameters or None
-        A start in standard units, taken instead of random ones.
-
-    Returns
-    -------
-    NetworkFit
-        Where the rounds ended, and the way; ``falls`` says whether it ascended.
+    A given start, in standard units, is taken instead of random ones. ``NetworkFit.falls`` says
+    whether the objective only rose.
     """
     if start is not None:
         return _run(problem, start, specification, rng)
@@ -126,7 +83,7 @@ def fit_published(
 
 
 def _start(
-    problem: Problem, specification: RBFNetworkSpecification, rng: np.random.Generator
+    problem: NetworkProblem, specification: RBFNetworkSpecification, rng: np.random.Generator
 ) -> RBFNetworkParameters:
     """Clusters of all rows for every mixture, and the output layer on them."""
     structure = specification.mixture
@@ -154,12 +111,12 @@ def _start(
 
 
 def _run(
-    problem: Problem,
+    problem: NetworkProblem,
     start: RBFNetworkParameters,
     specification: RBFNetworkSpecification,
     rng: np.random.Generator,
 ) -> NetworkFit:
-    """Rounds from one start; with growth, the size that pays best."""
+    """Rounds from one start; with growth, the size with the best information criterion."""
     fit = best = _settled(problem, start, specification)
     while problem.scheme.growth is not None:
         step, most = problem.scheme.growth
@@ -174,14 +131,16 @@ def _run(
 
 
 def _akaike(fit: NetworkFit) -> float:
-    """Conditional log likelihood less one nat for every output weight."""
+    """Conditional log likelihood less one nat for every output weight: -AIC / 2."""
     return float(fit.conditional[-1]) - float(fit.specification.connected.sum())
 
 
 def _settled(
-    problem: Problem, parameters: RBFNetworkParameters, specification: RBFNetworkSpecification
+    problem: NetworkProblem,
+    parameters: RBFNetworkParameters,
+    specification: RBFNetworkSpecification,
 ) -> NetworkFit:
-    """Rounds until they stand still; with annihilation, until no component is idle."""
+    """Rounds until they converge; with annihilation, until no component is idle."""
     fit = _rounds(problem, parameters, specification)
     while problem.scheme.annihilate:
         leaving = idle_components(fit.parameters, fit.specification)
@@ -193,9 +152,11 @@ def _settled(
 
 
 def _rounds(
-    problem: Problem, parameters: RBFNetworkParameters, specification: RBFNetworkSpecification
+    problem: NetworkProblem,
+    parameters: RBFNetworkParameters,
+    specification: RBFNetworkSpecification,
 ) -> NetworkFit:
-    """Rounds until the joint objective stands still."""
+    """Rounds until neither objective moves."""
     rounds = problem.alternation(specification)
     way = [rounds.objectives(parameters)]
     status = Status.MAX_ITER
@@ -214,7 +175,7 @@ def _rounds(
 
 
 def _still(way: list[tuple[float, float]], tolerance: float) -> bool:
-    """Whether neither objective moved in the last rounds: one alone may be at a turn."""
+    """Whether neither objective moved in the last rounds; one alone may be at a turning point."""
     if len(way) <= QUIET_ROUNDS:
         return False
     recent = np.array(way[-QUIET_ROUNDS - 1 :])
@@ -222,9 +183,9 @@ def _still(way: list[tuple[float, float]], tolerance: float) -> bool:
 
 
 def _worst_rows(
-    problem: Problem, fit: NetworkFit, number: int, rng: np.random.Generator
+    problem: NetworkProblem, fit: NetworkFit, number: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "label new"]:
-    """Rows to begin new components at, drawn by how badly their response is explained."""
+    """Rows where new components begin, drawn by how badly their response is explained."""
     rounds = problem.alternation(fit.specification)
     features = rounds.evaluate(fit.parameters.mixture).features
     linear = features @ fit.parameters.coefficients.T + fit.parameters.intercepts
@@ -235,7 +196,7 @@ def _worst_rows(
 
 
 def _joined(first: NetworkFit, rest: NetworkFit) -> NetworkFit:
-    """Two legs as one way."""
+    """The paths of two fits, one after the other."""
     return replace(
         rest,
         joint=np.concatenate([first.joint, rest.joint]),

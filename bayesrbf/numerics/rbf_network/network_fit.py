@@ -8,11 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer, fit_output_layer
-from bayesrbf.numerics.rbf_network.halves import maximise_in_halves
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.rows import Network
+from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
+from bayesrbf.numerics.rbf_network.network_rows import Network
+from bayesrbf.numerics.rbf_network.penalised_maximisation import maximise_in_halves
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
@@ -24,52 +23,30 @@ from bayesrbf.results import Status
 
 @dataclass(frozen=True)
 class NetworkFit:
-    """A fitted network and the way there.
-
-    Attributes
-    ----------
-    parameters : RBFNetworkParameters
-        The point, in standard units.
-    joint : ndarray of shape (n_iter,)
-        Joint objective (log posterior density without Jacobian) at the start and
-        after every iteration, in nats, in standard units.
-    conditional : ndarray of shape (n_iter,)
-        ``sum_n v_n log p(y_n | f(x_n))`` at the same points.
-    status : Status
-        How the fit ended.
-    violation : float
-        Largest entry of the smallest subgradient at the point, in nats per unit of
-        a standard coordinate; NaN where a scheme has no single objective.
-    specification : RBFNetworkSpecification
-        Structure of the point: components may have left or joined.
-    """
+    """A fitted network and the way there."""
 
     parameters: RBFNetworkParameters
+    """The point, in standard units."""
     joint: Float[np.ndarray, " iteration"]
+    """Log posterior density without Jacobian at the start and after every iteration, in nats, in
+    standard units."""
     conditional: Float[np.ndarray, " iteration"]
+    """``sum_n v_n log p(y_n | f(x_n))`` at the same points."""
     status: Status
     violation: float
+    """Largest entry of the smallest subgradient at the point, in nats per unit of a standard
+    coordinate; NaN where a scheme has no single objective."""
     specification: RBFNetworkSpecification
+    """Structure of the point: components may have left or joined."""
 
     @property
     def falls(self) -> int:
-        """Number of iterations that lowered the joint objective beyond rounding."""
+        """Number of iterations that lowered the joint objective by more than rounding."""
         return count_falls(self.joint)
 
 
 def count_falls(path: Float[np.ndarray, " iteration"]) -> int:
-    """Count the iterations that lowered an objective beyond rounding.
-
-    Parameters
-    ----------
-    path : ndarray of shape (n_iter,)
-        The objective at the start and after every iteration.
-
-    Returns
-    -------
-    int
-        Number of falls.
-    """
+    """Count the iterations that lowered an objective by more than rounding."""
     rounding = 1e-10 * np.maximum(1.0, np.abs(path[:-1]))
     return int((np.diff(path) < -rounding).sum())
 
@@ -86,37 +63,15 @@ def fit_joint(
     tol: float = 1e-6,
     start: RBFNetworkParameters | None = None,
 ) -> NetworkFit:
-    """Find a mode of the declared joint (without Jacobian) from the EM start.
+    """Find a mode of the declared joint (without Jacobian), starting from EM.
 
-    Parameters
-    ----------
-    observations : Observations
-        Weighted rows in standard units; their labels play no part.
-    output : Classes or Numbers
-        Responses of the rows.
-    specification : RBFNetworkSpecification
-        Structure of the network, one mixture for all outputs.
-    hyperparameters : RBFNetworkHyperparameters
-        Resolved prior in standard units.
-    rng : numpy.random.Generator
-        Source of EM's starts.
-    n_init : int
-        Number of EM's starts.
-    max_iter : int
-        Most iterations of EM, and of the joint ascent.
-    tol : float
-        An iteration that gains at most ``tol`` nats per unit of row weight is the last.
-    start : RBFNetworkParameters or None
-        A start in standard units, taken instead of EM's.
-
-    Returns
-    -------
-    NetworkFit
-        The mode, the way there, and its certificate.
+    Rows are in standard units, and their labels are not used. EM has ``n_init`` starts; a given
+    ``start`` takes their place. Both EM and the joint ascent have at most ``max_iter``
+    iterations and end when one gains at most ``tol`` nats per unit of row weight.
     """
     target = RBFNetworkLogPosterior(observations, output, specification, hyperparameters)
     if start is None:
-        em = EM(rng, n_init, max_iter, tol)
+        em = EMSettings(rng, n_init, max_iter, tol)
         start = _em_start(observations, output, specification, hyperparameters, em)
     conditional = []
 
@@ -151,20 +106,8 @@ def fit_joint(
 
 
 @dataclass(frozen=True)
-class EM:
-    """How the start of a hidden layer is fitted.
-
-    Attributes
-    ----------
-    rng : numpy.random.Generator
-        Source of the starts.
-    n_init : int
-        Number of starts.
-    max_iter : int
-        Most steps.
-    tol : float
-        Smallest rise per unit of row weight that counts.
-    """
+class EMSettings:
+    """How the start of a hidden layer is fitted."""
 
     rng: np.random.Generator
     n_init: int
@@ -177,7 +120,7 @@ def _em_start(
     output: Output,
     specification: RBFNetworkSpecification,
     hyperparameters: RBFNetworkHyperparameters,
-    em: EM,
+    em: EMSettings,
 ) -> RBFNetworkParameters:
     """EM for the hidden layer, then the output layer on its features."""
     mixture = fit_mixture(

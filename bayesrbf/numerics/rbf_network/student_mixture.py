@@ -17,15 +17,6 @@ BISECTIONS = 60
 class StudentMixture:
     """Equal mixture of Student's t (normals, if ``df`` is infinite), one mixture a row.
 
-    Attributes
-    ----------
-    locations : ndarray of shape (n_draws, n_obs)
-        Mean of each row under each draw of parameters or missing cells.
-    scales : ndarray of shape (n_draws,)
-        Scale under each draw, in the units of the response.
-    df : float
-        Degrees of freedom, above 2.
-
     Examples
     --------
     >>> normal = StudentMixture(np.array([[1.0], [1.0]]), np.ones(2))
@@ -36,30 +27,25 @@ class StudentMixture:
     """
 
     locations: Float[np.ndarray, "draw obs"]
+    """Mean of each row under each draw of parameters or missing cells."""
     scales: Float[np.ndarray, " draw"]
+    """Scale under each draw, in the units of the response."""
     df: float = np.inf
+    """Degrees of freedom, above 2."""
 
     def mean(self) -> Float[np.ndarray, " obs"]:
         """Mean of each response."""
         return self.locations.mean(axis=0)
 
     def sd(self) -> Float[np.ndarray, " obs"]:
-        """Standard deviation: noise, and how far the draws' means lie apart."""
+        """Standard deviation of each response: noise and the spread of the draws' means."""
         noise = (self.scales**2).mean() / (1 - 2 / self.df)
         return np.sqrt(self.locations.var(axis=0) + noise)
 
     def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
         """Quantile of each response, by bisection between those of the outermost draws.
 
-        Parameters
-        ----------
-        prob : float
-            Probability below the quantile, within (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Quantiles, in the units of the response.
+        ``prob`` is the probability below the quantile, within (0, 1).
         """
         single = self.locations + self.scales[:, None] * _standard_quantile(prob, self.df)
         lower, upper = single.min(axis=0), single.max(axis=0)
@@ -68,48 +54,26 @@ class StudentMixture:
         for _ in range(BISECTIONS):
             middle = 0.5 * (lower + upper)
             scaled = (middle - self.locations) / self.scales[:, None]
-            below = _standard_share(scaled, self.df).mean(axis=0) < prob
+            below = _standard_cdf(scaled, self.df).mean(axis=0) < prob
             lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
         return 0.5 * (lower + upper)
 
     def log_density(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Log density of given responses.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_obs,)
-            Where, in the units of the response.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Log densities in nats.
-        """
+        """Log density of given responses in nats, per unit of the response."""
         scales = self.scales[:, None]
         each = student.logpdf((values - self.locations) / scales, self.df) - np.log(scales)
         return logsumexp(each, axis=0) - np.log(len(each))
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
-        """One response of each row.
-
-        Parameters
-        ----------
-        rng : Generator
-            Source of draws.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Responses.
-        """
+        """One response of each row."""
         n_draws, n_obs = self.locations.shape
         chosen = rng.integers(n_draws, size=n_obs)
         noise = _standard_quantile(rng.random(n_obs), self.df)
         return self.locations[chosen, np.arange(n_obs)] + self.scales[chosen] * noise
 
 
-def _standard_share(values: np.ndarray, df: float) -> np.ndarray:
-    """Share below some values; scipy.stats takes ten times as long."""
+def _standard_cdf(values: np.ndarray, df: float) -> np.ndarray:
+    """Cumulative distribution; scipy.stats takes ten times as long."""
     return np.asarray(ndtr(values) if np.isinf(df) else stdtr(df, values))
 
 

@@ -12,26 +12,13 @@ from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
 
 SMALL_WEIGHT = 0.5
-"""Mixture weight of a new component, in shares of an equal part."""
+"""Mixture weight of a new component, as a multiple of that in equal parts."""
 
 
 def idle_components(
     parameters: RBFNetworkParameters, specification: RBFNetworkSpecification
 ) -> Bool[np.ndarray, " component"]:
-    """Components that no output uses, but for one where a mixture would be empty.
-
-    Parameters
-    ----------
-    parameters : RBFNetworkParameters
-        Point of the network.
-    specification : RBFNetworkSpecification
-        Structure of the network.
-
-    Returns
-    -------
-    ndarray of shape (n_components,)
-        True for components whose output weights are exactly zero.
-    """
+    """Components whose output weights are all exactly zero; one is kept in each mixture."""
     idle = (parameters.coefficients == 0).all(axis=0)
     for part in specification.mixture.class_slices:
         if idle[part].all():
@@ -44,23 +31,9 @@ def without(
     specification: RBFNetworkSpecification,
     leaving: Bool[np.ndarray, " component"],
 ) -> tuple[RBFNetworkParameters, RBFNetworkSpecification]:
-    """Take components out of their mixtures.
+    """Take components out of their mixtures, whose weights sum to one again.
 
-    Parameters
-    ----------
-    parameters : RBFNetworkParameters
-        Point of the network.
-    specification : RBFNetworkSpecification
-        Structure of the network.
-    leaving : ndarray of shape (n_components,)
-        Which components leave; at least one of each mixture stays.
-
-    Returns
-    -------
-    parameters : RBFNetworkParameters
-        The rest, mixture weights summing to one again.
-    specification : RBFNetworkSpecification
-        Its structure.
+    At least one component of each mixture must stay.
     """
     return _rearranged(parameters, specification, np.flatnonzero(~leaving))
 
@@ -71,25 +44,9 @@ def with_components_at(
     observations: Observations,
     rows: Int[np.ndarray, "label new"],
 ) -> tuple[RBFNetworkParameters, RBFNetworkSpecification]:
-    """Add components centred at rows, without output weights as yet.
+    """Add components centred at given rows of each mixture, with output weights of zero.
 
-    Parameters
-    ----------
-    parameters : RBFNetworkParameters
-        Point of the network, in standard units.
-    specification : RBFNetworkSpecification
-        Structure of the network.
-    observations : Observations
-        Rows in standard units.
-    rows : ndarray of shape (n_mixtures, n_new)
-        Rows where new components of each mixture begin.
-
-    Returns
-    -------
-    parameters : RBFNetworkParameters
-        The larger network.
-    specification : RBFNetworkSpecification
-        Its structure.
+    Network and rows are in standard units.
     """
     # Copies of existing components, in the places of the new ones, are then moved to the rows.
     slices = specification.mixture.class_slices

@@ -1,4 +1,4 @@
-r"""The published alternations: EM for the hidden layer, regression for the output layer.
+r"""The rounds of published schemes: EM for the hidden layer, regression for the output layer.
 
 One round, at mixture :math:`\phi` and output weights w:
 
@@ -8,8 +8,8 @@ One round, at mixture :math:`\phi` and output weights w:
 3. the link, after the output layer: :math:`\pi_k \propto n_k + a - 1 + \gamma s_k(w)`,
    or :math:`\pi = s(w)` for infinite gamma.
 
-Each step improves something, but not the same thing: at :math:`\gamma > 0` no single
-objective rises. So the joint objective is recorded in every round and its falls counted.
+Each step raises an objective, but not the same one: at :math:`\\gamma > 0` no single objective
+rises in all steps. So the joint objective is recorded in every round and its falls counted.
 
 References
 ----------
@@ -29,10 +29,9 @@ from bayesrbf.numerics.conditional import conditional_moments, conditional_proba
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.maximisation import maximise
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer, fit_output_layer
-from bayesrbf.numerics.rbf_network.features import FeatureMap
-from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.prior import Link, log_output_prior, shares
+from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
+from bayesrbf.numerics.rbf_network.network_prior import Link, log_output_prior, relative_sizes
+from bayesrbf.numerics.rbf_network.network_rows import FeatureMap
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.numerics.weighted_statistics import JointDensities
 from bayesrbf.parameters import MixtureParameters, Observations
@@ -45,38 +44,20 @@ from bayesrbf.rbf_parameters import (
 
 @dataclass(frozen=True)
 class Round:
-    """What one evaluation of a network tells.
-
-    Attributes
-    ----------
-    statistics : Statistics
-        EM's statistics of every mixture on all rows.
-    features : ndarray of shape (n_obs, n_components)
-        Features of the rows.
-    generative : float
-        ``sum_n v_n log p(x_n)``, over all mixtures, in nats.
-    """
+    """What one evaluation of a network tells."""
 
     statistics: Statistics
+    """EM's statistics of every mixture on all rows."""
     features: Float[np.ndarray, "obs component"]
     generative: float
+    """``sum_n v_n log p(x_n)``, over all mixtures, in nats."""
 
 
 class Alternation:
     """The rounds of a published scheme on one table.
 
-    Parameters
-    ----------
-    observations : Observations
-        Weighted rows in standard units; their labels play no part.
-    output : Classes or Numbers
-        Responses of the rows.
-    specification : RBFNetworkSpecification
-        Structure of the network.
-    hyperparameters : RBFNetworkHyperparameters
-        Resolved prior in standard units; an infinite link is the hard link.
-    impute : bool
-        Whether missing cells are filled in at every round rather than summed out.
+    Rows and prior are in standard units; labels are not used. An infinite link is the hard
+    link. With ``impute``, missing cells are filled in at every round rather than summed out.
     """
 
     def __init__(
@@ -98,19 +79,8 @@ class Alternation:
         self._last: tuple[MixtureParameters, Round] | None = None
 
     def evaluate(self, mixture: MixtureParameters) -> Round:
-        """Take the E-step of every mixture, and the features.
-
-        Parameters
-        ----------
-        mixture : MixtureParameters
-            The hidden layer, in standard units.
-
-        Returns
-        -------
-        Round
-            Statistics, features and log density.
-        """
-        # A round ends where the next one begins.
+        """Take the E-step of every mixture, and the features."""
+        # Kept, because a round ends at the mixture where the next one begins.
         if self._last is None or self._last[0] is not mixture:
             self._last = mixture, self._evaluated(mixture)
         return self._last[1]
@@ -140,18 +110,7 @@ class Alternation:
         return Round(joint.statistics(weighted), features, generative)
 
     def step(self, parameters: RBFNetworkParameters) -> RBFNetworkParameters:
-        """Run one round.
-
-        Parameters
-        ----------
-        parameters : RBFNetworkParameters
-            Point, in standard units.
-
-        Returns
-        -------
-        RBFNetworkParameters
-            The next point.
-        """
+        """Run one round."""
         statistics = self.evaluate(parameters.mixture).statistics
         following = maximise(
             statistics, parameters.mixture, self.hyperparameters.mixture, self.specification.mixture
@@ -167,19 +126,8 @@ class Alternation:
     ) -> RBFNetworkParameters:
         """Fit the output layer to a mixture, then link the mixture weights to it.
 
-        Parameters
-        ----------
-        mixture : MixtureParameters
-            The hidden layer, in standard units.
-        start : RBFNetworkParameters
-            Where the output layer begins.
-        counts : ndarray of shape (n_components,)
-            Expected rows of every component.
-
-        Returns
-        -------
-        RBFNetworkParameters
-            The network.
+        ``start`` is where the output layer begins; ``counts`` are the expected rows of every
+        component.
         """
         layer = fit_output_layer(
             self.evaluate(mixture).features,
@@ -197,28 +145,18 @@ class Alternation:
     def _linked(self, counts: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """Mixture weights under the link."""
         gamma, structure = self.hyperparameters.link, self.specification.mixture
-        share = shares(coefficients, self.specification)
+        sizes = relative_sizes(coefficients, self.specification)
         if np.isinf(gamma):
-            return share
-        pulled = counts + self.hyperparameters.mixture.weight_concentration - 1 + gamma * share
+            return sizes
+        pulled = counts + self.hyperparameters.mixture.weight_concentration - 1 + gamma * sizes
         parts = [pulled[part] / pulled[part].sum() for part in structure.class_slices]
         return np.concatenate(parts)
 
     def objectives(self, parameters: RBFNetworkParameters) -> tuple[float, float]:
-        """Evaluate what the joint scheme would maximise, and the conditional likelihood.
+        """Joint objective, and conditional log likelihood, in nats.
 
-        Parameters
-        ----------
-        parameters : RBFNetworkParameters
-            Point, in standard units.
-
-        Returns
-        -------
-        joint : float
-            Joint objective in nats; without the link where that is infinite, and
-            with free intercepts where their scale is.
-        conditional : float
-            ``sum_n v_n log p(y_n | f(x_n))`` in nats.
+        The latter is ``sum_n v_n log p(y_n | f(x_n))``. The joint objective is without the link
+        where that is infinite, and with free intercepts where their scale is.
         """
         at, prior = self.evaluate(parameters.mixture), self.hyperparameters
         linear = at.features @ parameters.coefficients.T + parameters.intercepts
@@ -256,19 +194,7 @@ def imputed(
 ) -> Observations:
     """Rows with their missing cells filled in by the mixture.
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    mixture : MixtureParameters
-        The hidden layer, in standard units.
-    specification : RBFNetworkSpecification
-        Structure of the network.
-
-    Returns
-    -------
-    Observations
-        Reals at their conditional mean, categories at their most probable level.
+    Reals are at their conditional mean, categories at their most probable level.
     """
     hidden = observations.unlabelled()
     real, _ = conditional_moments(hidden, mixture, specification.mixture)
