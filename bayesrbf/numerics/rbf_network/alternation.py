@@ -8,7 +8,7 @@ One round, at mixture :math:`\phi` and output weights w:
 3. the link, after the output layer: :math:`\pi_k \propto n_k + a - 1 + \gamma s_k(w)`,
    or :math:`\pi = s(w)` for infinite gamma.
 
-Each step raises an objective, but not the same one: at :math:`\\gamma > 0` no single objective
+Each step raises an objective, but not the same one: at :math:`\gamma > 0` no single objective
 rises in all steps. So the joint objective is recorded in every round and its falls counted.
 
 References

@@ -138,8 +138,8 @@ def subgradient(
 ) -> Float[np.ndarray, " coordinate"]:
     """The smallest subgradient of the penalised objective: zero at a maximum.
 
-    It is the derivative where there is one. At a zero of a split coordinate it is what remains
-    of the gradient once the kink has taken up to its size.
+    It is the derivative where there is one. At a zero of a split coordinate it is the part of the
+    gradient beyond the size of the kink.
     """
     rate = np.where(split, penalty - at.by_size, 0.0)
     moved = at.gradient - rate * np.sign(theta)
