@@ -16,8 +16,8 @@ from bayesrbf.estimators.classifier import Labels, PosteriorClassifier
 from bayesrbf.estimators.describing import Named
 from bayesrbf.estimators.median_lvq.exemplar_reader import ExemplarReader
 from bayesrbf.estimators.posterior_estimator import Description
-from bayesrbf.numerics.median_lvq.exemplars import class_log_joint, responsibilities
-from bayesrbf.numerics.median_lvq.posterior import MedianLVQLogPosterior
+from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
+from bayesrbf.numerics.median_lvq.rslvq import class_log_joint, responsibilities
 from bayesrbf.parameters import Observations
 
 if TYPE_CHECKING:

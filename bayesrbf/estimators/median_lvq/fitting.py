@@ -18,8 +18,9 @@ from bayesrbf.exemplars import (
     Prototypes,
     Sigma,
 )
-from bayesrbf.numerics.median_lvq.exemplars import class_log_joint, class_margins
-from bayesrbf.numerics.median_lvq.search import ExemplarFit, Optimizer, fit_exemplars
+from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
+from bayesrbf.numerics.median_lvq.glvq import class_margins
+from bayesrbf.numerics.median_lvq.rslvq import class_log_joint
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "objective": ("rslvq", "glvq"),

@@ -166,8 +166,9 @@ def mean_log_probabilities(
     """Log of the mean class probabilities over completions, as for :func:`completed_linear`.
 
     The ``temperature`` t multiplies the log probabilities of a complete row. Each completion is
-    calibrated on its own, and the result is what t will be applied to: ``log mean_s softmax(t
-    eta_s) / t``, normalised; t times it is ``log p(c | x_o)`` up to a constant per row.
+    calibrated on its own, and the result is what t will be applied to:
+    ``log mean_s softmax(t eta_s) / t``, normalised. So t times it is ``log p(c | x_o)`` up to a
+    constant per row.
     """
     results = []
     for rows in _blocks(observations):

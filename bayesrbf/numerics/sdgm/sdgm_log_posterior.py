@@ -127,9 +127,9 @@ class SDGMLogPosterior:
         """Prepare new rows for their class log joint at many points of the posterior.
 
         ``points`` are completions of the rows in the user's units, ``starts`` the first of
-        every row, ``log_density`` is ``log p(x_o)``. The result maps coordinates to ``log q(c)
-        + log p(x_o)``. Log probabilities will be multiplied by ``temperature`` later; q is such
-        that they then are the mean of the completions' calibrated probabilities.
+        every row, ``log_density`` is ``log p(x_o)``. The result maps coordinates to
+        ``log q(c) + log p(x_o)``. Its log probabilities will be multiplied by ``temperature``
+        later; q is such that this gives the mean of the completions' calibrated probabilities.
         """
         designs = self._features(points)
 

@@ -1,4 +1,4 @@
-r"""RSLVQ on exemplars: the log likelihood of the labels, for every candidate at once.
+r"""RSLVQ on exemplars: kernels, and the log likelihood of the labels.
 
 References
 ----------
@@ -20,13 +20,70 @@ from scipy.special import softmax
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes, SigmaPrior
 from bayesrbf.numerics.kernels.exemplar_scores import write_label_logs
-from bayesrbf.numerics.median_lvq.columns import CandidateColumns
-from bayesrbf.numerics.median_lvq.exemplars import LOWEST, kernel, log_kernel
-from bayesrbf.numerics.median_lvq.objective import Exemplars, Scorer
-from bayesrbf.numerics.median_lvq.swaps import SAFE, KernelSwaps, LogSwaps
+from bayesrbf.numerics.median_lvq.moving_exemplars import CandidateColumns, Exemplars, Scorer
+from bayesrbf.numerics.median_lvq.rslvq_swaps import SAFE, KernelSwaps, LogSwaps
 
+LOWEST: Final = -1e300
+"""Log kernels are at least this, so that their differences stay finite."""
 WIDEST: Final = 6.0
-"""Spreads of its prior within which the best log sigma is looked for."""
+"""The best log sigma is searched within this many standard deviations of its prior."""
+
+
+def log_kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.ndarray, "*shape"]:
+    r"""Log of the kernel, :math:`-d / \sigma^2`, at least ``LOWEST``.
+
+    Examples
+    --------
+    >>> log_kernel(np.array([0.0, 2.0]), 2.0)
+    array([-0. , -0.5])
+    """
+    logs = np.multiply(values, -(sigma**-2.0), dtype=np.float64)
+    return np.maximum(logs, LOWEST, out=logs)
+
+
+def kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.ndarray, "*shape"]:
+    r"""Kernel, :math:`e^{-d / \sigma^2}`.
+
+    Examples
+    --------
+    >>> kernel(np.array([0.0, np.log(2.0)]), 1.0)
+    array([1. , 0.5])
+    """
+    logs = log_kernel(values, sigma)
+    return np.exp(logs, out=logs)
+
+
+def class_log_joint(
+    columns: Real[np.ndarray, "obs prototype"], prototypes: Prototypes, sigma: float
+) -> Float[np.ndarray, "obs label"]:
+    r"""Log of the summed kernels of each class, whose softmax over the classes is p(c | x).
+
+    .. math:: \log \sum_{j \in c} e^{-d(x, \theta_j) / \sigma^2}
+
+    References
+    ----------
+    Seo, Obermayer (2003), Soft learning vector quantization, Neural Computation 15,
+    section 3.
+    """
+    starts = [part.start for part in prototypes.class_slices]
+    return np.logaddexp.reduceat(log_kernel(columns, sigma), starts, axis=1)
+
+
+def responsibilities(
+    columns: Real[np.ndarray, "obs prototype"], sigma: float
+) -> Float[np.ndarray, "obs prototype"]:
+    r"""Responsibility of each exemplar for each row.
+
+    .. math:: p(j | x) = e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) / \sigma^2}
+
+    The sum over a class's prototypes is p(c | x).
+
+    Examples
+    --------
+    >>> responsibilities(np.array([[0.0, np.log(3.0)]]), 1.0)
+    array([[0.75, 0.25]])
+    """
+    return softmax(log_kernel(columns, sigma), axis=1)
 
 
 @dataclass(frozen=True)
@@ -36,16 +93,7 @@ class ConditionalLikelihood:
     .. math:: \sum_n v_n \log \frac{\sum_{j: c_j = y_n} e^{-d(x_n, \theta_j) / \sigma^2}}
         {\sum_j e^{-d(x_n, \theta_j) / \sigma^2}}
 
-    Attributes
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    prototypes : Prototypes
-        Class of every prototype.
-    sigma : float
-        Width.
-    prior : SigmaPrior, optional
-        Its prior, whose log density is then part of the objective.
+    Where the width has a ``prior``, its log density is part of the objective.
     """
 
     rows: Dissimilarities
@@ -54,73 +102,33 @@ class ConditionalLikelihood:
     prior: SigmaPrior | None = None
 
     def pointwise(self, exemplars: Exemplars) -> Float[np.ndarray, " labelled"]:
-        """Unweighted log likelihood of every labelled row.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        ndarray of shape (n_labelled,)
-            ``log p(y_n | x_n)`` in nats.
-        """
+        """Unweighted ``log p(y_n | x_n)`` of every labelled row, in nats."""
         columns = self.rows.values[self.rows.labelled[:, None], exemplars]
         labels = self.rows.labels[self.rows.labelled]
         return label_logs(columns, labels, self.prototypes, self.sigma)
 
     def value(self, exemplars: Exemplars) -> float:
-        """The log likelihood, and the log prior of the width where it has one.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        float
-            Weighted sum over the labelled rows, in nats.
-        """
+        """Weighted log likelihood, plus the log prior of the width if it has one, in nats."""
         likelihood = self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars)
         return float(likelihood) + self._log_prior
 
     def scorer(self, exemplars: Exemplars) -> Scorer:
-        """Prepare to judge swaps.
+        """Prepare to judge moves by log likelihoods in nats.
 
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is at first.
-
-        Returns
-        -------
-        Scorer
-            Log likelihoods in nats; under a uniform prior they are the log full
-            conditional of an exemplar, up to a constant.
+        Under a uniform prior they are the log full conditional of an exemplar, up to a
+        constant.
         """
         swaps = KernelSwaps if self._safe else LogSwaps
         return swaps(self._kernels, self.prototypes, exemplars, offset=self._log_prior)
 
     def bound(self, exemplars: Exemplars) -> Scorer:
-        r"""Prepare the expected log joint, the bound of the generalised EM.
+        r"""Prepare the expected log joint, the bound of the generalised EM, up to a constant.
 
-        With :math:`\gamma_{nj}` the responsibilities among the prototypes of the
-        row's own class, held fixed,
+        With :math:`\gamma_{nj}` the responsibilities at the given exemplars, among the
+        prototypes of the row's own class, held fixed,
 
         .. math:: \sum_n v_n \sum_j \gamma_{nj} \log \frac{e^{-d(x_n, \theta_j) / \sigma^2}}
             {\sum_k e^{-d(x_n, \theta_k) / \sigma^2}}
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is: where the bound is taken.
-
-        Returns
-        -------
-        Scorer
-            Its scores are the bound up to a constant.
 
         References
         ----------
@@ -129,56 +137,35 @@ class ConditionalLikelihood:
         labelled = self.rows.labelled
         logs = log_kernel(self.rows.values[labelled[:, None], exemplars], self.sigma)
         logs[np.asarray(self.prototypes.classes) != self.rows.labels[labelled, None]] = -np.inf
-        share = softmax(logs, axis=1) * self.rows.weights[labelled, None]
+        weighted = softmax(logs, axis=1) * self.rows.weights[labelled, None]
         most = max(candidates.size for candidates in self.rows.candidates)
         expected = np.zeros((exemplars.size, most))
         logs_of = CandidateColumns(self.rows, partial(log_kernel, sigma=self.sigma))
         for label, part in enumerate(self.prototypes.class_slices):
             for at, columns in logs_of.blocks(label):
-                expected[part, : columns.shape[1]] += share[at, part].T @ columns
+                expected[part, : columns.shape[1]] += weighted[at, part].T @ columns
         swaps = KernelSwaps if self._safe else LogSwaps
         return swaps(self._kernels, self.prototypes, exemplars, bound=expected)
 
-    def slope(self, exemplars: Exemplars) -> float:
-        r"""Derivative of the value along log sigma.
+    def width_gradient(self, exemplars: Exemplars) -> float:
+        r"""Derivative of the value along log sigma, in nats per unit.
 
         With :math:`a = -d / \sigma^2`, of which :math:`\partial a / \partial \log\sigma = -2a`,
         it is the difference of the means of -2a under the responsibilities of the row's own
         class and of all.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        float
-            In nats per unit of log sigma.
         """
         labelled = self.rows.labelled
         logs = log_kernel(self.rows.values[labelled[:, None], exemplars], self.sigma)
         foreign = np.asarray(self.prototypes.classes) != self.rows.labels[labelled, None]
         own = softmax(np.where(foreign, -np.inf, logs), axis=1)
         rows = -2 * ((own - softmax(logs, axis=1)) * logs).sum(axis=1)
-        slope = float(self.rows.weights[labelled] @ rows)
+        gradient = float(self.rows.weights[labelled] @ rows)
         if self.prior is not None:
-            slope -= 1 + (np.log(self.sigma) - self.prior.location) / self.prior.spread**2
-        return slope
+            gradient -= 1 + (np.log(self.sigma) - self.prior.location) / self.prior.spread**2
+        return gradient
 
     def refit(self, exemplars: Exemplars) -> Self:
-        """The same objective at the best width, where it has a prior.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        ConditionalLikelihood
-            Its value is no lower.
-        """
+        """The same objective at the best width, where it has a prior; its value is no lower."""
         if self.prior is None:
             return self
         reach = WIDEST * self.prior.spread
@@ -214,23 +201,7 @@ def label_logs(
     prototypes: Prototypes,
     sigma: float,
 ) -> Float[np.ndarray, " labelled"]:
-    """Log probability of the label of every row.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n_labelled, n_prototypes)
-        Dissimilarities of rows to the exemplars.
-    labels : ndarray of shape (n_labelled,)
-        Class codes.
-    prototypes : Prototypes
-        Class of every prototype.
-    sigma : float
-        Width.
-
-    Returns
-    -------
-    ndarray of shape (n_labelled,)
-        ``log p(y_n | x_n)`` in nats.
+    """Log probability ``log p(y_n | x_n)`` of the label of every row, in nats.
 
     Examples
     --------
@@ -246,21 +217,9 @@ def label_logs(
 
 
 def log_normal(sigma: float, prior: SigmaPrior) -> float:
-    r"""Log density of a width under its prior.
+    r"""Log density of a width under its prior, in nats.
 
     .. math:: -\log \sigma - \log s - \tfrac12 \log 2\pi - \frac{(\log\sigma - m)^2}{2 s^2}
-
-    Parameters
-    ----------
-    sigma : float
-        Width.
-    prior : SigmaPrior
-        Mean m and standard deviation s of log sigma.
-
-    Returns
-    -------
-    float
-        In nats.
 
     Examples
     --------

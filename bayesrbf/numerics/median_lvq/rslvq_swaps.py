@@ -9,29 +9,23 @@ from jaxtyping import Float, Int
 
 from bayesrbf.exemplars import Prototypes
 from bayesrbf.numerics.kernels.exemplar_scores import add_swap_scores, sweep_exemplars
-from bayesrbf.numerics.median_lvq.columns import CandidateColumns, MovingExemplars
-from bayesrbf.numerics.median_lvq.objective import Exemplars
+from bayesrbf.numerics.median_lvq.moving_exemplars import (
+    CandidateColumns,
+    Exemplars,
+    MovingExemplars,
+)
 
 SAFE: Final = 600.0
 """Kernels down to exp(-SAFE) are added and divided as they are."""
 
 
 class _Swaps(MovingExemplars):
-    r"""What the two forms share.
+    r"""What the scores of RSLVQ by kernels and by their logs have in common.
 
-    Parameters
-    ----------
-    columns : CandidateColumns
-        Kernels or log kernels of the labelled rows and the candidates.
-    prototypes : Prototypes
-        Class of every prototype.
-    exemplars : ndarray of shape (n_prototypes,)
-        Training row that each prototype is at first.
-    bound : ndarray of shape (n_prototypes, most_candidates), optional
-        What takes the place of the row's own class in the bound: per prototype the first
-        sum of :math:`\sum_n v_n \gamma_{nj} \log k_{nj} - \sum_n v_n \log \sum_j k_{nj}`.
-    offset : float
-        Added to every log likelihood.
+    With ``bound``, scores are the bound
+    :math:`\sum_n v_n \gamma_{nj} \log k_{nj} - \sum_n v_n \log \sum_j k_{nj}`. Given is the
+    first sum for every prototype and candidate, in place of the term of the row's own class.
+    ``offset`` is added to every log likelihood.
     """
 
     def __init__(
@@ -47,7 +41,7 @@ class _Swaps(MovingExemplars):
         self._bound, self._offset = bound, offset
 
     def _first(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """What is there before the kernels are counted."""
+        """The part of the scores that does not depend on the sums of kernels."""
         size = self.columns.rows.candidates[self.prototypes.classes[prototype]].size
         if self._bound is not None:
             return self._bound[prototype, :size].copy()
@@ -58,18 +52,7 @@ class KernelSwaps(_Swaps):
     """Scores from sums of kernels, none of which underflows, in compiled code."""
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The log likelihood or its bound, were a prototype each candidate of its class.
-
-        Parameters
-        ----------
-        prototype : int
-            The prototype that would move.
-
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-            In nats.
-        """
+        """The log likelihood or its bound, for a prototype at each candidate of its class."""
         columns, label = self.columns, self.prototypes.classes[prototype]
         own, of_class = self.others(prototype, 0.0, np.add)
         whole, joins = of_class.sum(axis=0), columns.labels == label
@@ -91,24 +74,7 @@ class KernelSwaps(_Swaps):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move prototypes in turn, in one call where the kernels are kept.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Where the prototypes are.
-        order : ndarray of shape (n_turns,)
-            Prototypes that move.
-        uniforms : ndarray of shape (n_turns,), optional
-            A number from 0 to 1 for every draw; None: to the best candidate.
-        tolerance : float
-            What must be gained by a move to the best.
-
-        Returns
-        -------
-        ndarray of shape (n_prototypes,)
-            Where they are then.
-        """
+        """Move prototypes in turn, in one compiled call where the kernels are kept."""
         columns = self.columns
         if columns.kept is None:
             return super().sweep(exemplars, order, uniforms=uniforms, tolerance=tolerance)
@@ -138,28 +104,17 @@ class KernelSwaps(_Swaps):
 
 
 class LogSwaps(_Swaps):
-    """The same from logs of kernels, some of which would underflow."""
+    """Scores from logs of kernels, some of which would underflow."""
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The log likelihood or its bound, were a prototype each candidate of its class.
-
-        Parameters
-        ----------
-        prototype : int
-            The prototype that would move.
-
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-            In nats.
-        """
+        """The log likelihood or its bound, for a prototype at each candidate of its class."""
         columns, label = self.columns, self.prototypes.classes[prototype]
         own, of_class = self.others(prototype, -np.inf, np.logaddexp)
         whole, totals = np.logaddexp.reduce(of_class, axis=0), self._first(prototype)
         for at, block in columns.blocks(label):
-            shares = -np.logaddexp(block, whole[at, None])
+            log_ratios = -np.logaddexp(block, whole[at, None])
             if self._bound is None:
                 joins = (columns.labels[at] == label)[:, None]
-                shares += np.logaddexp(np.where(joins, block, -np.inf), own[at, None])
-            totals += columns.weights[at] @ shares
+                log_ratios += np.logaddexp(np.where(joins, block, -np.inf), own[at, None])
+            totals += columns.weights[at] @ log_ratios
         return totals

@@ -13,13 +13,16 @@ from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes
 from bayesrbf.numerics.kernels.exemplar_scores import add_margin_scores
-from bayesrbf.numerics.median_lvq.columns import CandidateColumns, MovingExemplars
-from bayesrbf.numerics.median_lvq.exemplars import class_margins
-from bayesrbf.numerics.median_lvq.objective import Exemplars, Scorer
+from bayesrbf.numerics.median_lvq.moving_exemplars import (
+    CandidateColumns,
+    Exemplars,
+    MovingExemplars,
+    Scorer,
+)
 
 
 @dataclass(frozen=True)
@@ -28,85 +31,35 @@ class MarginSum:
 
     .. math:: \sum_n v_n \frac{d_-(x_n) - d_+(x_n)}{d_-(x_n) + d_+(x_n)}
 
-    with :math:`d_+` the dissimilarity to the nearest exemplar of the row's own
-    class, and :math:`d_-` that to the nearest of any other.
-
-    Attributes
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    prototypes : Prototypes
-        Class of every prototype.
+    with :math:`d_+` the dissimilarity to the nearest exemplar of the row's own class, and
+    :math:`d_-` that to the nearest of any other.
     """
 
     rows: Dissimilarities
     prototypes: Prototypes
 
     def pointwise(self, exemplars: Exemplars) -> Float[np.ndarray, " labelled"]:
-        """Margin of every labelled row.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        ndarray of shape (n_labelled,)
-            From -1 to 1, negative where the row is misclassified.
-        """
+        """Margin of every labelled row, from -1 to 1, negative where the row is misclassified."""
         labelled = self.rows.labelled
         columns = self.rows.values[labelled[:, None], exemplars]
         margins = class_margins(columns, self.prototypes)
         return margins[np.arange(labelled.size), self.rows.labels[labelled]]
 
     def value(self, exemplars: Exemplars) -> float:
-        """The sum of the margins.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        float
-            Weighted sum over the labelled rows.
-        """
+        """The weighted sum of the margins of the labelled rows."""
         return float(self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars))
 
     def scorer(self, exemplars: Exemplars) -> Scorer:
-        """Prepare to judge swaps.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is at first.
-
-        Returns
-        -------
-        Scorer
-            Its scores are sums of margins.
-        """
+        """Prepare to judge moves by sums of margins."""
         return MarginSwaps(self._columns, self.prototypes, exemplars)
 
     def bound(self, exemplars: Exemplars) -> Scorer:
-        r"""Prepare the bound of the generalised EM.
+        r"""Prepare the bound of the generalised EM, up to a constant.
 
         A margin is :math:`2 g_n - 1` with :math:`g_n = d_- / (d_+ + d_-)`. With
-        :math:`\gamma_n = v_n g_n / \sum_m v_m g_m` held fixed, Jensen's inequality
-        bounds :math:`\log \sum_n v_n g_n` from below by
+        :math:`\gamma_n = v_n g_n / \sum_m v_m g_m` at the given exemplars held fixed, Jensen's
+        inequality bounds :math:`\log \sum_n v_n g_n` from below by
         :math:`\sum_n \gamma_n \log g_n` and a constant.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is: where the bound is taken.
-
-        Returns
-        -------
-        Scorer
-            Its scores are the bound up to a constant.
 
         References
         ----------
@@ -117,21 +70,10 @@ class MarginSum:
 
     @property
     def sigma(self) -> None:
-        """Margins have no width."""
+        """None: margins have no width."""
 
     def refit(self, exemplars: Exemplars) -> Self:
-        """Nothing but the exemplars is free.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Training row that each prototype is.
-
-        Returns
-        -------
-        MarginSum
-            The same.
-        """
+        """The same: nothing but the exemplars is free."""
         return self
 
     @cached_property
@@ -141,18 +83,10 @@ class MarginSum:
 
 
 class MarginSwaps(MovingExemplars):
-    """Margins after a swap of one of the exemplars, in compiled code.
+    r"""Margins after a move of one of the exemplars, in compiled code.
 
-    Parameters
-    ----------
-    columns : CandidateColumns
-        Dissimilarities of the labelled rows to the candidates.
-    prototypes : Prototypes
-        Class of every prototype.
-    exemplars : ndarray of shape (n_prototypes,)
-        Training row that each prototype is at first.
-    gamma : ndarray of shape (n_labelled,), optional
-        Weights under which far shares are judged by their logs.
+    With ``gamma``, weights of the labelled rows, scores are the bound
+    :math:`\sum_n \gamma_n \log g_n`.
     """
 
     def __init__(
@@ -166,18 +100,7 @@ class MarginSwaps(MovingExemplars):
         self._gamma = gamma
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The sum of the margins or its bound, were a prototype each candidate of its class.
-
-        Parameters
-        ----------
-        prototype : int
-            The prototype that would move.
-
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-            Sums.
-        """
+        """The sum of the margins, or its bound, for a prototype at each candidate of its class."""
         columns, label = self.columns, self.prototypes.classes[prototype]
         near, of_class = self.others(prototype, np.inf, np.minimum)
         of_class[columns.labels, np.arange(near.size)] = np.inf
@@ -188,3 +111,42 @@ class MarginSwaps(MovingExemplars):
         for at, block in columns.blocks(label):
             add_margin_scores(block, joins[at], near[at], far[at], weights[at], logs, totals)
         return totals
+
+
+def class_margins(
+    columns: Real[np.ndarray, "obs prototype"], prototypes: Prototypes
+) -> Float[np.ndarray, "obs label"]:
+    r"""Sato-Yamada margin of each class, were it the label, from -1 to 1.
+
+    .. math:: \frac{d_{\neg c}(x) - d_c(x)}{d_{\neg c}(x) + d_c(x)}
+
+    with :math:`d_c` the dissimilarity to the nearest exemplar of class c and :math:`d_{\neg c}`
+    that to the nearest of any other class. It is 0 where both are 0, or where there is no other
+    class.
+    """
+    columns = columns.astype(np.float64)
+    margins = np.empty((len(columns), len(prototypes.class_slices)))
+    for c, part in enumerate(prototypes.class_slices):
+        near = columns[:, part].min(axis=1)
+        far = np.delete(columns, part, axis=1).min(axis=1, initial=np.inf)
+        margins[:, c] = 2 * far_fraction(near, far) - 1
+    return margins
+
+
+def far_fraction(
+    near: Float[np.ndarray, "*shape"], far: Float[np.ndarray, "*#shape"]
+) -> Float[np.ndarray, "*shape"]:
+    """Fraction of the other classes' dissimilarity, :math:`d_- / (d_+ + d_-)`, from 0 to 1.
+
+    ``near`` is the dissimilarity to the nearest exemplar of the own class, ``far`` that to the
+    nearest of any other, infinite where there is no other. The result is 1/2 then, and where
+    both are 0.
+
+    Examples
+    --------
+    >>> far_fraction(np.array([1.0, 0.0, 2.0]), np.array([3.0, 0.0, np.inf]))
+    array([0.75, 0.5 , 0.5 ])
+    """
+    with np.errstate(invalid="ignore"):
+        fraction = far / (near + far)
+    return np.where(np.isnan(fraction), 0.5, fraction)

@@ -16,38 +16,29 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.exemplars import Dissimilarities, MedianLVQParameters, Prototypes, Sigma, SigmaPrior
-from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
-from bayesrbf.numerics.median_lvq.margin import MarginSum
-from bayesrbf.numerics.median_lvq.objective import Exemplars, Objective
+from bayesrbf.numerics.median_lvq.glvq import MarginSum
+from bayesrbf.numerics.median_lvq.moving_exemplars import Exemplars, Objective
+from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
 from bayesrbf.results import Status, Trace
 
 Optimizer = Literal["swap", "gem"]
 
 ROUNDING: Final = 1e-10
-"""Relative rise of the objective that rounding may explain: no reason to move."""
+"""Relative rise of the objective that rounding may explain, so that it is no reason to move."""
 
 
 @dataclass(frozen=True)
 class ExemplarFit:
-    """The winning restart of a search.
-
-    Attributes
-    ----------
-    parameters : MedianLVQParameters
-        The point; exemplars of a class in ascending order.
-    trace : Trace
-        Objective (with the log prior of sigma, where it has one) before the
-        search and after every sweep of the winner.
-    status : Status
-        The winner's outcome.
-    restarts : ndarray of shape (n_init,)
-        What every restart reached.
-    """
+    """The winning restart of a search."""
 
     parameters: MedianLVQParameters
+    """The point; exemplars of a class in ascending order."""
     trace: Trace
+    """Objective (with the log prior of sigma, where it has one) before the search and after
+    every sweep of the winner."""
     status: Status
     restarts: Float[np.ndarray, " restart"]
+    """The objective that every restart reached."""
 
 
 def fit_exemplars(
@@ -62,34 +53,11 @@ def fit_exemplars(
     start: Exemplars | None = None,
     wider: Sequence[float] = (),
 ) -> ExemplarFit:
-    """Find the exemplars that maximise the objective.
+    """Find the exemplars that maximise the objective: of RSLVQ, or of GLVQ where sigma is None.
 
-    Parameters
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    prototypes : Prototypes
-        Class of every prototype.
-    sigma : SigmaPrior, float or None
-        The width or its prior for RSLVQ; None for GLVQ.
-    rng : numpy.random.Generator
-        Source of the starts.
-    optimizer : {"swap", "gem"}
-        How a prototype moves.
-    n_init : int
-        Number of random starts.
-    max_iter : int
-        Most sweeps over the prototypes from a start.
-    start : ndarray of shape (n_prototypes,), optional
-        The only start, in place of random ones.
-    wider : sequence of float
-        Widths, from the widest on, that are searched before sigma, each from where the
-        last one ended: wide kernels leave fewer optima.
-
-    Returns
-    -------
-    ExemplarFit
-        The best end: point, trace, status, and what the other starts reached.
+    There are ``n_init`` random starts, or one ``start``, each with at most ``max_iter`` sweeps.
+    The widths of ``wider``, from the widest on, are searched before sigma, each from where the
+    last one ended: wide kernels leave fewer optima.
     """
     random = [random_exemplars(rows, prototypes, rng) for _ in range(n_init)]
     starts = random if start is None else [start]
@@ -107,24 +75,9 @@ def fit_exemplars(
 def random_exemplars(
     rows: Dissimilarities, prototypes: Prototypes, rng: np.random.Generator
 ) -> Exemplars:
-    """Draw exemplars of every class among its candidates.
+    """Draw exemplars of every class among its candidates, different ones where there are enough.
 
-    Classes draw in the order of their first candidate, so that their names do not
-    matter.
-
-    Parameters
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    prototypes : Prototypes
-        Class of every prototype.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of shape (n_prototypes,)
-        Rows; different ones where a class has enough.
+    Classes draw in the order of their first candidate, so that their names do not matter.
     """
     exemplars = np.empty(prototypes.number, dtype=np.intp)
     for label in _turns(rows):
@@ -137,19 +90,7 @@ def random_exemplars(
 def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | None) -> Objective:
     """The objective of a search, at the median of a prior of the width.
 
-    Parameters
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    prototypes : Prototypes
-        Class of every prototype.
-    sigma : SigmaPrior, float or None
-        The width or its prior for RSLVQ; None for GLVQ.
-
-    Returns
-    -------
-    Objective
-        What is maximised.
+    It is that of RSLVQ, or of GLVQ where sigma is None.
     """
     if sigma is None:
         return MarginSum(rows, prototypes)
@@ -161,27 +102,10 @@ def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | N
 def climb(
     objective: Objective, start: Exemplars, optimizer: Optimizer, max_iter: int
 ) -> tuple[MedianLVQParameters, Trace, Status]:
-    """Sweep over the prototypes until none moves.
+    """Sweep over the prototypes until none moves, or ``max_iter`` times.
 
-    Parameters
-    ----------
-    objective : Objective
-        What is maximised.
-    start : ndarray of shape (n_prototypes,)
-        Training row that each prototype is at first.
-    optimizer : {"swap", "gem"}
-        How a prototype moves.
-    max_iter : int
-        Most sweeps.
-
-    Returns
-    -------
-    parameters : MedianLVQParameters
-        The end; exemplars of a class in ascending order.
-    trace : Trace
-        Objective before the first and after every sweep.
-    status : Status
-        Whether it is an end of the search or of its patience.
+    The trace has the objective before the first and after every sweep. Exemplars of a class
+    come in ascending order.
     """
     exemplars, trace, status = start.copy(), [objective.value(start)], Status.CONVERGED
     parts = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]

@@ -1,8 +1,9 @@
-"""What the labelled rows have to do with the candidates of a class, a block of rows at a time.
+"""Exemplars that move one at a time: what a search asks of an objective, and the columns it reads.
 
-Every candidate of a prototype is judged in one matrix expression: with the prototype taken
-out, a row keeps what the others give it, and each candidate adds its own term. A search asks
-for the same columns again and again: they are kept where they are few.
+Columns say how dissimilar the labelled rows are to the candidates of a class. Every candidate of
+a prototype is judged in one matrix expression: with the prototype taken out, a row keeps what
+the others give it, and each candidate adds its own term. A search asks for the same columns
+again and again. They are kept where they are few, else made a block of rows at a time.
 """
 
 from __future__ import annotations
@@ -11,28 +12,80 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes
-from bayesrbf.numerics.median_lvq.objective import Exemplars
 
+Exemplars = Int[np.ndarray, " prototype"]
+"""Training row that each prototype is."""
 BLOCK: Final = 2**17
-"""Entries of a block: what stays in a core's own cache."""
+"""Entries of a block of columns: as many as stay in a core's own cache."""
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Exemplars that move one at a time, and what each candidate would make of an objective."""
+
+    def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
+        """The objective for a prototype at each of the candidates of its class."""
+
+    def sweep(
+        self,
+        exemplars: Exemplars,
+        order: Int[np.ndarray, " turn"],
+        *,
+        uniforms: Float[np.ndarray, " turn"] | None = None,
+        tolerance: float = 0.0,
+    ) -> Exemplars:
+        """Move the prototypes of ``order`` in turn, to the best candidate or to one that is drawn.
+
+        With ``uniforms``, numbers from 0 to 1, one a turn, the candidate is drawn with the
+        softmax of the scores as its probabilities. Without, a prototype moves to the best
+        candidate where that gains more than ``tolerance``.
+        """
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What a search for exemplars maximises."""
+
+    @property
+    def rows(self) -> Dissimilarities:
+        """Training rows."""
+
+    @property
+    def prototypes(self) -> Prototypes:
+        """Class of every prototype."""
+
+    @property
+    def sigma(self) -> float | None:
+        """Width of the kernel, where there is one."""
+
+    def value(self, exemplars: Exemplars) -> float:
+        """The objective at given exemplars."""
+
+    def scorer(self, exemplars: Exemplars) -> Scorer:
+        """Prepare to judge moves from given exemplars by values of the objective."""
+
+    def bound(self, exemplars: Exemplars) -> Scorer:
+        """Prepare the bound that the generalised EM raises in place of the objective.
+
+        It is taken at the given exemplars. Scores are the bound up to a constant. Where it
+        rises, the objective rises.
+        """
+
+    def refit(self, exemplars: Exemplars) -> Self:
+        """The same objective at the best width for these exemplars, where it is free; no lower."""
 
 
 @dataclass(frozen=True)
 class CandidateColumns:
-    """Dissimilarities of the labelled rows to candidates, in a form that does not change.
+    """Dissimilarities of the labelled rows to candidates, in a fixed form.
 
-    Attributes
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    form : callable
-        Dissimilarities -> what is asked for, float64, entry by entry.
+    ``form`` maps dissimilarities, entry by entry, to what is asked for in float64.
     """
 
     rows: Dissimilarities
@@ -54,19 +107,9 @@ class CandidateColumns:
         return None if self.rows.to_candidates is None else self.form(self.rows.to_candidates)
 
     def blocks(self, label: int) -> Iterator[tuple[slice, Float[np.ndarray, "row candidate"]]]:
-        """Columns of a class: at once where they are kept, else a block of rows at a time.
+        """Columns of a class, and where they lie among the labelled rows.
 
-        Parameters
-        ----------
-        label : int
-            The class.
-
-        Yields
-        ------
-        at : slice
-            Where the block lies among the labelled rows.
-        columns : ndarray of shape (n_block, n_candidates)
-            The columns of its candidates.
+        All rows come at once where the columns are kept, else in blocks.
         """
         rows, candidates = self.rows.labelled, self.rows.candidates[label]
         if self.kept is not None:
@@ -79,34 +122,13 @@ class CandidateColumns:
             yield at, self.form(self.rows.values[rows[at][:, None], candidates])
 
     def of(self, exemplars: Exemplars) -> Float[np.ndarray, "prototype labelled"]:
-        """Columns of some rows.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_prototypes, n_labelled)
-            Each a line.
-        """
+        """Columns of given rows, each one line of the result."""
         columns = self.form(self.rows.values[self.rows.labelled[:, None], exemplars])
         return np.ascontiguousarray(columns.T)
 
 
 class MovingExemplars(ABC):
-    """Exemplars that move one at a time, and their columns.
-
-    Parameters
-    ----------
-    columns : CandidateColumns
-        Of the labelled rows and the candidates.
-    prototypes : Prototypes
-        Class of every prototype.
-    exemplars : ndarray of shape (n_prototypes,)
-        Training row that each prototype is at first.
-    """
+    """Exemplars that move one at a time, and their columns."""
 
     def __init__(
         self, columns: CandidateColumns, prototypes: Prototypes, exemplars: Exemplars
@@ -118,18 +140,7 @@ class MovingExemplars(ABC):
 
     @abstractmethod
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The objective, were a prototype each of the candidates of its class.
-
-        Parameters
-        ----------
-        prototype : int
-            The prototype that would move.
-
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-            Values of the objective.
-        """
+        """The objective for a prototype at each of the candidates of its class."""
 
     def sweep(
         self,
@@ -139,24 +150,7 @@ class MovingExemplars(ABC):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move prototypes in turn, each to its best candidate or to one that is drawn.
-
-        Parameters
-        ----------
-        exemplars : ndarray of shape (n_prototypes,)
-            Where the prototypes are.
-        order : ndarray of shape (n_turns,)
-            Prototypes that move.
-        uniforms : ndarray of shape (n_turns,), optional
-            A number from 0 to 1 for every draw; None: to the best candidate.
-        tolerance : float
-            What must be gained by a move to the best.
-
-        Returns
-        -------
-        ndarray of shape (n_prototypes,)
-            Where they are then.
-        """
+        """Move prototypes in turn, as :class:`Scorer` says."""
         moved = exemplars.copy()
         for turn, prototype in enumerate(order.tolist()):
             candidates = self.columns.rows.candidates[self.prototypes.classes[prototype]]
@@ -165,8 +159,8 @@ class MovingExemplars(ABC):
                 best = values.argmax()
                 chosen = best if values[best] - values[now] > tolerance else now
             else:
-                shares = np.cumsum(np.exp(values - values.max()))
-                drawn = np.searchsorted(shares, uniforms[turn] * shares[-1], side="right")
+                masses = np.cumsum(np.exp(values - values.max()))
+                drawn = np.searchsorted(masses, uniforms[turn] * masses[-1], side="right")
                 chosen = min(drawn, candidates.size - 1)
             moved[prototype] = candidates[chosen]
             self._lines[prototype] = self.columns.of(moved[prototype : prototype + 1])[0]
@@ -175,23 +169,10 @@ class MovingExemplars(ABC):
     def others(
         self, prototype: int, nothing: float, over: np.ufunc
     ) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, "label labelled"]]:
-        """Columns of the other prototypes, put together class by class.
+        """Columns of all prototypes but one, put together by class: the row's own, and every class.
 
-        Parameters
-        ----------
-        prototype : int
-            The prototype that is out.
-        nothing : float
-            What stands for it.
-        over : numpy.ufunc
-            What puts two together, such as ``np.add``.
-
-        Returns
-        -------
-        own : ndarray of shape (n_labelled,)
-            Of the row's own class.
-        of_class : ndarray of shape (n_classes, n_labelled)
-            Of every class.
+        ``nothing`` stands for the one that is left out; ``over`` puts two together, such as
+        ``np.add``.
         """
         line = self._lines[prototype].copy()
         self._lines[prototype] = nothing
