@@ -199,6 +199,7 @@ def fit_output(log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter
         callback=lambda intermediate_result: watch(
             -float(intermediate_result.fun), intermediate_result.x * scales
         ),
+        # The gradient alone decides: a small gain says little about the distance from the mode.
         options={"maxiter": max_iter, "maxcor": MEMORY, "gtol": tol, "ftol": 0.0},
     )
     status = Status.MAX_ITER if result.nit >= max_iter else Status.CONVERGED

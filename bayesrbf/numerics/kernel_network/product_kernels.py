@@ -91,6 +91,7 @@ def cell_moments(
         rows = observations.take(holes)
         mean[holes], variance[holes] = conditional_moments(rows, parameters, specification)
         levels = conditional_probabilities(rows, parameters, specification)
+        # The empty first part is for tables without categorical columns.
         probabilities[holes] = np.concatenate([probabilities[holes][:, :0], *levels], axis=1)
     return CellMoments(np.clip(mean, -FARTHEST, FARTHEST), variance, probabilities, unknown)
 

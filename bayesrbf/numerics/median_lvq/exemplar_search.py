@@ -110,6 +110,7 @@ def climb(
     exemplars, trace, status = start.copy(), [objective.value(start)], Status.CONVERGED
     parts = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]
     order = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+    # Swaps begin where the generalised EM ends, so that they are never below it.
     for bounded in (True,) if optimizer == "gem" else (True, False):
         status = Status.MAX_ITER
         while status is Status.MAX_ITER and len(trace) <= max_iter:

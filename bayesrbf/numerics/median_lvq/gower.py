@@ -60,6 +60,7 @@ class Gower:
             for here, there, span, hole in zip(
                 rows.real.T, others.real.T, self.ranges, self.real_holes, strict=True
             ):
+                # Divided first, because the difference of the cells may overflow.
                 difference = np.abs(here[:, None] / span - there / span)
                 np.minimum(difference, 1.0, out=difference)
                 total += np.where(np.isnan(difference), hole, difference)
@@ -105,7 +106,7 @@ def _spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
         return 1.0, 0.0
     with np.errstate(over="ignore"):
         span = float(values[-1] - values[0])
-    if not np.isfinite(span):
+    if not np.isfinite(span):  # the range overflows
         span = float(np.finfo(np.float64).max)
     below = np.cumsum(mass)[:-1] / mass.sum()
     steps = np.diff(values / span)

@@ -161,7 +161,7 @@ class MovingExemplars(ABC):
             else:
                 masses = np.cumsum(np.exp(values - values.max()))
                 drawn = np.searchsorted(masses, uniforms[turn] * masses[-1], side="right")
-                chosen = min(drawn, candidates.size - 1)
+                chosen = min(drawn, candidates.size - 1)  # rounding may lead beyond the last
             moved[prototype] = candidates[chosen]
             self._lines[prototype] = self.columns.of(moved[prototype : prototype + 1])[0]
         return moved

@@ -176,6 +176,7 @@ class ConditionalLikelihood:
             options={"xatol": 1e-6},
         )
         moved = replace(self, sigma=float(np.exp(found.x)))
+        # The bounded search may end at a lower optimum than it began.
         return moved if moved.value(exemplars) > self.value(exemplars) else self
 
     @property

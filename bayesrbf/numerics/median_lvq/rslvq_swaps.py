@@ -60,6 +60,7 @@ class KernelSwaps(_Swaps):
         if self._bound is None:
             rest += np.log(np.where(own > 0, own, 1.0))
         else:
+            # The term of the row's own class is in the bound already.
             joins = np.zeros_like(joins)
         totals = self._first(prototype) + columns.weights @ rest
         for at, block in columns.blocks(label):

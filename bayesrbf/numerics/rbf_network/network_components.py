@@ -84,6 +84,7 @@ def _rearranged(
     )
     structure = replace(specification, mixture=mixture_specification)
     mixture = parameters.mixture
+    # Covariances that components share stay, whichever components there are.
     own_covariances = specification.mixture.group_sizes.size == mixture.weights.size
     moved = replace(
         mixture,

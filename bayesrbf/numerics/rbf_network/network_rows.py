@@ -81,7 +81,7 @@ class FeatureMap:
             return gradient * self._per_cell
         result = gradient * features
         if self._kind == "density":
-            result[features >= np.exp(LARGEST_LOG_DENSITY)] = 0.0
+            result[features >= np.exp(LARGEST_LOG_DENSITY)] = 0.0  # flat where it is cut off
         if self._kind == "responsibility":
             for part in self._slices:
                 total = result[:, part].sum(axis=1, keepdims=True)

@@ -87,7 +87,7 @@ def maximise_in_halves(
 
     def objective(halves: np.ndarray) -> tuple[float, np.ndarray]:
         at = smooth(joined(halves))
-        if not np.isfinite(at.value):
+        if not np.isfinite(at.value):  # the line search steps back
             return np.inf, np.zeros_like(halves)
         upper, lower = halves[places], halves[dimension:]
         kink, rate = at.by_size[places], penalty[places]
@@ -112,7 +112,7 @@ def maximise_in_halves(
         "maxiter": max_iter,
         "maxfun": 20 * max_iter,
         "maxcor": MEMORY,
-        "ftol": tolerance / max(1.0, abs(path[0])),
+        "ftol": tolerance / max(1.0, abs(path[0])),  # SciPy's is relative to the value
         "gtol": tolerance,
     }
     result = minimize(

@@ -115,6 +115,7 @@ def maximise_evidence(
     for _ in range(max_iter):
         whitened = state.whitened(problem.factored)
         labels = problem.labels(state.component_class)
+        # While there are many weights, every component is judged with the others held.
         wide = wide and change > SETTLED and is_wide(whitened.designs)
         if not wide:
             check_size(whitened.designs)
@@ -127,6 +128,7 @@ def maximise_evidence(
         state, change = _update(
             state, mode, whitened, inverses, alpha_max, settled=change <= SETTLED
         )
+        # A run may end only where all weights are judged together.
         if change <= tol and not wide:
             status = Status.CONVERGED
             break
@@ -175,7 +177,7 @@ def _update(
     precisions = np.full(active.size, np.inf)
     precisions[active] = determined[active] / coefficients[active] ** 2
     precisions = np.maximum(precisions, LEAST_PRECISION)
-    change = np.inf
+    change = np.inf  # what prunes has not settled
     if active.all():
         moves = np.abs(np.log(precisions / state.precisions))
         change = float(moves.max(initial=0.0))
@@ -241,6 +243,7 @@ def _finish(
     complete[np.diag_indices_from(complete)] += 1.0
     observed = complete - hidden_information(whitened.designs, labels, mode.expectation)
     n_indefinite = int((np.linalg.eigvalsh(observed) <= 0).sum())
+    # A saddle has no Laplace approximation: the complete-data curvature stands in.
     inverse, log_determinant = inverse_curvature(complete if n_indefinite else observed)
     log_prior = 0.5 * float(np.log(state.precisions / (2 * np.pi)).sum())
     evidence, n_weights, n_components = (np.array(column) for column in zip(*path, strict=True))

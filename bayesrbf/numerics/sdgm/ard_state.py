@@ -117,7 +117,7 @@ def whiten(
     for k in range(n_components):
         mine = component == k
         used, scale = feature[mine], deviations[mine]
-        if used.size <= factored.left.shape[1]:
+        if used.size <= factored.left.shape[1]:  # no reduction: V is the identity
             designs.append(factored.features[:, used] * scale)
             directions.append(np.eye(used.size))
             continue

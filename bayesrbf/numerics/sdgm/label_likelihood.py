@@ -212,6 +212,7 @@ def _spread(
         for design, slot in zip(designs, slots, strict=True):
             chosen = design[points]
             total[slot, slot] += chosen.T @ (scaled[:, slot] * weights[:, None])
+        # One product has the off-diagonal blocks, too.
         scaled *= np.sqrt(weights)[:, None]
         total -= scaled.T @ scaled
     return total

@@ -138,7 +138,7 @@ def _kernel(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[np.nda
         return (left @ right.T + 1) ** 2
     if kernel == "gaussian":
         squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * left @ right.T
-        return np.exp(-0.5 * np.maximum(squares, 0))
+        return np.exp(-0.5 * np.maximum(squares, 0))  # rounding may make them negative
     if not callable(kernel):
         raise ValueError(f"kernel must be one of {KERNELS} or a function; received {kernel!r}.")
     values = np.asarray(kernel(left, right), dtype=np.float64)

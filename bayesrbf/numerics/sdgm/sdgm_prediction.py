@@ -61,6 +61,7 @@ def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: boo
         return WeightDraws(modes.parameters[:1], np.zeros(1, dtype=np.intp), (alone,))
     widest = max(mode.n_weights for mode in modes.parameters)
     numbers = uniforms(n_draws, 1 + widest, replicate)
+    # Without the last sum, which rounding may leave below 1.
     chosen = np.searchsorted(np.cumsum(modes.probabilities)[:-1], numbers[:, 0], side="right")
     normals = (
         ndtri(numbers[chosen == number, 1 : 1 + mode.n_weights])
@@ -80,7 +81,8 @@ def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw plac
     result = np.zeros((REPLICATES, DRAWS, 1 + widest))
     for replicate in range(REPLICATES):
         drawn = weight_draws(modes, DRAWS, replicate, average=True)
-        # Every other quasi-random number lies in one half: thinned draws must not.
+        # Every other point of a quasi-random sequence lies in one half of the cube. A permutation
+        # makes thinned draws representative.
         order = np.random.default_rng(replicate).permutation(DRAWS)
         result[replicate, order, 0] = drawn.number
         for number, weights in enumerate(drawn.weights):
@@ -118,6 +120,7 @@ def predict(
                 drawn = weight_draws(modes, n_draws, replicate, average=average)
                 by_point[chosen] = _mean_over_modes(phi[chosen], drawn, temperature, shift)
         estimates.append(np.add.reduceat(by_point, starts, axis=0) / sizes[:, None])
+        # Neither weights nor cells were drawn: all replicates would be the same.
         if not average and len(points) == len(starts):
             return estimates[0], np.zeros_like(estimates[0])
     found = np.stack(estimates)
@@ -203,7 +206,8 @@ def drawn_log_probabilities(
     ]
     if not average:
         points_of_modes *= sizes.max(initial=1)
-    # Quasi-random draws of the same number go together: a permutation parts them.
+    # Draws of weights and of cells with the same number are of one quasi-random point, and so
+    # dependent. A permutation pairs them at random.
     order = np.random.default_rng(0).permutation(len(points_of_modes))
     result = []
     for s, mode in zip(order, points_of_modes, strict=True):
