@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.numerics.sdgm.completion import complete
+from bayesrbf.numerics.sdgm.sdgm_features import complete
 from bayesrbf.parameters import Observations
 from bayesrbf.sdgm_parameters import CompletedRows
 

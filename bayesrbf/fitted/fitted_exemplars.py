@@ -19,13 +19,10 @@ from bayesrbf.exemplars import (
 )
 from bayesrbf.fitted.exemplar_sources import Source
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
-from bayesrbf.numerics.median_lvq.exemplars import (
-    class_log_joint,
-    class_margins,
-    responsibilities,
-)
-from bayesrbf.numerics.median_lvq.posterior import MedianLVQLogPosterior
-from bayesrbf.numerics.median_lvq.search import ExemplarFit, Optimizer, fit_exemplars
+from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
+from bayesrbf.numerics.median_lvq.glvq import class_margins
+from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
+from bayesrbf.numerics.median_lvq.rslvq import class_log_joint, responsibilities
 from bayesrbf.parameters import Observations
 from bayesrbf.results import ClassPrediction
 

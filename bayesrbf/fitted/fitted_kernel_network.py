@@ -23,16 +23,20 @@ from bayesrbf.fitted.fitted_model import (
     observed_rows,
     row_weights,
 )
-from bayesrbf.numerics.kernel_network.basis import EigenBasis, eigen_basis
-from bayesrbf.numerics.kernel_network.cells import CellMoments, cell_moments
-from bayesrbf.numerics.kernel_network.fitting import OutputFit, fit_output
-from bayesrbf.numerics.kernel_network.gram import KernelName
-from bayesrbf.numerics.kernel_network.log_posterior import (
+from bayesrbf.numerics.kernel_network.kernel_layer import (
+    EigenBasis,
+    eigen_basis,
+    product_kernel,
+    relevance_factors,
+)
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
+    OutputFit,
     class_log_probabilities,
+    fit_output,
 )
-from bayesrbf.numerics.kernel_network.rates import product_kernel, relevance_factors
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, cell_moments
 from bayesrbf.numerics.prevalence import class_shares
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior

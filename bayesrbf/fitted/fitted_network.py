@@ -17,13 +17,16 @@ from bayesrbf.fitted.fitted_model import (
     observed_rows,
     row_weights,
 )
-from bayesrbf.numerics.rbf_network.completed import completed_linear, mean_log_probabilities
 from bayesrbf.numerics.completion import with_holes
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network.output import Classes, Numbers
-from bayesrbf.numerics.rbf_network.predictive import StudentMixture
-from bayesrbf.numerics.rbf_network.rows import Network
-from bayesrbf.numerics.rbf_network.schemes import imputed
+from bayesrbf.numerics.rbf_network.alternation import imputed
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
+from bayesrbf.numerics.rbf_network.network_rows import (
+    Network,
+    completed_linear,
+    mean_log_probabilities,
+)
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
+from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,

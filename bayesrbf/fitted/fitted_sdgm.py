@@ -13,18 +13,15 @@ from bayesrbf import names, table
 from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, set_shares, told
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, row_weights
-from bayesrbf.numerics.sdgm.basis import (
-    quadratic_basis,
-    standard_points,
-)
-from bayesrbf.numerics.sdgm.drawing import replicated_draws
-from bayesrbf.numerics.sdgm.learned import learned_specification, learned_weights
-from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm.prediction import (
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis, standard_points
+from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_prediction import (
     component_probabilities,
     drawn_log_probabilities,
     predict,
+    replicated_draws,
 )
+from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification, learned_weights
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import PrecisionPrior
 from bayesrbf.sdgm_parameters import (

@@ -12,10 +12,10 @@ from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
 from bayesrbf.fitted.network_settings import NetworkSettings
 from bayesrbf.numerics.completion import mostly_complete, with_holes
 from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit, fit_joint
-from bayesrbf.numerics.rbf_network.output import Output
-from bayesrbf.numerics.rbf_network.schemes import imputed
+from bayesrbf.numerics.rbf_network.alternation import imputed
+from bayesrbf.numerics.rbf_network.elastic_net_output import Output
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, fit_joint
+from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import (
@@ -133,7 +133,7 @@ def _problem(
     output: Output,
     hyperparameters: RBFNetworkHyperparameters,
     settings: NetworkSettings,
-) -> Problem:
+) -> NetworkProblem:
     """A published scheme on rows."""
     grows = settings.scheme == "em_lr_link_k"
     scheme = Scheme(
@@ -142,4 +142,4 @@ def _problem(
         impute=settings.impute,
     )
     tolerance = settings.tol * float(rows.weights.sum())
-    return Problem(rows, output, hyperparameters, scheme, settings.max_iter, tolerance)
+    return NetworkProblem(rows, output, hyperparameters, scheme, settings.max_iter, tolerance)

@@ -12,8 +12,8 @@ from bayesrbf import table
 from bayesrbf.fitted.completed_rows import LabelSets, labelled, told
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction, full_basis
-from bayesrbf.numerics.sdgm.basis import sparse_basis
-from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
+from bayesrbf.numerics.sdgm.ard_fit import Settings, fit_sdgm
+from bayesrbf.numerics.sdgm.sdgm_features import sparse_basis
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior, PrecisionPrior
 from bayesrbf.sdgm_parameters import SDGMFit, SDGMModes

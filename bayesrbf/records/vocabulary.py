@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import Any, Final
 
 HOMES: Final = {
-    "CellMoments": "bayesrbf.numerics.kernel_network.cells",
+    "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
     "ClassResponses": "bayesrbf.fitted.fitted_network",
     "ColumnMap": "bayesrbf.estimators.stack.training",
     "Columns": "bayesrbf.table",
     "Dissimilarities": "bayesrbf.exemplars",
     "Draws": "bayesrbf.inference.draws",
-    "EigenBasis": "bayesrbf.numerics.kernel_network.basis",
+    "EigenBasis": "bayesrbf.numerics.kernel_network.kernel_layer",
     "Fit": "bayesrbf.results",
     "FittedExemplars": "bayesrbf.fitted.fitted_exemplars",
     "FittedKernelNetwork": "bayesrbf.fitted.fitted_kernel_network",
@@ -40,7 +40,7 @@ HOMES: Final = {
     "Observations": "bayesrbf.parameters",
     "Pool": "bayesrbf.estimators.stack.fitting",
     "PowerMap": "bayesrbf.numerics.column_maps",
-    "ProductKernel": "bayesrbf.numerics.kernel_network.gram",
+    "ProductKernel": "bayesrbf.numerics.kernel_network.product_kernels",
     "Prototypes": "bayesrbf.exemplars",
     "QuadraticBasis": "bayesrbf.sdgm_parameters",
     "RBFNetworkHyperparameters": "bayesrbf.rbf_parameters",

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes
-from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
-from bayesrbf.numerics.median_lvq.search import climb, random_exemplars
+from bayesrbf.numerics.median_lvq.exemplar_search import climb, random_exemplars
+from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
 from bayesrbf.reproduce import nebel
 
 SIZES = (500, 1000, 2000, 4000)

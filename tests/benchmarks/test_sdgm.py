@@ -24,8 +24,8 @@ from sklearn.exceptions import ConvergenceWarning
 from bayesrbf import SDGMClassifier
 from bayesrbf.datasets import load_table
 from bayesrbf.numerics.sdgm import ard as sdgm_ard
-from bayesrbf.numerics.sdgm import fitting as sdgm_fitting
-from bayesrbf.numerics.sdgm.reduction import Factored
+from bayesrbf.numerics.sdgm import ard_fit as sdgm_fit
+from bayesrbf.numerics.sdgm.ard_state import Factored
 from bayesrbf.reproduce.sdgm import splits
 from tests.benchmarks import test_stack as stacks
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
@@ -61,7 +61,7 @@ def test_the_primal_form_and_the_dense_dual(
     for name in ("primal", "kernel", "dense dual"):
         form = "primal" if name == "primal" else "kernel"
         if name == "dense dual":
-            monkeypatch.setattr(sdgm_fitting, "factor_features", dense)
+            monkeypatch.setattr(sdgm_fit, "factor_features", dense)
             monkeypatch.setattr(sdgm_ard, "_doomed", lambda determined, pull: determined < 0)
             monkeypatch.setattr(sdgm_ard, "SETTLED", -1.0)
             monkeypatch.setattr(sdgm_ard, "LOOSE_STEPS", sdgm_ard.TIGHT_STEPS)

@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.fitted.fitted_mixture import Solver
 from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task, choose, open_settings
 from bayesrbf.fitted.early_stopping import apart, log_score
+from bayesrbf.fitted.fitted_mixture import Solver
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior

@@ -14,7 +14,7 @@ import bayesrbf
 from bayesrbf import RBFNetworkRegressor
 from bayesrbf.estimators.rbf_network import base
 from bayesrbf.fitted.network_fitting import fit_network
-from bayesrbf.numerics.rbf_network.predictive import StudentMixture
+from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.posterior.noise import fit_noise
 
 

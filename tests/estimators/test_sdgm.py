@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import GammaPrecisions, SDGMClassifier, load
 from bayesrbf.datasets import load_table
-from bayesrbf.numerics.sdgm import fitting, steps
-from bayesrbf.numerics.sdgm.drawing import DRAWS, REPLICATES
+from bayesrbf.numerics.sdgm import ard_fit, mode_search
+from bayesrbf.numerics.sdgm.sdgm_prediction import DRAWS, REPLICATES
 from bayesrbf.sdgm_parameters import SDGMModes
 
 HIDDEN = "ignore:.*rows without a label:UserWarning"
@@ -318,7 +318,7 @@ def test_a_wide_fit_is_as_good_as_a_narrow_one(monkeypatch: pytest.MonkeyPatch) 
     X, y = load_iris(return_X_y=True)
     settings = {"n_components": 2, "n_init": 2, "form": "kernel"}
     narrow = small(**settings).fit(X[::2], y[::2])
-    monkeypatch.setattr(steps, "WIDE", 0.0)
+    monkeypatch.setattr(mode_search, "WIDE", 0.0)
     wide = small(**settings).fit(X[::2], y[::2])
     assert wide.path_.n_weights[0] == narrow.path_.n_weights[0] > 300
     assert wide.path_.evidence[0] != narrow.path_.evidence[0]
@@ -428,13 +428,13 @@ def test_what_would_fill_the_memory_is_refused_before_it_does(
 ) -> None:
     X, y = ring(60)
     size = (60 + 6) * 5 * 6  # points and rank by components and rank
-    monkeypatch.setattr(fitting, "MOST_NUMBERS", size)
+    monkeypatch.setattr(ard_fit, "MOST_NUMBERS", size)
     small(n_components=3, max_iter=2).fit(X, y)
-    monkeypatch.setattr(fitting, "MOST_NUMBERS", size - 1)
+    monkeypatch.setattr(ard_fit, "MOST_NUMBERS", size - 1)
     with pytest.raises(ValueError, match=r"6 components with 6 independent features .* 60 points"):
         small(n_components=3).fit(X, y)
     X[0, 0] = np.nan  # completions are points, too
-    monkeypatch.setattr(fitting, "MOST_NUMBERS", size + 5 * 6)
+    monkeypatch.setattr(ard_fit, "MOST_NUMBERS", size + 5 * 6)
     with pytest.raises(ValueError, match="on 91 points"):
         small(n_components=3).fit(X, y)
 

@@ -20,20 +20,23 @@ from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
-from bayesrbf.numerics.kernel_network.fitting import fit_output
-from bayesrbf.numerics.kernel_network.log_posterior import INTERCEPT_SD, KernelNetworkLogPosterior
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
+    INTERCEPT_SD,
+    KernelNetworkLogPosterior,
+    fit_output,
+)
 from bayesrbf.numerics.pooling import (
     LEAST,
     LOG_TEMPERATURE_SD,
     PSEUDO_ROWS,
 )
 from bayesrbf.numerics.pooling_posterior import StackLogPosterior
-from bayesrbf.numerics.rbf_network.fitting import fit_joint
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network.output import Classes
-from bayesrbf.numerics.sdgm.basis import quadratic_basis
-from bayesrbf.numerics.sdgm.learned import learned_specification
-from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes
+from bayesrbf.numerics.rbf_network.network_fit import fit_joint
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import GammaPrecisions, MixturePrior

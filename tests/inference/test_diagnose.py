@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bayesrbf.inference.diagnose import (
-    Finding,
     PosteriorWarning,
     effective_draws,
     findings,
@@ -13,7 +12,7 @@ from bayesrbf.inference.diagnose import (
     warn,
 )
 from bayesrbf.inference.draws import Draws, point
-from bayesrbf.inference.judgements import judge_approximation, judge_map
+from bayesrbf.inference.judgements import Finding, judge_approximation, judge_map
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.relabel import relabel
 from bayesrbf.inference.variational import advi

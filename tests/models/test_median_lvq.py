@@ -11,7 +11,7 @@ import pytest
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes, Sigma, SigmaPrior
 from bayesrbf.models import declare_median_lvq
-from bayesrbf.numerics.median_lvq.posterior import MedianLVQLogPosterior
+from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
 
 PROTOTYPES = Prototypes((0, 1, 1))
 PRIOR = SigmaPrior(-0.4, 0.6)

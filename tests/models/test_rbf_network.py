@@ -17,8 +17,8 @@ from scipy.integrate import quad
 from bayesrbf import names
 from bayesrbf.models import declare_rbf_network
 from bayesrbf.models.elastic_net import elastic_net
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network.output import Numbers
+from bayesrbf.numerics.rbf_network.elastic_net_output import Numbers
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.parameters import Standardisation
 from tests.cases import table
 from tests.models.configurations import assert_close

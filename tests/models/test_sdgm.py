@@ -10,9 +10,9 @@ import pymc as pm
 import pytest
 
 from bayesrbf.models import declare_sdgm
-from bayesrbf.numerics.sdgm.basis import quadratic_basis
-from bayesrbf.numerics.sdgm.learned import learned_specification
-from bayesrbf.numerics.sdgm.log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
 from bayesrbf.parameters import Standardisation
 from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions
 from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis, SDGMSpecification

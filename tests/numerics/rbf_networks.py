@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network.output import Classes, Numbers
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import (
     Features,

@@ -10,8 +10,11 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import softmax
 
 from bayesrbf.numerics.completion import complete, mostly_complete, with_holes
-from bayesrbf.numerics.rbf_network.completed import completed_linear, mean_log_probabilities
-from bayesrbf.numerics.rbf_network.rows import Network
+from bayesrbf.numerics.rbf_network.network_rows import (
+    Network,
+    completed_linear,
+    mean_log_probabilities,
+)
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
 from bayesrbf.specification import MixtureSpecification

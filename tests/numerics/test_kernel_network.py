@@ -10,16 +10,24 @@ from scipy.integrate import quad
 from scipy.special import log_softmax
 from scipy.stats import norm
 
-from bayesrbf.numerics.kernel_network.basis import eigen_basis
-from bayesrbf.numerics.kernel_network.cells import FARTHEST, CellMoments, cell_moments
-from bayesrbf.numerics.kernel_network.fitting import fit_output
-from bayesrbf.numerics.kernel_network.gram import TILE, ProductKernel
-from bayesrbf.numerics.kernel_network.log_posterior import (
+from bayesrbf.numerics.kernel_network.kernel_layer import (
+    eigen_basis,
+    product_kernel,
+    relevance_factors,
+)
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
     class_log_probabilities,
+    fit_output,
 )
-from bayesrbf.numerics.kernel_network.rates import product_kernel, relevance_factors
+from bayesrbf.numerics.kernel_network.product_kernels import (
+    FARTHEST,
+    TILE,
+    CellMoments,
+    ProductKernel,
+    cell_moments,
+)
 from bayesrbf.parameters import Observations
 from bayesrbf.results import Status
 from tests.cases import random_point, structure, table

@@ -12,17 +12,15 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior, Prototypes, SigmaPrior
-from bayesrbf.numerics.median_lvq.columns import MovingExemplars
-from bayesrbf.numerics.median_lvq.exemplars import class_log_joint, class_margins
-from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
-from bayesrbf.numerics.median_lvq.margin import MarginSum
-from bayesrbf.numerics.median_lvq.objective import Objective
-from bayesrbf.numerics.median_lvq.search import (
+from bayesrbf.numerics.median_lvq.exemplar_search import (
     climb,
     fit_exemplars,
     objective_of,
     random_exemplars,
 )
+from bayesrbf.numerics.median_lvq.glvq import MarginSum, class_margins
+from bayesrbf.numerics.median_lvq.moving_exemplars import MovingExemplars, Objective
+from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood, class_log_joint
 from bayesrbf.results import Status
 from tests.numerics.exemplar_tables import PRIOR, SIGMAS, moved, table
 

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from bayesrbf.exemplars import Dissimilarities, Prototypes, SigmaPrior
-from bayesrbf.numerics.median_lvq.likelihood import ConditionalLikelihood
-from bayesrbf.numerics.median_lvq.posterior import MedianLVQLogPosterior
-from bayesrbf.numerics.median_lvq.sampling import ExemplarSweep, slice_step
+from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import (
+    ExemplarSweep,
+    MedianLVQLogPosterior,
+    slice_step,
+)
+from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
 from tests.numerics.exemplar_tables import PRIOR, table
 
 

@@ -9,7 +9,11 @@ from scipy.special import log_softmax
 from scipy.stats import dirichlet
 
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.rbf_network.prior import Link, log_elastic_net_constant, shares
+from bayesrbf.numerics.rbf_network.network_prior import (
+    Link,
+    log_elastic_net_constant,
+    relative_sizes,
+)
 from tests.cases import structure, table
 from tests.numerics.rbf_networks import network, random_theta
 
@@ -73,7 +77,7 @@ def test_the_link_is_a_dirichlet_about_the_shares():
     target = network()
     rng = np.random.default_rng(3)
     weights, w = rng.dirichlet(np.ones(3)), rng.normal(size=(3, 3))
-    share = shares(w, target.network)
+    share = relative_sizes(w, target.network)
     np.testing.assert_allclose(share, np.abs(w).sum(0) / np.abs(w).sum(), atol=1e-5)
     link = Link.at(weights, w, 1.5, 20.0, target.network)
     expected = dirichlet.logpdf(weights, 1.5 + 20 * share) - dirichlet.logpdf(weights, [1.5] * 3)
@@ -133,7 +137,7 @@ def test_the_predictor_is_the_likelihood_of_labelled_rows(features):
 def test_a_mixture_per_output_is_refused():
     target = network()
     apart = structure("full", False, (0, 1, 2), 2, (3,))
-    from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
+    from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
     from bayesrbf.rbf_parameters import RBFNetworkSpecification
 
     with pytest.raises(ValueError, match="one mixture"):

@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
-from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer, fit_output_layer
-from bayesrbf.numerics.rbf_network.fitting import fit_joint
-from bayesrbf.numerics.rbf_network.halves import Smooth, maximise_in_halves
-from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.rbf_network.output import Classes, Numbers
-from bayesrbf.numerics.rbf_network.rows import Network
+from bayesrbf.numerics.rbf_network.elastic_net_output import (
+    Classes,
+    Numbers,
+    OutputLayer,
+    fit_output_layer,
+)
+from bayesrbf.numerics.rbf_network.network_fit import fit_joint
+from bayesrbf.numerics.rbf_network.network_rows import Network
+from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth, maximise_in_halves
+from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.rbf_parameters import RBFNetworkSpecification
 from bayesrbf.results import Status
 from bayesrbf.specification import MixtureSpecification
@@ -169,7 +173,9 @@ def test_labels_are_no_classes_of_the_mixture(impute):
     fits = []
     for labels in (np.zeros(60, np.intp), np.arange(60) % 3):
         labelled = replace(rows, labels=labels)
-        problem = Problem(labelled, output, prior(specification), Scheme(impute=impute), 3, 1e-4)
+        problem = NetworkProblem(
+            labelled, output, prior(specification), Scheme(impute=impute), 3, 1e-4
+        )
         point = fit_published(problem, specification, rng=np.random.default_rng(0), n_init=1)
         fits.append(Network(labelled, specification).linear(point.parameters))
         joint = fit_joint(

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
-from bayesrbf.numerics.rbf_network.elastic_net import OutputLayer
-from bayesrbf.numerics.rbf_network.fitting import fit_joint
-from bayesrbf.numerics.rbf_network.output import Classes
-from bayesrbf.numerics.rbf_network.prior import shares
-from bayesrbf.numerics.rbf_network.rows import Network
-from bayesrbf.numerics.rbf_network.schemes import Alternation, imputed
-from bayesrbf.numerics.rbf_network.structure import idle_components, with_components_at, without
+from bayesrbf.numerics.rbf_network.alternation import Alternation, imputed
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, OutputLayer
+from bayesrbf.numerics.rbf_network.network_components import (
+    idle_components,
+    with_components_at,
+    without,
+)
+from bayesrbf.numerics.rbf_network.network_fit import fit_joint
+from bayesrbf.numerics.rbf_network.network_prior import relative_sizes
+from bayesrbf.numerics.rbf_network.network_rows import Network
+from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
 from bayesrbf.rbf_parameters import (
     RBFNetworkParameters,
     RBFNetworkSpecification,
@@ -27,7 +30,7 @@ from tests.numerics.rbf_networks import prior, rows_and_labels, specified
 def run(specification, scheme=None, rows=None, **settings):
     table_rows, output = rows_and_labels() if rows is None else rows
     settings = prior(specification, **{"intercept_scale": np.inf} | settings)
-    problem = Problem(table_rows, output, settings, scheme or Scheme(), 60, 1e-4)
+    problem = NetworkProblem(table_rows, output, settings, scheme or Scheme(), 60, 1e-4)
     return fit_published(problem, specification, rng=np.random.default_rng(0), n_init=2)
 
 
@@ -44,7 +47,7 @@ def test_rounds_end_at_their_own_fixed_point(shared, link):
     again = rounds.step(fit.parameters)
     np.testing.assert_allclose(again.mixture.weights, fit.parameters.mixture.weights, atol=0.02)
     if np.isinf(link):
-        share = shares(fit.parameters.coefficients, specification)
+        share = relative_sizes(fit.parameters.coefficients, specification)
         np.testing.assert_allclose(fit.parameters.mixture.weights, share, rtol=1e-10)
     assert np.isfinite(fit.joint).all()
     assert fit.joint.size == fit.conditional.size
@@ -105,7 +108,7 @@ def test_what_joins_can_leave_again(covariance_type):
     rows, _ = rows_and_labels()
     mixture = structure(covariance_type, False, (0, 0, 1, 1), 2, (3,))
     specification = RBFNetworkSpecification(mixture, 2)
-    problem = Problem(rows, rows_and_labels()[1], prior(specification), Scheme(), 1, 1e-4)
+    problem = NetworkProblem(rows, rows_and_labels()[1], prior(specification), Scheme(), 1, 1e-4)
     fit = fit_published(problem, specification, rng=np.random.default_rng(0), n_init=1)
     places = np.array([[0, 1], [2, 3]])
     larger, structure_of_larger = with_components_at(fit.parameters, specification, rows, places)

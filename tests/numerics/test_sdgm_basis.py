@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm.basis import features, has_all_products, quadratic_basis, sparse_basis
+from bayesrbf.numerics.sdgm.sdgm_features import (
+    features,
+    has_all_products,
+    quadratic_basis,
+    sparse_basis,
+)
 from bayesrbf.sdgm_parameters import KernelBasis
 
 

@@ -9,25 +9,25 @@ import pytest
 from scipy.integrate import quad
 
 from bayesrbf import SDGMClassifier, table
-from bayesrbf.numerics.sdgm import fitting
-from bayesrbf.numerics.sdgm.ard import LEAST_PRECISION, Problem, Run, maximise_evidence
-from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
-from bayesrbf.numerics.sdgm.choosing import (
-    LEAST_PROBABILITY,
+from bayesrbf.numerics.sdgm import ard_fit
+from bayesrbf.numerics.sdgm.ard import (
+    LEAST_PRECISION,
+    EvidenceProblem,
+    Run,
     log_masses,
     log_volume,
-    probable_modes,
+    maximise_evidence,
 )
-from bayesrbf.numerics.sdgm.fitting import _begun_with
-from bayesrbf.numerics.sdgm.pruning import State
-from bayesrbf.numerics.sdgm.reduction import factor_features
+from bayesrbf.numerics.sdgm.ard_fit import LEAST_PROBABILITY, _begun_with, probable_modes
+from bayesrbf.numerics.sdgm.ard_state import State, factor_features
+from bayesrbf.numerics.sdgm.sdgm_features import features, quadratic_basis
 from bayesrbf.sdgm_parameters import CompletedRows
 from bayesrbf.specification import MixtureSpecification
 
 ALPHA_MAX = 1e5
 
 
-def a_run() -> tuple[Problem, Run]:
+def a_run() -> tuple[EvidenceProblem, Run]:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(80, 1))
     second = points[:, 0] + 0.5 * rng.normal(size=80) > 0
@@ -35,7 +35,7 @@ def a_run() -> tuple[Problem, Run]:
     phi = features(quadratic_basis(1, ()), points)
     places = np.zeros(3, dtype=np.intp), np.arange(3)
     start = State(np.array([0, 1]), np.ones(2), *places, np.zeros(3), np.ones(3))
-    problem = Problem(rows, factor_features(phi, reduce=False))
+    problem = EvidenceProblem(rows, factor_features(phi, reduce=False))
     run = maximise_evidence(problem, start, tol=1e-4, max_iter=500, alpha_max=ALPHA_MAX)
     return problem, run
 
@@ -140,9 +140,9 @@ def test_the_winner_of_a_race_goes_on_with_its_own_components(
     X, y = rng.normal(size=(200, 2)), np.repeat([0, 1], 100)
     X[y == 1] += 1.2
     whole = SDGMClassifier(1, random_state=0).fit(X, y)
-    monkeypatch.setattr(fitting, "RACE_ROWS", 80)
+    monkeypatch.setattr(ard_fit, "RACE_ROWS", 80)
     monkeypatch.setattr(  # one component a class
-        fitting, "log_masses", lambda runs, alpha_max: 50.0 * (np.arange(8) == 6)
+        ard_fit, "log_masses", lambda runs, alpha_max: 50.0 * (np.arange(8) == 6)
     )
     raced = SDGMClassifier(4, n_init=8, random_state=0).fit(X, y)
     assert raced.n_components_ == 2

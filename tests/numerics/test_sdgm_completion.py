@@ -7,9 +7,8 @@ import pytest
 
 from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.numerics.quasi_random import normals, uniforms
-from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
-from bayesrbf.numerics.sdgm.completion import complete
-from bayesrbf.numerics.sdgm.prediction import predict
+from bayesrbf.numerics.sdgm.sdgm_features import complete, features, quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_prediction import predict
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.sdgm_parameters import SDGMModes, SDGMParameters
 from bayesrbf.specification import MixtureSpecification

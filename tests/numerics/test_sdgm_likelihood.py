@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm import curvature as sdgm_curvature
-from bayesrbf.numerics.sdgm.curvature import complete_curvature, hidden_information
-from bayesrbf.numerics.sdgm.likelihood import (
+from bayesrbf.numerics.sdgm import label_likelihood
+from bayesrbf.numerics.sdgm.label_likelihood import (
     Labels,
+    complete_curvature,
     completion_error,
     expect,
-    gradient,
+    hidden_information,
     places,
     to_logits,
+    weight_gradient,
 )
 
 CLASSES = np.array([0, 0, 1, 2])
@@ -51,7 +52,9 @@ def value(designs, labels, log_proportions, weights) -> float:
 
 
 def slope(designs, labels, log_proportions, weights) -> np.ndarray:
-    return gradient(designs, expect(labels, to_logits(designs, weights, log_proportions)).slope)
+    return weight_gradient(
+        designs, expect(labels, to_logits(designs, weights, log_proportions)).logit_gradient
+    )
 
 
 def test_pointwise_is_the_mean_of_summed_probabilities() -> None:
@@ -67,7 +70,7 @@ def test_a_row_that_may_have_any_class_says_nothing() -> None:
     expectation = expect(labels, to_logits(designs, weights, log_proportions))
     anything = int(labels.starts[4])
     assert expectation.pointwise[4] == pytest.approx(0, abs=1e-15)
-    np.testing.assert_allclose(expectation.slope[anything], 0, atol=1e-15)
+    np.testing.assert_allclose(expectation.logit_gradient[anything], 0, atol=1e-15)
 
 
 @pytest.mark.parametrize("sizes", [SIZES, np.ones(7, dtype=int)], ids=["holes", "whole"])
@@ -82,7 +85,9 @@ def test_derivatives_are_those_of_the_value(sizes: np.ndarray) -> None:
         by_difference[i] = (value(*above) - value(*below)) / (2 * h)
         curvature[i] = (slope(*below) - slope(*above)) / (2 * h)
     expectation = expect(labels, to_logits(designs, weights, log_proportions))
-    np.testing.assert_allclose(gradient(designs, expectation.slope), by_difference, atol=1e-7)
+    np.testing.assert_allclose(
+        weight_gradient(designs, expectation.logit_gradient), by_difference, atol=1e-7
+    )
     complete = complete_curvature(designs, labels, expectation)
     observed = complete - hidden_information(designs, labels, expectation)
     np.testing.assert_allclose(observed, curvature, atol=1e-7)
@@ -94,7 +99,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     designs, labels, log_proportions, weights = problem()
     expectation = expect(labels, to_logits(designs, weights, log_proportions))
     whole = hidden_information(designs, labels, expectation)
-    monkeypatch.setattr(sdgm_curvature, "BLOCK_NUMBERS", 2 * places(designs)[-1].stop)
+    monkeypatch.setattr(label_likelihood, "BLOCK_NUMBERS", 2 * places(designs)[-1].stop)
     np.testing.assert_allclose(hidden_information(designs, labels, expectation), whole, atol=1e-13)
 
 
@@ -118,4 +123,4 @@ def test_far_logits_stay_numbers() -> None:
     designs, labels, log_proportions, weights = problem()
     expectation = expect(labels, to_logits(designs, 1e12 * weights, log_proportions))
     assert np.isfinite(expectation.pointwise).all()
-    assert np.isfinite(expectation.slope).all()
+    assert np.isfinite(expectation.logit_gradient).all()

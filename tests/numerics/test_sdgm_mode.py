@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.sdgm import ard as sdgm_ard
-from bayesrbf.numerics.sdgm import steps
-from bayesrbf.numerics.sdgm.ard import Problem, maximise_evidence
-from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
-from bayesrbf.numerics.sdgm.curvature import complete_curvature
-from bayesrbf.numerics.sdgm.likelihood import expect, gradient, to_logits
-from bayesrbf.numerics.sdgm.mode import find_mode
-from bayesrbf.numerics.sdgm.pruning import State
-from bayesrbf.numerics.sdgm.reduction import factor_features
-from bayesrbf.numerics.sdgm.steps import inverse_curvature, spread_of_components
+from bayesrbf.numerics.sdgm import mode_search
+from bayesrbf.numerics.sdgm.ard import EvidenceProblem, maximise_evidence
+from bayesrbf.numerics.sdgm.ard_state import State, factor_features
+from bayesrbf.numerics.sdgm.label_likelihood import (
+    complete_curvature,
+    expect,
+    to_logits,
+    weight_gradient,
+)
+from bayesrbf.numerics.sdgm.mode_search import find_mode, inverse_curvature, spread_of_components
+from bayesrbf.numerics.sdgm.sdgm_features import features, quadratic_basis
 from bayesrbf.results import Status
 from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis
 
@@ -56,7 +58,7 @@ def test_the_mode_has_no_gradient_and_the_reduced_mode_is_the_same() -> None:
     state = start(phi.shape[1])
     found = []
     for reduce in (True, False):
-        problem = Problem(data, factor_features(phi, reduce))
+        problem = EvidenceProblem(data, factor_features(phi, reduce))
         whitened, labels = state.whitened(problem.factored), problem.labels(state.component_class)
         mode = find_mode(
             whitened.designs,
@@ -69,7 +71,7 @@ def test_the_mode_has_no_gradient_and_the_reduced_mode_is_the_same() -> None:
         weights = whitened.weights(mode.coordinates)
         designs = tuple(phi[:, state.feature[state.component == k]] for k in range(4))
         expectation = expect(labels, to_logits(designs, weights, np.log(state.proportions)))
-        pull = gradient(designs, expectation.slope) - state.precisions * weights
+        pull = weight_gradient(designs, expectation.logit_gradient) - state.precisions * weights
         np.testing.assert_allclose(pull, 0, atol=1e-6)
         curvature = complete_curvature(designs, labels, expectation) + np.diag(state.precisions)
         inverse, log_determinant = inverse_curvature(curvature)
@@ -95,7 +97,7 @@ def test_every_step_climbs_from_a_point_that_curves_upwards() -> None:
     data = rows()
     phi = features(quadratic_basis(2, ()), data.points)
     state = start(phi.shape[1])
-    problem = Problem(data, factor_features(phi, reduce=False))
+    problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     whitened, labels = state.whitened(problem.factored), problem.labels(state.component_class)
     here, values = whitened.coordinates(30 * state.coefficients), []
     for _ in range(12):
@@ -114,11 +116,11 @@ def test_type_two_ends_where_the_updates_stand_still(
 ) -> None:
     """Wide or not: what is left when the rest has settled has one curvature."""
     if wide:
-        monkeypatch.setattr(steps, "WIDE", 0.0)
+        monkeypatch.setattr(mode_search, "WIDE", 0.0)
     data = rows(n=150)
     phi = features(quadratic_basis(2, ()), data.points)
     state = replace(start(6), precisions=np.ones(18))
-    problem = Problem(data, factor_features(phi, reduce=False))
+    problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     run = maximise_evidence(problem, state, tol=1e-7, max_iter=3000, alpha_max=1e5)
     assert run.status is Status.CONVERGED
     found = run.parameters
@@ -131,7 +133,9 @@ def test_type_two_ends_where_the_updates_stand_still(
     labels = problem.labels(found.component_class)
     logits = to_logits(designs, found.coefficients, np.log(found.proportions))
     expectation = expect(labels, logits)
-    pull = gradient(designs, expectation.slope) - found.precisions * found.coefficients
+    pull = (
+        weight_gradient(designs, expectation.logit_gradient) - found.precisions * found.coefficients
+    )
     np.testing.assert_allclose(pull, 0, atol=1e-7)
     complete = complete_curvature(designs, labels, expectation) + np.diag(found.precisions)
     gamma = 1 - found.precisions * np.diag(np.linalg.inv(complete))
@@ -144,12 +148,12 @@ def test_weights_beyond_memory_are_refused_however_a_run_ends(
     max_iter: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However a run leaves its wide phase, at rest or out of updates."""
-    monkeypatch.setattr(steps, "WIDE", 0.0)
+    monkeypatch.setattr(mode_search, "WIDE", 0.0)
     data = rows(n=150)
     phi = features(quadratic_basis(2, ()), data.points)
-    problem = Problem(data, factor_features(phi, reduce=False))
+    problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     state = replace(start(6), precisions=np.ones(18))
-    monkeypatch.setattr(steps, "MOST_COORDINATES", 2)
+    monkeypatch.setattr(mode_search, "MOST_COORDINATES", 2)
     with pytest.raises(ValueError, match="weights are left, beyond the 2"):
         maximise_evidence(problem, state, tol=1e-3, max_iter=max_iter, alpha_max=1e5)
 
@@ -160,7 +164,7 @@ def test_without_weights_there_is_nothing_to_climb() -> None:
     none = np.empty(0)
     nowhere = np.empty(0, dtype=np.intp)
     state = State(np.array([0, 1]), np.ones(2), nowhere, nowhere, none, none)
-    problem = Problem(data, factor_features(phi, reduce=False))
+    problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     run = maximise_evidence(problem, state, tol=1e-3, max_iter=5, alpha_max=1e5)
     assert run.status is Status.CONVERGED
     assert run.log_posterior == pytest.approx(N * np.log(0.5))
@@ -182,7 +186,7 @@ def test_the_jump_is_the_maximum_of_the_evidence(precision: float, s: float, q: 
 def test_jumps_end_where_the_slow_steps_end(monkeypatch: pytest.MonkeyPatch) -> None:
     data = rows(n=150)
     phi = features(quadratic_basis(2, ()), data.points)
-    problem = Problem(data, factor_features(phi, reduce=False))
+    problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     state = replace(start(6), precisions=np.ones(18))
     ends = []
     for settled in (sdgm_ard.SETTLED, -1.0):

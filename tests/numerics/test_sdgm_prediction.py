@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesrbf.numerics.sdgm.basis import features, quadratic_basis
-from bayesrbf.numerics.sdgm.drawing import DRAWS, REPLICATES, replicated_draws, weight_draws
-from bayesrbf.numerics.sdgm.prediction import (
-    class_log_probabilities,
+from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
+from bayesrbf.numerics.sdgm.sdgm_features import features, quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_prediction import (
+    DRAWS,
+    REPLICATES,
     drawn_log_probabilities,
     predict,
+    replicated_draws,
+    weight_draws,
 )
 from bayesrbf.parameters import Standardisation
 from bayesrbf.sdgm_parameters import SDGMModes, SDGMParameters

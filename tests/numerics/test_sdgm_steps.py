@@ -5,21 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.sdgm import steps
-from bayesrbf.numerics.sdgm.curvature import (
+from bayesrbf.numerics.sdgm import mode_search
+from bayesrbf.numerics.sdgm.label_likelihood import (
+    LabelExpectation,
+    Labels,
     complete_curvature,
     component_curvatures,
     curvature_product,
-)
-from bayesrbf.numerics.sdgm.likelihood import (
-    Expectation,
-    Labels,
     expect,
-    gradient,
     places,
     to_logits,
+    weight_gradient,
 )
-from bayesrbf.numerics.sdgm.steps import (
+from bayesrbf.numerics.sdgm.mode_search import (
     check_size,
     inverse_curvature,
     is_wide,
@@ -43,7 +41,7 @@ def problem() -> tuple[tuple[np.ndarray, ...], Labels, np.ndarray]:
     return designs, labels, rng.normal(size=sum(SIZES))
 
 
-def at(designs: tuple[np.ndarray, ...], labels: Labels, weights: np.ndarray) -> Expectation:
+def at(designs: tuple[np.ndarray, ...], labels: Labels, weights: np.ndarray) -> LabelExpectation:
     return expect(labels, to_logits(designs, weights, LOG_PROPORTIONS))
 
 
@@ -63,15 +61,15 @@ def test_blocks_and_products_are_those_of_the_whole_curvature() -> None:
 def test_separate_steps_climb_and_end_in_newtons(monkeypatch: pytest.MonkeyPatch) -> None:
     designs, labels, weights = problem()
     expectation = at(designs, labels, weights)
-    slope = gradient(designs, expectation.slope) - weights
+    slope = weight_gradient(designs, expectation.logit_gradient) - weights
     newton, exact = newton_step(designs, labels, expectation, slope, complete=True)
     assert exact
     rough = separate_step(designs, expectation, slope)
     assert slope @ rough > 0
     curvature = complete_curvature(designs, labels, expectation) + np.eye(slope.size)
-    assert np.linalg.norm(slope - curvature @ rough) <= steps.RELATIVE * np.linalg.norm(slope)
-    monkeypatch.setattr(steps, "RELATIVE", 1e-12)
-    monkeypatch.setattr(steps, "GRADIENTS", 200)
+    assert np.linalg.norm(slope - curvature @ rough) <= mode_search.RELATIVE * np.linalg.norm(slope)
+    monkeypatch.setattr(mode_search, "RELATIVE", 1e-12)
+    monkeypatch.setattr(mode_search, "GRADIENTS", 200)
     np.testing.assert_allclose(separate_step(designs, expectation, slope), newton, atol=1e-9)
 
 
@@ -88,7 +86,7 @@ def test_the_spread_of_a_component_with_the_others_held_is_the_smaller() -> None
 def test_what_is_wide_depends_on_rows_and_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     designs, _, _ = problem()
     size = sum(SIZES)
-    monkeypatch.setattr(steps, "WIDE", (N + size) * size**2)
+    monkeypatch.setattr(mode_search, "WIDE", (N + size) * size**2)
     assert not is_wide(designs)
     assert is_wide((*designs, np.ones((N, 1))))
     assert is_wide(tuple(np.tile(design, (2, 1)) for design in designs))
@@ -97,7 +95,7 @@ def test_what_is_wide_depends_on_rows_and_weights(monkeypatch: pytest.MonkeyPatc
 
 def test_too_many_weights_for_one_curvature_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     designs, _, _ = problem()
-    monkeypatch.setattr(steps, "MOST_COORDINATES", sum(SIZES))
+    monkeypatch.setattr(mode_search, "MOST_COORDINATES", sum(SIZES))
     check_size(designs)
     with pytest.raises(ValueError, match="14 weights are left, beyond the 13"):
         check_size((*designs, np.ones((N, 1))))

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from bayesrbf.numerics.kernel_network.gram import KernelName
+from bayesrbf.numerics.kernel_network.product_kernels import KernelName
 
 
 def check_kernel_arguments(arguments: Mapping[str, Any], owner: str) -> None:

@@ -21,8 +21,8 @@ from bayesrbf.fitted.fitted_kernel_network import (
     KernelSettings,
     fit_kernel_network,
 )
-from bayesrbf.numerics.kernel_network.fitting import OutputFit
-from bayesrbf.numerics.kernel_network.gram import KernelName
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
+from bayesrbf.numerics.kernel_network.product_kernels import KernelName
 from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior

@@ -23,7 +23,7 @@ from bayesrbf.estimators.rbf_network.network_training import (
 from bayesrbf.estimators.state import unfitted
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit, count_falls
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
 from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations

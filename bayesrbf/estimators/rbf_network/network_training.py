@@ -9,7 +9,7 @@ from bayesrbf.estimators.rbf_network.checks import DEFAULT_GROWTH, link_of
 from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
 from bayesrbf.fitted.network_fitting import fit_network
 from bayesrbf.fitted.network_settings import DEFAULT_COMPONENTS, NetworkSettings
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixturePrior
 from bayesrbf.rbf_parameters import (

@@ -29,8 +29,8 @@ from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.completion import with_holes
-from bayesrbf.numerics.rbf_network.fitting import NetworkFit, count_falls
-from bayesrbf.numerics.rbf_network.predictive import StudentMixture
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
+from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations
 from bayesrbf.posterior.noise import fit_noise

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesrbf.numerics.sdgm.basis import KERNELS
+from bayesrbf.numerics.sdgm.sdgm_features import KERNELS
 from bayesrbf.priors import PrecisionPrior
 
 FORMS = ("primal", "kernel")

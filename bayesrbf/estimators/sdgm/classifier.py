@@ -20,8 +20,8 @@ from bayesrbf.estimators.state import unfitted
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
 from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
-from bayesrbf.numerics.sdgm.basis import has_all_products
-from bayesrbf.numerics.sdgm.fitting import Settings
+from bayesrbf.numerics.sdgm.ard_fit import Settings
+from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
 from bayesrbf.on_a_copy import works_on
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import PrecisionPrior

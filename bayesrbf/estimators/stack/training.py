@@ -16,7 +16,7 @@ from bayesrbf import table
 from bayesrbf.fitted.fitted_kernel_network import cells_of, fit_companion
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
-from bayesrbf.numerics.kernel_network.cells import CellMoments
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
 from bayesrbf.specification import MixtureSpecification

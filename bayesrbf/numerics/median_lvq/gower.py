@@ -5,9 +5,9 @@ r"""Gower's dissimilarity of rows with real and categorical cells and holes.
 with :math:`\delta_j = |x_j - x'_j| / \mathrm{range}_j`, at most 1, for a real column, and
 0 or 1 for equal or different levels.
 
-A hole is neither near nor far: where either cell of a column is missing, :math:`\delta_j` is
-its mean over all pairs of training rows. To leave such columns out, as is often done, would
-make two rows that share one observed cell, by chance equal, identical.
+Where either cell of a column is missing, :math:`\delta_j` is its mean over all pairs of
+training rows. Often such columns are left out instead. Two rows with only one column observed
+in both would then be identical if these cells happen to be equal.
 
 References
 ----------
@@ -25,45 +25,26 @@ from jaxtyping import Float
 from bayesrbf.parameters import Observations
 
 BLOCK: Final = 2**18
-"""Dissimilarities that are computed at a time."""
+"""Number of dissimilarities that are computed at a time."""
 
 
 @dataclass(frozen=True)
 class Gower:
-    """What the training rows say about the columns.
-
-    Attributes
-    ----------
-    ranges : ndarray of shape (n_features,)
-        Largest less smallest cell of every real column; 1 where it is 0.
-    real_holes : ndarray of shape (n_features,)
-        Mean difference of two training rows in every real column, from 0 to 1.
-    code_holes : ndarray of shape (n_categorical,)
-        Share of pairs of training rows whose levels differ.
-    """
+    """What the training rows say about the columns."""
 
     ranges: Float[np.ndarray, " feature"]
+    """Largest less smallest cell of every real column; 1 where it is 0."""
     real_holes: Float[np.ndarray, " feature"]
+    """Mean difference of two training rows in every real column, in ranges, from 0 to 1."""
     code_holes: Float[np.ndarray, " categorical"]
+    """Fraction of pairs of training rows whose levels differ."""
 
     def between(
         self, rows: Observations, others: Observations, dtype: type[np.floating] = np.float64
     ) -> Float[np.ndarray, "row other"]:
-        """Dissimilarities of rows to others, a block of rows at a time.
+        """Dissimilarities, from 0 to 1, of rows to others.
 
-        Parameters
-        ----------
-        rows : Observations
-            Rows, in the user's units.
-        others : Observations
-            Rows to compare them to.
-        dtype : type
-            Of the result.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_others)
-            From 0 to 1.
+        Both are in the user's units; a block of rows is computed at a time.
         """
         result = np.empty((rows.n_obs, others.n_obs), dtype=dtype)
         height = max(1, BLOCK // max(1, others.n_obs))
@@ -79,6 +60,7 @@ class Gower:
             for here, there, span, hole in zip(
                 rows.real.T, others.real.T, self.ranges, self.real_holes, strict=True
             ):
+                # Divided first, because the difference of the cells may overflow.
                 difference = np.abs(here[:, None] / span - there / span)
                 np.minimum(difference, 1.0, out=difference)
                 total += np.where(np.isnan(difference), hole, difference)
@@ -89,20 +71,11 @@ class Gower:
 
 
 def learn_gower(rows: Observations) -> Gower:
-    r"""Ranges and mean differences of the columns of weighted training rows.
+    r"""Ranges and mean differences of the columns of weighted training rows, in the user's units.
 
     With F the distribution function of a column, the mean difference of two rows is
-    :math:`\int 2 F (1 - F) dx`, and :math:`1 - \sum_l p_l^2` of levels.
-
-    Parameters
-    ----------
-    rows : Observations
-        Training rows, in the user's units.
-
-    Returns
-    -------
-    Gower
-        What a dissimilarity needs to know; a column without a cell differs by 0.
+    :math:`\int 2 F (1 - F) dx`, and :math:`1 - \sum_l p_l^2` of levels. Rows do not differ in a
+    column without a cell.
 
     Examples
     --------
@@ -128,20 +101,20 @@ def _spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Range of the observed cells, and the mean difference of two of them in ranges."""
     seen = ~np.isnan(column)
     order = np.argsort(column[seen], kind="stable")
-    values, share = column[seen][order], weights[seen][order]
+    values, mass = column[seen][order], weights[seen][order]
     if values.size == 0 or values[0] == values[-1]:
         return 1.0, 0.0
     with np.errstate(over="ignore"):
         span = float(values[-1] - values[0])
-    if not np.isfinite(span):
+    if not np.isfinite(span):  # the range overflows
         span = float(np.finfo(np.float64).max)
-    below = np.cumsum(share)[:-1] / share.sum()
+    below = np.cumsum(mass)[:-1] / mass.sum()
     steps = np.diff(values / span)
     return span, float(min(1.0, 2 * (below * (1 - below)) @ steps))
 
 
 def _diversity(column: np.ndarray, weights: np.ndarray) -> float:
-    """Share of pairs of observed cells whose levels differ."""
+    """Fraction of pairs of observed cells whose levels differ."""
     seen = column >= 0
     if not seen.any():
         return 0.0

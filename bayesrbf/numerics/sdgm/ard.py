@@ -5,13 +5,22 @@ curvature, :math:`\alpha \leftarrow (1 - \alpha \Lambda_{hh}) / w_h^2`, and ever
 component probability the mean responsibility of its class. The EM step
 :math:`1 / (w_h^2 + \Lambda_{hh})` would prune nothing in a thousand steps.
 
+The evidence at its maximum over many precisions is too high, by more the more weights are
+active. With a log-uniform prior between the bounds that the fit keeps them in, and MacKay's
+error bars on the logs, :math:`\sigma^2_{\log \alpha} = 2 / \gamma`, every active weight costs
+
+.. math:: \log \frac{\sqrt{4 \pi / \gamma}}{\log \alpha_{\max} - \log \alpha_{\min}}
+
+nats, about two. A weight that was dropped costs nothing: all large precisions are one model.
+
 References
 ----------
 Tipping and Faul (2003), Fast marginal likelihood maximisation for sparse
 Bayesian models, AISTATS, equation 20, for the maximum over one precision.
 Hayashi and Uchida (2021), A discriminative Gaussian mixture model with
-sparsity, ICLR, section 3 and appendix A. MacKay (1992), Neural Computation 4,
-448-472, section 4.
+sparsity, ICLR, section 3 and appendix A. MacKay (1992), Bayesian interpolation,
+Neural Computation 4, 415-447, section 4.3, for the error bars of precisions. MacKay
+(1992), Neural Computation 4, 448-472, section 4, for the step.
 """
 
 from __future__ import annotations
@@ -21,13 +30,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.sdgm.curvature import complete_curvature, hidden_information
-from bayesrbf.numerics.sdgm.likelihood import Labels, completion_error, places
-from bayesrbf.numerics.sdgm.mode import Mode, find_mode
-from bayesrbf.numerics.sdgm.pruning import State, without_superfluous
-from bayesrbf.numerics.sdgm.reduction import Factored, Whitened
-from bayesrbf.numerics.sdgm.steps import (
+from bayesrbf.numerics.sdgm.ard_state import Factored, State, Whitened, without_superfluous
+from bayesrbf.numerics.sdgm.label_likelihood import (
+    Labels,
+    complete_curvature,
+    completion_error,
+    hidden_information,
+    places,
+)
+from bayesrbf.numerics.sdgm.mode_search import (
+    Mode,
     check_size,
+    find_mode,
     inverse_curvature,
     is_wide,
     spread_of_components,
@@ -36,72 +50,45 @@ from bayesrbf.results import Status
 from bayesrbf.sdgm_parameters import CompletedRows, SDGMParameters, SDGMTrace
 
 LEAST_PRECISION = 1e-6
-"""Standard deviation of a weight's prior is held below 1000, where classes can be separated."""
+"""The prior standard deviation of a weight stays below 1000, also where the classes are
+separable and the likelihood has no maximum."""
 BARELY = 0.01
-"""Share of a weight's variance that the rows explain, below which its fate is looked up."""
+"""A weight whose gamma (the part of its prior variance that the rows explain) is below this may
+be dropped at once: see :func:`_doomed`."""
 SETTLED = 0.1
-"""Largest change of a log precision after which single precisions may jump."""
+"""Once no log precision changes by more than this, single precisions may jump to their maximum."""
 LOOSE = 1e-8
+"""Mode searches between updates end when a step would raise the log posterior by half of this,
+in nats."""
 TIGHT = 1e-16
-"""Decrement, in nats, at which a mode search ends: between updates, and after the last."""
+"""The same for the last mode search of a run."""
 LOOSE_STEPS, TIGHT_STEPS = 2, 100
-"""Between updates the mode is followed, not found: the next update moves it anyway."""
+"""Most Newton steps between updates, and in the last search. Few are enough between updates,
+because each update moves the mode anyway."""
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Rows and their features.
-
-    Attributes
-    ----------
-    rows : CompletedRows
-        Labelled rows.
-    factored : Factored
-        Features of their points.
-    """
+class EvidenceProblem:
+    """Training rows and the features of their points."""
 
     rows: CompletedRows
     factored: Factored
 
     def labels(self, component_class: Int[np.ndarray, " component"]) -> Labels:
-        """What is known of the components of every point.
-
-        Parameters
-        ----------
-        component_class : ndarray of shape (n_components,)
-            Class of every component.
-
-        Returns
-        -------
-        Labels
-            One row a point.
-        """
+        """The components that each point's row may have, given the class of every component."""
         allowed = np.repeat(self.rows.allowed[:, component_class], self.rows.sizes, axis=0)
         return Labels(allowed, self.rows.starts, self.rows.weights)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One restart.
+    """Where one restart ended, and how it got there.
 
-    Attributes
-    ----------
-    parameters : SDGMParameters
-        Where it ended.
-    trace : SDGMTrace
-        Its way.
-    status : Status
-        How it ended.
-    log_posterior : float
-        Log density of the weights given their precisions, at the end.
-    evidence : float
-        Laplace approximation of the log evidence at the end, with the observed Hessian.
-    determined : ndarray of shape (n_weights,)
-        How much of every weight the rows determine, between 0 and 1: MacKay's gamma.
-    n_indefinite : int
-        Directions without downward curvature at the end.
-    completion_error : float
-        Standard error of the log likelihood at the end, by the completions.
+    ``log_posterior`` is the log density of the weights given their precisions. ``evidence`` is
+    the Laplace approximation of the log evidence with the observed Hessian. ``determined`` is
+    MacKay's gamma of every weight, between 0 and 1. ``n_indefinite`` counts the directions in
+    which the log posterior does not curve downwards. ``completion_error`` is the standard error
+    of the log likelihood that comes from the finite number of completions.
     """
 
     parameters: SDGMParameters
@@ -115,38 +102,20 @@ class Run:
 
 
 def maximise_evidence(
-    problem: Problem, start: State, *, tol: float, max_iter: int, alpha_max: float
+    problem: EvidenceProblem, start: State, *, tol: float, max_iter: int, alpha_max: float
 ) -> Run:
     """Alternate mode searches with updates of precisions and proportions.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows and features.
-    start : State
-        First point.
-    tol : float
-        Converged when no log precision changes by more than this.
-    max_iter : int
-        Most updates.
-    alpha_max : float
-        Weights whose precision would exceed it are pruned.
-
-    Returns
-    -------
-    Run
-        The end point, with the mode of its weights found to rounding.
-
-    Raises
-    ------
-    ValueError
-        If the weights that come to rest are too many for one curvature in memory.
+    A run has converged when no log precision changes by more than ``tol``. Weights whose
+    precision would exceed ``alpha_max`` are pruned. May raise ValueError where the weights that
+    are left are too many for one curvature matrix in memory.
     """
     state, status, change, wide = start, Status.MAX_ITER, np.inf, True
     path: list[tuple[float, int, int]] = []
     for _ in range(max_iter):
         whitened = state.whitened(problem.factored)
         labels = problem.labels(state.component_class)
+        # While there are many weights, every component is judged with the others held.
         wide = wide and change > SETTLED and is_wide(whitened.designs)
         if not wide:
             check_size(whitened.designs)
@@ -159,6 +128,7 @@ def maximise_evidence(
         state, change = _update(
             state, mode, whitened, inverses, alpha_max, settled=change <= SETTLED
         )
+        # A run may end only where all weights are judged together.
         if change <= tol and not wide:
             status = Status.CONVERGED
             break
@@ -174,7 +144,7 @@ def _mode(
     max_steps: int,
     wide: bool = False,
 ) -> Mode:
-    """The mode of the weights, from those of the state."""
+    """Search for the mode of the weights, from those of the state."""
     return find_mode(
         whitened.designs,
         labels,
@@ -195,24 +165,25 @@ def _update(
     *,
     settled: bool,
 ) -> tuple[State, float]:
-    """New precisions and proportions without what they prune, and the largest change.
+    """New precisions and proportions, without what they prune, and the largest change.
 
-    Where the others have come to rest, the precision that moves most jumps to its end.
+    The change is that of a log precision, infinite where something was pruned. Once all
+    precisions have settled, the one that moves most jumps to the maximum of its evidence.
     """
     coefficients = whitened.weights(mode.coordinates)
     determined = whitened.determined(inverses)
-    pull = state.precisions * coefficients**2
-    active = (determined < alpha_max * coefficients**2) & ~_doomed(determined, pull)
+    penalty = state.precisions * coefficients**2
+    active = (determined < alpha_max * coefficients**2) & ~_doomed(determined, penalty)
     precisions = np.full(active.size, np.inf)
     precisions[active] = determined[active] / coefficients[active] ** 2
     precisions = np.maximum(precisions, LEAST_PRECISION)
-    change = np.inf
+    change = np.inf  # what prunes has not settled
     if active.all():
         moves = np.abs(np.log(precisions / state.precisions))
         change = float(moves.max(initial=0.0))
         if settled and moves.size:
             most = int(moves.argmax())
-            precisions[most] = _best(state.precisions[most], determined[most], pull[most])
+            precisions[most] = _best(state.precisions[most], determined[most], penalty[most])
             active[most] = precisions[most] < alpha_max
             change = change if active[most] else np.inf
     updated = State(
@@ -229,23 +200,23 @@ def _update(
 
 
 def _doomed(
-    determined: Float[np.ndarray, " weight"], pull: Float[np.ndarray, " weight"]
+    determined: Float[np.ndarray, " weight"], penalty: Float[np.ndarray, " weight"]
 ) -> Bool[np.ndarray, " weight"]:
-    """Weights that the prior has nearly to itself and whose evidence has no finite maximum.
+    """Weights that the rows hardly determine and whose evidence has no finite maximum.
 
-    With the others held, log evidence rises towards infinite precision wherever
-    alpha w^2 <= gamma (1 - gamma); MacKay's steps go there, but geometrically.
+    With the others held, the log evidence rises towards infinite precision wherever alpha w^2
+    <= gamma (1 - gamma). MacKay's steps go there, too, but only geometrically.
     """
-    return (determined < BARELY) & (pull <= determined * (1 - determined))
+    return (determined < BARELY) & (penalty <= determined * (1 - determined))
 
 
-def _best(precision: float, determined: float, pull: float) -> float:
-    """The precision of the highest evidence with all others held; MacKay's steps end there.
+def _best(precision: float, determined: float, penalty: float) -> float:
+    """The precision with the highest evidence while all others are held.
 
-    They take a share gamma of the way, so that a weight that the rows hardly determine
-    would need hundreds.
+    MacKay's steps converge to it, but cover only the fraction gamma of the way in each step: a
+    weight that the rows hardly determine would need hundreds.
     """
-    excess = pull - determined * (1 - determined)
+    excess = penalty - determined * (1 - determined)
     if excess <= 0:
         return np.inf
     return max(float(precision * determined**2 / excess), LEAST_PRECISION)
@@ -260,9 +231,9 @@ def _proportions(
 
 
 def _finish(
-    problem: Problem, state: State, path: list[tuple[float, int, int]], status: Status
+    problem: EvidenceProblem, state: State, path: list[tuple[float, int, int]], status: Status
 ) -> Run:
-    """The exact mode at the last precisions, and the spread around it."""
+    """The exact mode at the last precisions, and the covariance around it."""
     whitened = state.whitened(problem.factored)
     check_size(whitened.designs)
     labels = problem.labels(state.component_class)
@@ -272,6 +243,7 @@ def _finish(
     complete[np.diag_indices_from(complete)] += 1.0
     observed = complete - hidden_information(whitened.designs, labels, mode.expectation)
     n_indefinite = int((np.linalg.eigvalsh(observed) <= 0).sum())
+    # A saddle has no Laplace approximation: the complete-data curvature stands in.
     inverse, log_determinant = inverse_curvature(complete if n_indefinite else observed)
     log_prior = 0.5 * float(np.log(state.precisions / (2 * np.pi)).sum())
     evidence, n_weights, n_components = (np.array(column) for column in zip(*path, strict=True))
@@ -293,3 +265,23 @@ def _finish(
         n_indefinite=n_indefinite,
         completion_error=completion_error(labels, mode.expectation),
     )
+
+
+def log_masses(runs: list[Run], alpha_max: float) -> Float[np.ndarray, " restart"]:
+    """Log evidence of every restart with its precisions integrated out, in nats."""
+    return np.array([run.evidence + log_volume(run.determined, alpha_max) for run in runs])
+
+
+def log_volume(determined: Float[np.ndarray, " weight"], alpha_max: float) -> float:
+    """Log of the part of the precisions' prior that their posterior takes, at most 0.
+
+    ``determined`` is MacKay's gamma of the active weights.
+
+    Examples
+    --------
+    >>> round(log_volume(np.array([1.0]), alpha_max=1e5), 2)
+    -1.97
+    """
+    reach = max(float(np.log(alpha_max / LEAST_PRECISION)), 1.0)
+    log_widths = 0.5 * np.log(4 * np.pi / np.maximum(determined, 1e-9))
+    return float(np.minimum(log_widths - np.log(reach), 0.0).sum())

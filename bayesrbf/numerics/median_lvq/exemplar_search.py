@@ -1,0 +1,134 @@
+r"""Search for exemplars: swaps on the objective itself, or the published generalised EM.
+
+Both go through the prototypes in turn and move each to the best of all its candidates. A
+swap takes the best by the objective, so that no single swap can better its end. The
+generalised EM takes the best by a lower bound that is renewed once a sweep, and stops
+earlier. Its end is where the swaps begin: they are never below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.exemplars import Dissimilarities, MedianLVQParameters, Prototypes, Sigma, SigmaPrior
+from bayesrbf.numerics.median_lvq.glvq import MarginSum
+from bayesrbf.numerics.median_lvq.moving_exemplars import Exemplars, Objective
+from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
+from bayesrbf.results import Status, Trace
+
+Optimizer = Literal["swap", "gem"]
+
+ROUNDING: Final = 1e-10
+"""Relative rise of the objective that rounding may explain, so that it is no reason to move."""
+
+
+@dataclass(frozen=True)
+class ExemplarFit:
+    """The winning restart of a search."""
+
+    parameters: MedianLVQParameters
+    """The point; exemplars of a class in ascending order."""
+    trace: Trace
+    """Objective (with the log prior of sigma, where it has one) before the search and after
+    every sweep of the winner."""
+    status: Status
+    restarts: Float[np.ndarray, " restart"]
+    """The objective that every restart reached."""
+
+
+def fit_exemplars(
+    rows: Dissimilarities,
+    prototypes: Prototypes,
+    sigma: Sigma | None,
+    *,
+    rng: np.random.Generator,
+    optimizer: Optimizer = "swap",
+    n_init: int = 4,
+    max_iter: int = 100,
+    start: Exemplars | None = None,
+    wider: Sequence[float] = (),
+) -> ExemplarFit:
+    """Find the exemplars that maximise the objective: of RSLVQ, or of GLVQ where sigma is None.
+
+    There are ``n_init`` random starts, or one ``start``, each with at most ``max_iter`` sweeps.
+    The widths of ``wider``, from the widest on, are searched before sigma, each from where the
+    last one ended: wide kernels leave fewer optima.
+    """
+    random = [random_exemplars(rows, prototypes, rng) for _ in range(n_init)]
+    starts = random if start is None else [start]
+    for width in wider:
+        before = objective_of(rows, prototypes, width)
+        ends = [climb(before, each, optimizer, max_iter) for each in starts]
+        starts = [parameters.exemplars for parameters, _, _ in ends]
+    objective = objective_of(rows, prototypes, sigma)
+    runs = [climb(objective, start, optimizer, max_iter) for start in starts]
+    reached = np.array([float(trace.log_posterior[-1]) for _, trace, _ in runs])
+    parameters, trace, status = runs[int(reached.argmax())]
+    return ExemplarFit(parameters, trace, status, reached)
+
+
+def random_exemplars(
+    rows: Dissimilarities, prototypes: Prototypes, rng: np.random.Generator
+) -> Exemplars:
+    """Draw exemplars of every class among its candidates, different ones where there are enough.
+
+    Classes draw in the order of their first candidate, so that their names do not matter.
+    """
+    exemplars = np.empty(prototypes.number, dtype=np.intp)
+    for label in _turns(rows):
+        part, candidates = prototypes.class_slices[label], rows.candidates[label]
+        size = part.stop - part.start
+        exemplars[part] = rng.choice(candidates, size, replace=size > candidates.size)
+    return exemplars
+
+
+def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | None) -> Objective:
+    """The objective of a search, at the median of a prior of the width.
+
+    It is that of RSLVQ, or of GLVQ where sigma is None.
+    """
+    if sigma is None:
+        return MarginSum(rows, prototypes)
+    if isinstance(sigma, SigmaPrior):
+        return ConditionalLikelihood(rows, prototypes, float(np.exp(sigma.location)), sigma)
+    return ConditionalLikelihood(rows, prototypes, sigma)
+
+
+def climb(
+    objective: Objective, start: Exemplars, optimizer: Optimizer, max_iter: int
+) -> tuple[MedianLVQParameters, Trace, Status]:
+    """Sweep over the prototypes until none moves, or ``max_iter`` times.
+
+    The trace has the objective before the first and after every sweep. Exemplars of a class
+    come in ascending order.
+    """
+    exemplars, trace, status = start.copy(), [objective.value(start)], Status.CONVERGED
+    parts = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]
+    order = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+    # Swaps begin where the generalised EM ends, so that they are never below it.
+    for bounded in (True,) if optimizer == "gem" else (True, False):
+        status = Status.MAX_ITER
+        while status is Status.MAX_ITER and len(trace) <= max_iter:
+            scorer = objective.bound(exemplars) if bounded else objective.scorer(exemplars)
+            tolerance = ROUNDING * max(1.0, abs(trace[-1]))
+            moved = scorer.sweep(exemplars, order, tolerance=tolerance)
+            stays, exemplars = np.array_equal(moved, exemplars), moved
+            objective = objective.refit(exemplars)
+            trace.append(objective.value(exemplars))
+            if stays and trace[-1] - trace[-2] <= tolerance:
+                status = Status.CONVERGED
+    for part in objective.prototypes.class_slices:
+        exemplars[part].sort()
+    parameters = MedianLVQParameters(exemplars, objective.sigma)
+    return parameters, Trace(np.array(trace)), status
+
+
+def _turns(rows: Dissimilarities) -> list[int]:
+    """Classes in the order of their first candidate, whatever their names."""
+    firsts = [int(candidates[0]) for candidates in rows.candidates]
+    return sorted(range(rows.n_classes), key=firsts.__getitem__)

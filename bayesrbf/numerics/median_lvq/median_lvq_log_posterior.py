@@ -1,0 +1,263 @@
+"""The posterior of exemplars and width, over the coordinates of the declared graph.
+
+Exact Gibbs sweeps move within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Final, Self
+
+import numpy as np
+from jaxtyping import Float, Int, Real
+
+from bayesrbf import names
+from bayesrbf.exemplars import Dissimilarities, MedianLVQParameters, Prototypes, Sigma, SigmaPrior
+from bayesrbf.numerics.median_lvq.moving_exemplars import Exemplars
+from bayesrbf.numerics.median_lvq.rslvq import (
+    ConditionalLikelihood,
+    label_logs,
+    log_kernel,
+    log_normal,
+)
+from bayesrbf.specification import Variable
+
+COMPARED: Final = 200
+"""Most training rows, evenly spread, by whose kernels relabelling compares prototypes."""
+FLATTENED: Final = 0.25
+"""Power of the likelihood in the first sweeps, which take chains far from each other."""
+
+
+@dataclass(frozen=True)
+class MedianLVQLogPosterior:
+    r"""Log posterior of exemplars and width given the labels.
+
+    .. math:: \log p(\theta, \sigma \mid y, d) = \sum_n v_n \log p(y_n \mid x_n)
+        - \sum_j \log N_{c_j} + \log p(\sigma) + \text{const}
+
+    Coordinates are the rows of the exemplars, which are integers, and log sigma where it is
+    free. The density is 0 where an exemplar is no candidate of its class.
+
+    References
+    ----------
+    Nebel, Hammer, Villmann (2014), Supervised generative models for learning
+    dissimilarity data, ESANN, section 3, for the likelihood.
+    """
+
+    rows: Dissimilarities
+    prototypes: Prototypes
+    sigma: Sigma
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Free variables, in the order of the coordinates."""
+        exemplars = Variable(
+            names.EXEMPLARS, (names.PROTOTYPE,), (self.prototypes.number,), "identity"
+        )
+        free = isinstance(self.sigma, SigmaPrior)
+        return (exemplars, Variable(names.SIGMA, (), (), "log")) if free else (exemplars,)
+
+    @property
+    def deterministic_variables(self) -> tuple[Variable, ...]:
+        """There are none."""
+        return ()
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return sum(variable.size for variable in self.variables)
+
+    @property
+    def component_class(self) -> Int[np.ndarray, " component"]:
+        """Class of every prototype; those of one class are exchangeable."""
+        return np.asarray(self.prototypes.classes)
+
+    @property
+    def scales(self) -> Float[np.ndarray, " coordinate"]:
+        """Prior standard deviation of log sigma; 0 for exemplars.
+
+        A training row has no neighbours to step to.
+        """
+        scales = np.zeros(self.dimension)
+        if isinstance(self.sigma, SigmaPrior):
+            scales[-1] = self.sigma.spread
+        return scales
+
+    def markov_kernel(self) -> ExemplarSweep:
+        """Prepare Gibbs sweeps, flattened at first so that chains start far apart."""
+        return ExemplarSweep(self.rows, self.prototypes, self.sigma).flattened()
+
+    def pack(self, parameters: MedianLVQParameters) -> Float[np.ndarray, " coordinate"]:
+        """Coordinates of a point."""
+        theta = parameters.exemplars.astype(np.float64)
+        if not isinstance(self.sigma, SigmaPrior) or parameters.sigma is None:
+            return theta
+        return np.append(theta, np.log(parameters.sigma))
+
+    def unpack(self, theta: Float[np.ndarray, " coordinate"]) -> MedianLVQParameters:
+        """The inverse of :meth:`pack`."""
+        return MedianLVQParameters(self.exemplars(theta), self.width(theta))
+
+    def exemplars(self, theta: Float[np.ndarray, " coordinate"]) -> Exemplars:
+        """Rows of the exemplars at a point."""
+        return np.rint(theta[: self.prototypes.number]).astype(np.intp)
+
+    def width(self, theta: Float[np.ndarray, " coordinate"]) -> float:
+        """Width of the kernel at a point."""
+        return float(np.exp(theta[-1])) if isinstance(self.sigma, SigmaPrior) else self.sigma
+
+    def likelihood(self, sigma: float) -> ConditionalLikelihood:
+        """The likelihood, with the prior of sigma, as an objective.
+
+        Its scores are the log full conditionals of exemplars.
+        """
+        prior = self.sigma if isinstance(self.sigma, SigmaPrior) else None
+        return ConditionalLikelihood(self.rows, self.prototypes, sigma, prior)
+
+    def value_and_gradient(
+        self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
+    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+        """Log density in nats, and its gradient: 0 along exemplars, which have no neighbours.
+
+        With ``jacobian``, sigma's density is that of log sigma.
+        """
+        exemplars, gradient = self.exemplars(theta), np.zeros(self.dimension)
+        objective = self.likelihood(self.width(theta))
+        value = objective.value(exemplars) + self._log_uniform(exemplars)
+        if isinstance(self.sigma, SigmaPrior):
+            gradient[-1] = objective.width_gradient(exemplars) + jacobian
+            value += jacobian * theta[-1]
+        return float(value), gradient
+
+    def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
+        """Unweighted log probability of every row's label, in nats; 0 where it is hidden."""
+        result = np.zeros(self.rows.n_obs)
+        objective = self.likelihood(self.width(theta))
+        result[self.rows.labelled] = objective.pointwise(self.exemplars(theta))
+        return result
+
+    def component_log_joint(
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> Float[np.ndarray, "row component"]:
+        """Log kernel ``-d(x_n, theta_j) / sigma**2`` of every prototype, at some rows.
+
+        They are the same rows in every call.
+        """
+        n_obs = self.rows.n_obs
+        some = np.unique(np.linspace(0, n_obs - 1, min(n_obs, COMPARED)).astype(int))
+        columns = self.rows.values[some[:, None], self.exemplars(theta)]
+        return log_kernel(columns, self.width(theta))
+
+    def constrained(
+        self, thetas: Float[np.ndarray, "*draws coordinate"]
+    ) -> dict[str, Real[np.ndarray, "*_"]]:
+        """Values of the free variables by name, at one point or many; exemplars are integers."""
+        exemplars = np.rint(thetas[..., : self.prototypes.number]).astype(np.int64)
+        values: dict[str, np.ndarray] = {names.EXEMPLARS: exemplars}
+        if isinstance(self.sigma, SigmaPrior):
+            values[names.SIGMA] = np.exp(thetas[..., -1])
+        return values
+
+    def deterministic(
+        self, thetas: Float[np.ndarray, "*draws coordinate"]
+    ) -> dict[str, Float[np.ndarray, "*_"]]:
+        """An empty mapping: there are no deterministic variables."""
+        return {}
+
+    def permute(
+        self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Reorder prototypes within their classes: prototype k of the result is ``order[k]``."""
+        return np.concatenate([theta[order], theta[order.size :]])
+
+    def _log_uniform(self, exemplars: Exemplars) -> float:
+        """Log prior of exemplars: uniform over the candidates of their classes."""
+        total = 0.0
+        for exemplar, label in zip(exemplars, self.prototypes.classes, strict=True):
+            candidates = self.rows.candidates[label]
+            total -= np.log(candidates.size) if exemplar in candidates else np.inf
+        return total
+
+
+@dataclass(frozen=True)
+class ExemplarSweep:
+    """Gibbs sweeps: every exemplar from its full conditional, log sigma by a slice sampler.
+
+    The posterior is left invariant, exactly: under the uniform prior the score of a move is the
+    log full conditional of the exemplar. ``following`` takes over once there are draws to learn
+    from; without it, nothing changes.
+    """
+
+    rows: Dissimilarities
+    prototypes: Prototypes
+    sigma: Sigma
+    following: ExemplarSweep | None = None
+
+    def flattened(self) -> ExemplarSweep:
+        """Sweeps with the likelihood to the power ``FLATTENED``, followed by these."""
+        rows = replace(self.rows, weights=FLATTENED * self.rows.weights)
+        return replace(self, rows=rows, following=self)
+
+    def sweep(
+        self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
+    ) -> Float[np.ndarray, " coordinate"]:
+        """Draw every exemplar, then the width."""
+        moved = theta.copy()
+        exemplars = np.rint(theta[: self.prototypes.number]).astype(np.intp)
+        width = float(np.exp(theta[-1])) if isinstance(self.sigma, SigmaPrior) else self.sigma
+        scorer = ConditionalLikelihood(self.rows, self.prototypes, width).scorer(exemplars)
+        order = np.arange(exemplars.size)
+        exemplars = scorer.sweep(exemplars, order, uniforms=rng.random(exemplars.size))
+        moved[: exemplars.size] = exemplars
+        if isinstance(self.sigma, SigmaPrior):
+            log_density = partial(self._log_density, self._columns(exemplars), self.sigma)
+            moved[-1] = slice_step(log_density, float(theta[-1]), 2 * self.sigma.spread, rng)
+        return moved
+
+    def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> Self | ExemplarSweep:
+        """Sweeps of the posterior itself; they have nothing else to learn from draws."""
+        return self if self.following is None else self.following
+
+    def _columns(self, exemplars: Exemplars) -> Float[np.ndarray, "labelled prototype"]:
+        """Dissimilarities of the labelled rows to exemplars."""
+        columns = self.rows.values[self.rows.labelled[:, None], exemplars]
+        return columns.astype(np.float64, copy=False)
+
+    def _log_density(
+        self,
+        columns: Float[np.ndarray, "labelled prototype"],
+        prior: SigmaPrior,
+        log_sigma: float,
+    ) -> float:
+        """Log density of log sigma given the exemplars, up to a constant."""
+        sigma, labelled = float(np.exp(log_sigma)), self.rows.labelled
+        logs = label_logs(columns, self.rows.labels[labelled], self.prototypes, sigma)
+        return float(self.rows.weights[labelled] @ logs) + log_normal(sigma, prior) + log_sigma
+
+
+def slice_step(
+    log_density: Callable[[float], float], start: float, step: float, rng: np.random.Generator
+) -> float:
+    """One draw along a line that leaves a density invariant: stepping out, then shrinking.
+
+    The log density must fall without limit on both sides. ``step`` is the width of the first
+    interval, best about that of the density.
+
+    References
+    ----------
+    Neal (2003), Slice sampling, Annals of Statistics 31, section 4, figures 3 and 5.
+    """
+    level = log_density(start) - rng.exponential()
+    lower = start - step * rng.random()
+    upper = lower + step
+    while log_density(lower) > level:
+        lower -= step
+    while log_density(upper) > level:
+        upper += step
+    while True:
+        candidate = rng.uniform(lower, upper)
+        if log_density(candidate) > level:
+            return float(candidate)
+        lower, upper = (candidate, upper) if candidate < start else (lower, candidate)
