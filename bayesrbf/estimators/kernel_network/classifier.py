@@ -41,7 +41,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     A missing cell is integrated out of the kernel in closed form under a companion
     mixture's conditional distribution given the observed cells of its row, at fit
-    and at predict. The features f are the leading eigenfunctions of the kernel. Rows
+    and at predict; a row without a single observed cell has the class frequencies of the
+    labelled training rows. The features f are the leading eigenfunctions of the kernel. Rows
     without a label teach the companion and the eigenfunctions.
 
     Parameters
