@@ -78,12 +78,13 @@ def report(
         Seed of everything random.
     """
     _need(REPORT_PACKAGES)
+    from bayesrbf.files import writing_together
     from bayesrbf.reading import read_table
-    from bayesrbf.report.output import filled_whole
+    from bayesrbf.report.output import FILES
     from bayesrbf.report.prepare import facts_of, prepare
     from bayesrbf.report.run import run
 
-    with filled_whole(out) as scratch:
+    with writing_together(out, FILES) as scratch:
         read = read_table(table, categorical=[*_split(categorical), target], ignore=_split(ignore))
         job = prepare(
             read,
@@ -117,16 +118,18 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
     import numpy as np
 
     from bayesrbf.datasets import TARGET, demo_tables
+    from bayesrbf.files import write_whole, writing_together
     from bayesrbf.reading import read_table
-    from bayesrbf.report.output import filled_whole, to_csv
+    from bayesrbf.report.output import FILES, to_csv
     from bayesrbf.report.prepare import facts_of, prepare
     from bayesrbf.report.run import run
 
-    with filled_whole(out) as scratch:
+    tables = "breast_cancer_incomplete.csv", "breast_cancer_complete.csv"
+    with writing_together(out, (*tables, *FILES)) as scratch:
         incomplete, truth = demo_tables(np.random.default_rng(seed))
-        file = scratch / "breast_cancer_incomplete.csv"
-        file.write_bytes(to_csv(incomplete))
-        (scratch / "breast_cancer_complete.csv").write_bytes(to_csv(truth))
+        file, complete = (scratch / name for name in tables)
+        write_whole(file, to_csv(incomplete))
+        write_whole(complete, to_csv(truth))
         job = prepare(
             read_table(file, categorical=[TARGET]),
             TARGET,

@@ -269,25 +269,6 @@ def test_folder_that_cannot_be_written_is_said_before_any_work(
     assert (tmp_path / "taken").read_text() == "a file"
 
 
-def test_failure_half_way_leaves_the_old_folder_as_it_was(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from bayesrbf.report import run as running
-
-    def fail(*_: object) -> None:
-        raise OSError("the disk is full.")
-
-    monkeypatch.setattr(running, "collect", fail)
-    file, out = tmp_path / "t.csv", tmp_path / "out"
-    mixed_table(20).to_csv(file, index=False)
-    out.mkdir()
-    (out / "report.html").write_text("old")
-    assert run(monkeypatch, "report", file, "--target", "outcome", "--out", out) == 2
-    assert "the disk is full." in capsys.readouterr().err
-    assert [path.name for path in out.iterdir()] == ["report.html"]
-    assert (out / "report.html").read_text() == "old"
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -1,15 +1,23 @@
-"""A file is written whole or not at all, and keeps what it was."""
+"""Files are written whole or not at all, one by one or together, and keep what they were."""
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import stat
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bayesrbf.files import write_whole
+from bayesrbf.files import write_whole, writing_together
+
+NAMES = ("a", "b", "c")
+"""``a`` was there before, ``b`` was a link that led nowhere, ``c`` is new."""
 
 
 def test_a_file_is_on_the_disk_before_it_has_its_name(
@@ -42,3 +50,164 @@ def test_a_replaced_file_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_whole(tmp_path / "absent" / "f", b"")
+
+
+def test_an_error_names_the_file_as_the_caller_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_whole(tmp_path / "f", b"content")
+    assert caught.value.filename == str(tmp_path / "f")
+    assert list(tmp_path.iterdir()) == []
+    with (
+        pytest.raises(OSError, match="No space left") as caught,
+        writing_together(tmp_path / "out", NAMES) as beside,
+    ):
+        write_whole(beside / "a", b"new")
+    assert caught.value.filename == str(tmp_path / "out" / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Killed(BaseException):
+    """The end of a process, after which it does nothing more."""
+
+
+def old_folder(folder: Path) -> Path:
+    """A folder with some of the files, and with one of somebody else's."""
+    folder.mkdir()
+    (folder / "a").write_bytes(b"old")
+    (folder / "b").symlink_to("nowhere")
+    (folder / "mine").write_bytes(b"mine")
+    return folder
+
+
+def replace_all(folder: Path) -> None:
+    """Write every file anew."""
+    with writing_together(folder, NAMES) as beside:
+        for name in NAMES:
+            (beside / name).write_bytes(b"new")
+
+
+def seen(folder: Path) -> set[str]:
+    """Whether the files that can be seen are old or new."""
+    assert (folder / "mine").read_bytes() == b"mine"
+    visible = [path for path in folder.iterdir() if path.name in NAMES]
+    return {"old" if path.is_symlink() else path.read_text() for path in visible}
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether all files are old or all new, and nothing else was left."""
+    names = {path.name for path in folder.iterdir()}
+    return (seen(folder), names) in (
+        ({"old"}, {"a", "b", "mine"}),
+        ({"new"}, {*NAMES, "mine"}),
+    )
+
+
+def failing(at: int, error: BaseException, *, ever_after: bool = False) -> Callable[..., Any]:
+    """Wrap a function so that one call of it fails, or all from that one on."""
+    steps = count()
+
+    def wrap(real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*args: Any, **options: Any) -> Any:
+            now = next(steps)
+            if now == at or (ever_after and now > at):
+                raise error
+            return real(*args, **options)
+
+        return step
+
+    return wrap
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "bad disk"), KeyboardInterrupt()])
+@pytest.mark.parametrize("after", [False, True])
+def test_files_are_exchanged_all_or_none(tmp_path: Path, error: BaseException, after: bool) -> None:
+    """Whichever move fails, before or after it was made."""
+    for at in count():
+        folder = old_folder(tmp_path / str(at))
+        with pytest.MonkeyPatch.context() as patch:
+            real, fails = os.replace, failing(at, error)(lambda: None)
+
+            def move(*paths: Any, real: Any = real, fails: Any = fails) -> None:
+                if after:
+                    real(*paths)
+                fails()
+                if not after:
+                    real(*paths)
+
+            patch.setattr(os, "replace", move)
+            try:
+                replace_all(folder)
+            except type(error):
+                assert is_whole(folder)
+            else:
+                assert seen(folder) == {"new"}
+                break
+        with suppress(ZeroDivisionError), writing_together(folder, NAMES):
+            _ = 1 / 0
+        assert is_whole(folder)
+    assert at > 5
+
+
+def test_killed_exchange_mixes_nothing_and_is_undone_by_the_next(tmp_path: Path) -> None:
+    """Killed at any step, and so is the process that undoes it."""
+
+    def killed(folder: Path, at: int, work: Callable[[Path], None]) -> bool:
+        with pytest.MonkeyPatch.context() as patch:
+            wrap = failing(at, Killed(), ever_after=True)
+            patch.setattr(os, "replace", wrap(os.replace))
+            patch.setattr(shutil, "rmtree", wrap(shutil.rmtree))
+            try:
+                work(folder)
+            except Killed:
+                return True
+        return False
+
+    def undo(folder: Path) -> None:
+        with suppress(ZeroDivisionError), writing_together(folder, NAMES):
+            _ = 1 / 0
+
+    def at_rest(folder: Path) -> bool:
+        """Hold that no old file stands beside a new one; whether undoing found its end."""
+        assert len(seen(folder)) <= 1
+        return not (folder / ".bayesrbf-unfinished").exists()
+
+    for at in count():
+        folder = old_folder(tmp_path / str(at))
+        if not killed(folder, at, replace_all):
+            break
+        at_rest(folder)
+        for again in range(6):
+            killed(folder, again, undo)
+            at_rest(folder)
+        undo(folder)
+        assert at_rest(folder)
+        assert seen(folder) in ({"old"}, {"new"})
+        assert len([name for name in os.listdir(folder) if name in NAMES]) == (
+            2 if seen(folder) == {"old"} else 3
+        )
+    assert at > 5
+
+
+def test_a_folder_with_the_name_of_a_file_is_refused_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "mine").write_bytes(b"mine")
+    with pytest.raises(IsADirectoryError, match="move it away"), writing_together(tmp_path, NAMES):
+        raise AssertionError("begun")
+
+    def comes_later() -> None:
+        with writing_together(tmp_path, ("a", "d")) as beside:
+            (beside / "a").write_bytes(b"new")
+            (beside / "d").write_bytes(b"new")
+            (tmp_path / "d").mkdir()
+
+    with pytest.raises(IsADirectoryError, match="move it away"):
+        comes_later()
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert {path.name for path in tmp_path.rglob("*")} == {"a", "c", "mine", "d"}

@@ -1,15 +1,9 @@
-"""Files of a report run: predictions as CSV, and a folder that is filled whole or not at all."""
+"""Files of a report run: their names, predictions as CSV, draws as netCDF."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,6 +20,7 @@ MODEL: Final = "model.safetensors"
 PREDICTIONS: Final = "predictions.csv"
 POSTERIOR: Final = "posterior.nc"
 PAGE: Final = "report.html"
+FILES: Final = (PREDICTIONS, MODEL, POSTERIOR, PAGE)
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet run a cell."""
@@ -120,38 +115,26 @@ def harmless(cell: object) -> object:
     return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
-@contextmanager
-def filled_whole(folder: Path) -> Iterator[Path]:
-    """A scratch folder whose files move into ``folder`` if and only if all goes well.
+def to_netcdf(tree: xr.DataTree) -> memoryview:
+    """A DataTree as compressed netCDF, made in memory.
+
+    HDF5 writes some of a file while closing it, and has no way to fail then but to end the
+    process: where the disk is full, that must not be its file.
 
     Parameters
     ----------
-    folder : Path
-        Where the files shall be; it is made if it is not there, and other files in it stay.
+    tree : DataTree
+        What to write.
 
-    Yields
-    ------
-    Path
-        An empty folder on the same disk.
-
-    Raises
-    ------
-    OSError
-        At once, if the folder cannot be written.
+    Returns
+    -------
+    memoryview
+        The bytes of the file.
     """
-    target = Path(os.path.abspath(folder))
-    parent = next(above for above in (target, *target.parents) if os.path.lexists(above))
-    if not parent.is_dir():
-        raise NotADirectoryError(f"{parent} is a file; name a folder for the results.")
-    try:
-        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
-    except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
-        raise OSError(f"{folder} cannot be written: {reason}.") from error
-    try:
-        yield scratch
-        target.mkdir(parents=True, exist_ok=True)
-        for file in sorted(scratch.iterdir()):
-            os.replace(file, target / file.name)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    encoding = {
+        node.path: {name: {"zlib": True, "complevel": 1} for name in node.data_vars}
+        for node in tree.subtree
+        if node.data_vars
+    }
+    content: memoryview = tree.to_netcdf(engine="h5netcdf", encoding=encoding)
+    return content

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bayesrbf.report.collect import Outcome, collect
+from bayesrbf.files import write_whole
+from bayesrbf.report.collect import collect
 from bayesrbf.report.job import Job
-from bayesrbf.report.output import MODEL, PAGE, POSTERIOR, PREDICTIONS, predictions_frame, to_csv
+from bayesrbf.report.output import (
+    MODEL,
+    PAGE,
+    POSTERIOR,
+    PREDICTIONS,
+    predictions_frame,
+    to_csv,
+    to_netcdf,
+)
 from bayesrbf.report.render import render
 from bayesrbf.report.terminal import introduce, progress, tell
 
@@ -31,20 +40,9 @@ def run(job: Job, folder: Path) -> list[str]:
         outcome = collect(job, track)
         for _ in track((None,), "Writing", 1):
             predictions = predictions_frame(outcome.uncertainty, job.y, outcome.held_out)
-            (folder / PREDICTIONS).write_bytes(to_csv(predictions))
+            write_whole(folder / PREDICTIONS, to_csv(predictions))
             outcome.model.save(folder / MODEL)
-            _write_posterior(outcome, folder / POSTERIOR)
-            (folder / PAGE).write_text(render(outcome.report), encoding="utf-8")
+            write_whole(folder / POSTERIOR, to_netcdf(outcome.model.posterior_))
+            write_whole(folder / PAGE, render(outcome.report).encode())
     tell(outcome.report)
     return sorted(file.name for file in folder.iterdir())
-
-
-def _write_posterior(outcome: Outcome, file: Path) -> None:
-    """The DataTree as compressed netCDF."""
-    tree = outcome.model.posterior_
-    encoding = {
-        node.path: {name: {"zlib": True, "complevel": 1} for name in node.data_vars}
-        for node in tree.subtree
-        if node.data_vars
-    }
-    tree.to_netcdf(file, engine="h5netcdf", encoding=encoding)
