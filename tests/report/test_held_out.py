@@ -83,6 +83,8 @@ def test_doubt_is_counted_on_rows_held_out() -> None:
 def test_columns_that_a_part_of_the_rows_lacks() -> None:
     """A column with one cell is empty in one fit; others are judged, levels are not."""
     table = mixed_table()
-    X = table[["size", "colour"]].assign(rare=np.where(np.arange(len(table)) == 9, 2.0, np.nan))
+    labelled = table["outcome"].notna().to_numpy().argmax()
+    alone = np.where(np.arange(len(table)) == labelled, 2.0, np.nan)
+    X = table[["size", "colour"]].assign(rare=alone)
     known = point(X, table["outcome"]).report.imputations.known
     assert known == X["size"].notna().sum()
