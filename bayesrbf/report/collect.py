@@ -88,9 +88,10 @@ def collect(job: Job, track: Track = silently) -> Outcome:
             drawn = draw_posterior(job, fitted.model)
             uncertainty = drawn.refined.uncertainty(job.X)
             densities = densities_of(job, drawn)
-        for _ in track((None,), "Filling in cells of rows held out", 1):
-            unseen = densities.point is not None and not job.knows_holes
-            cells = fill_held_out(job, densities.point) if unseen else None
+        cells = None
+        if densities.point is not None and not job.knows_holes:
+            for _ in track((None,), "Filling in cells of rows held out", 1):
+                cells = fill_held_out(job, densities.point)
     found = _Found(fitted, drawn, densities, cells, held_out, uncertainty, tuple(heard))
     report = _look(job, found, track)
     return Outcome(report, drawn.refined, held_out, uncertainty)

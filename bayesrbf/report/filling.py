@@ -15,6 +15,7 @@ from bayesrbf.report.density import left_out
 from bayesrbf.report.job import Job
 from bayesrbf.report.row_records import Filled, Imputations
 from bayesrbf.report.words import number, percent
+from bayesrbf.table import standardisation
 
 MOST_ROWS = 2_000
 NOMINAL = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
@@ -45,7 +46,7 @@ def fill_held_out(job: Job, density: Any) -> HeldOutCells:
     """Fit without each fold and fill in its cells one at a time, as ``impute`` would.
 
     The folds hold rows without a label out, too. Settings are those of the whole table:
-    choosing them anew would take ten times as long as all fits.
+    choosing them anew takes many times as long as the fits.
 
     Parameters
     ----------
@@ -62,7 +63,6 @@ def fill_held_out(job: Job, density: Any) -> HeldOutCells:
     hidden = job.labels.max() + 1
     folds = stratified_folds(np.where(job.labels < 0, hidden, job.labels), job.folds, job.seed)
     reals = [name for name in job.X.columns if job.kinds[name] == "real"]
-    scale = pd.Series(density._mixture.units.scale, density._columns.real_names)[reals].to_numpy()
     tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
     fresh = clone(density).set_params(calibrate=False)  # a temperature fills no cell
     for fold in np.unique(folds[folds >= 0]):
@@ -74,6 +74,7 @@ def fill_held_out(job: Job, density: Any) -> HeldOutCells:
         expected[out] = units.backward(found.expected)[:, places]
         mean[out] = job.X.loc[~out, reals].mean()
     cells = job.X[reals].to_numpy(dtype=float)
+    scale = standardisation(cells, np.ones(len(cells))).scale
     known = ~np.isnan(tail)
     return HeldOutCells(
         tail[known], ((cells - expected) / scale)[known], ((cells - mean) / scale)[known]
@@ -107,9 +108,10 @@ def read_imputations(job: Job, drawn: Any, cells: HeldOutCells | None) -> Imputa
         if holes.size
         else holes
     )
-    tables = _Draws.of(job.X.iloc[holes], drawn, job) if holes.size else None
-    if tables is not None and cells is None:
-        return _against_truth(job, int(missing.sum()), tables, holes)
+    filled = job.X.iloc[holes]
+    if cells is None:
+        return _against_truth(job, int(missing.sum()), _Draws.of(filled, drawn, job), holes)
+    tables = _Draws.of(filled, drawn, job) if holes.size else None
     tail = cells.tail
     covered = np.array([(tail >= 1 - p).mean() if tail.size else np.nan for p in NOMINAL])
     return Imputations(
