@@ -16,11 +16,11 @@ from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.report.columns import read_columns
 from bayesrbf.report.costs import read_costs
-from bayesrbf.report.density import Densities, densities_of
+from bayesrbf.report.density import Densities, densities_of, left_out
 from bayesrbf.report.describe import read_described, read_diagnostics
-from bayesrbf.report.doubts import left_out, read_doubt, read_oddities
+from bayesrbf.report.doubts import read_doubt, read_oddities
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure
-from bayesrbf.report.filling import read_imputations
+from bayesrbf.report.filling import HeldOutCells, fill_held_out, read_imputations
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned import read_learned
 from bayesrbf.report.records import Report, Score
@@ -88,7 +88,11 @@ def collect(job: Job, track: Track = silently) -> Outcome:
             drawn = draw_posterior(job, fitted.model)
             uncertainty = drawn.refined.uncertainty(job.X)
             densities = densities_of(job, drawn)
-    found = _Found(fitted, drawn, densities, held_out, uncertainty, tuple(heard))
+        cells = None
+        if densities.point is not None and not job.knows_holes:
+            for _ in track((None,), "Filling in cells of rows held out", 1):
+                cells = fill_held_out(job, densities.point)
+    found = _Found(fitted, drawn, densities, cells, held_out, uncertainty, tuple(heard))
     report = _look(job, found, track)
     return Outcome(report, drawn.refined, held_out, uncertainty)
 
@@ -121,6 +125,7 @@ class _Found:
     fitted: Fitted
     drawn: Drawn
     densities: Densities
+    cells: HeldOutCells | None
     held_out: HeldOut
     uncertainty: xr.Dataset
     heard: tuple[str, ...]
@@ -132,15 +137,15 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
     model, refined = there.drawn.model, there.drawn.refined
     held_out, uncertainty, densities = there.held_out, there.uncertainty, there.densities
     density = densities.point
-    cells = None if density is None else left_out(job, density)
+    seen = None if density is None else left_out(density, job.X, job.labels)
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(job, model, density, held_out, uncertainty),
-        "oddities": lambda: read_oddities(job, density, cells, held_out),
+        "oddities": lambda: read_oddities(job, density, seen, held_out),
         "learned": lambda: read_learned(job, model, refined, densities),
         "imputations": lambda: (
-            None if cells is None else read_imputations(job, densities.drawn, cells)
+            None if density is None else read_imputations(job, densities.drawn, there.cells)
         ),
         "diagnostics": lambda: read_diagnostics(refined, there.heard),
         "described": lambda: read_described(job, there.fitted, refined),

@@ -11,6 +11,7 @@ from jaxtyping import Int
 
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.parameters import Observations
+from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Inference, Job
 from bayesrbf.report.sampling import Drawn, draw_posterior
@@ -145,3 +146,27 @@ def standard_rows(
         labels = np.full(len(X), -1)
     rows = Observations(table.real, table.codes, labels, np.ones(len(X)))
     return density.model_.density.standardise(rows)
+
+
+def left_out(
+    density: Any, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
+) -> LeftOut:
+    """Every observed cell against the rest of its row, at the fitted point.
+
+    Parameters
+    ----------
+    density : MixtureEstimator
+        A mixture of :func:`densities_of`.
+    X : DataFrame of shape (n_obs, n_columns)
+        Rows with the columns of the fit.
+    labels : ndarray of shape (n_obs,), optional
+        Class codes that judge, too; hidden by default.
+
+    Returns
+    -------
+    LeftOut
+        In standard units.
+    """
+    rows = standard_rows(density, X, labels)
+    mixture = density.model_.density
+    return leave_one_cell_out(rows, mixture.parameters, mixture.specification)

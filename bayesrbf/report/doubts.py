@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
+from bayesrbf.posterior.cells import LeftOut
 from bayesrbf.posterior.summary import entropy
-from bayesrbf.report.density import component_names, standard_rows
+from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
 from bayesrbf.report.row_records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOut
@@ -48,16 +48,16 @@ def read_doubt(
     density : MixtureEstimator or None
         Its mixture: novelty, nearest components and what a measurement is worth.
     held_out : HeldOut
-        Held-out probabilities, to mark what was right.
+        Held-out probabilities: how many rows are unsure, and which were right.
     uncertainty : xarray.Dataset
         ``uncertainty(X)`` of the posterior.
 
     Returns
     -------
     Doubt
-        All rows in two numbers each, the least sure in words.
+        All rows in two numbers each, the least sure in words, as the fit to all of them sees
+        them; the number of unsure rows as fits that had not seen them do.
     """
-    mean = uncertainty["mean"].to_numpy()
     total = uncertainty["total_entropy"].to_numpy()
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
     worst = np.argsort(-total, kind="stable")[:LISTED]
@@ -71,7 +71,7 @@ def read_doubt(
         epistemic=epistemic,
         outcome=outcome,
         rows=rows,
-        below=int((mean.max(1) < THRESHOLD).sum()),
+        below=int((own[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
         novel=() if density is None else _novel(job, density),
     )
@@ -188,25 +188,6 @@ def _novel(job: Job, density: Any) -> tuple[tuple[int, float, float], ...]:
         for i in order
         if share[i] <= 0.02
     )
-
-
-def left_out(job: Job, density: Any) -> LeftOut:
-    """Every observed cell against the rest of its row, label included where it is known.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    density : MixtureEstimator
-        The mixture.
-
-    Returns
-    -------
-    LeftOut
-        In standard units.
-    """
-    rows = standard_rows(density, job.X, job.labels)
-    return leave_one_cell_out(rows, density.model_.density.parameters, density.model_.density.specification)
 
 
 def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldOut) -> Oddities:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from sklearn.base import clone
 
-from bayesrbf.posterior.cells import LeftOut
+from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.report.density import left_out
 from bayesrbf.report.job import Job
 from bayesrbf.report.row_records import Filled, Imputations
 from bayesrbf.report.words import number, percent
+from bayesrbf.table import standardisation
 
 MOST_ROWS = 2_000
 NOMINAL = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
@@ -20,11 +24,68 @@ DRAWS = 100
 EXAMPLES = 12
 
 
-def read_imputations(job: Job, drawn: Any, cells: LeftOut) -> Imputations:
+@dataclass(frozen=True)
+class HeldOutCells:
+    """Observed real cells as fits that had not seen their rows fill them in.
+
+    Attributes
+    ----------
+    tail : ndarray of shape (n_cells,)
+        Probability, given the rest of the row, of a cell at least as extreme.
+    miss, from_mean : ndarray of shape (n_cells,)
+        Cell less its expectation, and less the mean of its column in the rows of the fit, in
+        column standard deviations.
+    """
+
+    tail: Float[np.ndarray, " cell"]
+    miss: Float[np.ndarray, " cell"]
+    from_mean: Float[np.ndarray, " cell"]
+
+
+def fill_held_out(job: Job, density: Any) -> HeldOutCells:
+    """Fit without each fold and fill in its cells one at a time, as ``impute`` would.
+
+    The folds hold rows without a label out, too. Settings are those of the whole table:
+    choosing them anew takes many times as long as the fits.
+
+    Parameters
+    ----------
+    job : Job
+        The table.
+    density : MixtureEstimator
+        The mixture that fills in missing cells.
+
+    Returns
+    -------
+    HeldOutCells
+        Row by row; cells of a column that a fit saw no value of are left out.
+    """
+    hidden = job.labels.max() + 1
+    folds = stratified_folds(np.where(job.labels < 0, hidden, job.labels), job.folds, job.seed)
+    reals = [name for name in job.X.columns if job.kinds[name] == "real"]
+    tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
+    fresh = clone(density).set_params(calibrate=False)  # a temperature fills no cell
+    for fold in np.unique(folds[folds >= 0]):
+        out = folds == fold
+        fresh.fit(job.X[~out], job.y[~out])
+        found, units = left_out(fresh, job.X[out]), fresh._mixture.units
+        places = [fresh.columns_.real_names.index(name) for name in reals]
+        tail[out] = found.tail[:, places]
+        expected[out] = units.backward(found.expected)[:, places]
+        mean[out] = job.X.loc[~out, reals].mean()
+    cells = job.X[reals].to_numpy(dtype=float)
+    scale = standardisation(cells, np.ones(len(cells))).scale
+    known = ~np.isnan(tail)
+    return HeldOutCells(
+        tail[known], ((cells - expected) / scale)[known], ((cells - mean) / scale)[known]
+    )
+
+
+def read_imputations(job: Job, drawn: Any, cells: HeldOutCells | None) -> Imputations:
     """Missing cells with intervals, and whether such intervals can be trusted.
 
-    Where the hidden cells are known they are the test; else every observed cell is left
-    out in turn.
+    Where the missing cells are known they are the test; else observed cells of rows held
+    out of the fit are.
 
     Parameters
     ----------
@@ -32,8 +93,8 @@ def read_imputations(job: Job, drawn: Any, cells: LeftOut) -> Imputations:
         The table.
     drawn : MixtureEstimator
         A fitted mixture, with a posterior if there is one.
-    cells : LeftOut
-        Every observed cell against the rest of its row.
+    cells : HeldOutCells or None
+        Observed cells of rows held out; none where the missing cells are known.
 
     Returns
     -------
@@ -47,25 +108,22 @@ def read_imputations(job: Job, drawn: Any, cells: LeftOut) -> Imputations:
         if holes.size
         else holes
     )
-    tables = _Draws.of(job.X.iloc[holes], drawn, job) if holes.size else None
-    if tables is not None and job.truth is not None:
-        return _against_truth(job, int(missing.sum()), tables, holes)
-    tails = cells.tail[~np.isnan(cells.tail)]
-    covered = np.array([(tails >= 1 - p).mean() if tails.size else np.nan for p in NOMINAL])
-    observed = ~np.isnan(cells.expected)
-    reals = list(drawn.columns_.real_positions)
-    scaled = _scaled(job.X.iloc[:, reals].to_numpy(dtype=float), drawn)
-    misses = (scaled - cells.expected)[observed]
+    filled = job.X.iloc[holes]
+    if cells is None:
+        return _against_truth(job, int(missing.sum()), _Draws.of(filled, drawn, job), holes)
+    tables = _Draws.of(filled, drawn, job) if holes.size else None
+    tail = cells.tail
+    covered = np.array([(tail >= 1 - p).mean() if tail.size else np.nan for p in NOMINAL])
     return Imputations(
         missing=int(missing.sum()),
         examples=() if tables is None else _examples(job, tables, holes),
         nominal=NOMINAL,
         covered=covered,
-        known=int(tails.size),
+        known=int(tail.size),
         hidden_truth=False,
         truth=np.zeros(0),
         filled=np.zeros(0),
-        error=_errors(misses, scaled[observed]),
+        error=_errors(cells.miss, cells.from_mean),
     )
 
 
@@ -84,20 +142,13 @@ class _Draws:
         return cls(density.impute(X, draws=DRAWS), reals, X)
 
 
-def _scaled(
-    values: Float[np.ndarray, "obs feature"], density: Any
-) -> Float[np.ndarray, "obs feature"]:
-    """Real cells in column standard deviations."""
-    return density.model_.density.units.forward(values)
-
-
-def _errors(misses: np.ndarray, values: np.ndarray) -> tuple[tuple[str, float], ...]:
+def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float], ...]:
     """Root mean squared errors of the model and of column means."""
     if misses.size == 0:
         return ()
     return (
         ("this model, from the rest of the row", float(np.sqrt(np.mean(misses**2)))),
-        ("the column's mean", float(np.sqrt(np.mean(values**2)))),
+        ("the column's mean", float(np.sqrt(np.mean(from_mean**2)))),
     )
 
 

@@ -50,14 +50,14 @@ def unsure(report: Report) -> str:
     doubt = report.doubt
     share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
     text = (
-        f"{plural(doubt.below, 'row')} of {count(len(doubt.outcome))} have no class with a "
-        f"probability of {percent(doubt.threshold)} or more"
+        f"No class has a probability of {percent(doubt.threshold)} or more in "
+        f"{count(doubt.below)} of {plural(doubt.judged, 'row')} held out"
     )
     if not doubt.epistemic.any():
         return f"{text}; without a posterior the kinds of doubt cannot be told apart."
     return (
-        f"{text}; {percent(share)} of all doubt is about the model and would shrink with more "
-        "rows, the rest is overlap of the classes."
+        f"{text}; of all doubt under the fit to every row, {percent(share)} is about the model "
+        "and would shrink with more rows, the rest is overlap of the classes."
     )
 
 
@@ -128,7 +128,7 @@ def filled(report: Report) -> str:
         return f"{head}."
     at = int(abs(imputations.nominal - 0.9).argmin())
     hold = percent(float(imputations.covered[at]))
-    which = "true values" if imputations.hidden_truth else "cells that were left out in turn"
+    which = "true values" if imputations.hidden_truth else "cells of rows held out of the fit"
     return f"{head}; intervals of 90 % hold {hold} of {count(imputations.known)} {which}."
 
 

@@ -90,6 +90,11 @@ class Job:
         return [name for name in self.X.columns if self.kinds[name] == "categorical"]
 
     @property
+    def knows_holes(self) -> bool:
+        """Whether cells are missing and their truth is known."""
+        return self.truth is not None and bool(self.X.isna().to_numpy().any())
+
+    @property
     def labels(self) -> Int[np.ndarray, " obs"]:
         """Class codes, -1 where hidden."""
         return encode_labels(self.y)[1]

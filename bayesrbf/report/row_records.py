@@ -49,13 +49,13 @@ class Doubt:
     Attributes
     ----------
     aleatoric, epistemic : ndarray of shape (n_obs,)
-        Nats.
+        Nats, under the fit to all rows.
     outcome : ndarray of shape (n_obs,)
         1 where the held-out prediction was right, 0 where wrong, -1 where unknown.
     rows : tuple of UnsureRow
         The least sure, first the least.
     below : int
-        Number of rows whose most probable class has less than ``threshold``.
+        Number of held-out rows whose most probable class has less than ``threshold``.
     threshold : float
         That probability.
     novel : tuple of (int, float, float)
@@ -70,6 +70,11 @@ class Doubt:
     below: int
     threshold: float
     novel: tuple[tuple[int, float, float], ...]
+
+    @property
+    def judged(self) -> int:
+        """Number of held-out rows, among which ``below`` counts."""
+        return int((self.outcome >= 0).sum())
 
 
 @dataclass(frozen=True)
@@ -182,9 +187,9 @@ class Imputations:
     nominal, covered : ndarray of shape (n_levels,)
         Probability inside the intervals, and the share of known cells inside.
     known : int
-        Number of known real cells behind ``covered``.
+        Number of known real cells behind ``covered`` and ``error``.
     hidden_truth : bool
-        Whether those were hidden from the model (else each was left out in turn).
+        Whether those are the missing cells (else observed ones of rows held out).
     truth, filled : ndarray of shape (n_known,)
         True and filled real cells in column standard deviations, where hidden.
     error : tuple of (str, float)

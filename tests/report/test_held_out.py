@@ -1,0 +1,90 @@
+"""What a report says of rows that a fit has not seen is what new rows of the same kind show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.report import choose
+from bayesrbf.report.collect import Outcome, collect
+from bayesrbf.report.density import left_out
+from bayesrbf.report.job import Job
+from bayesrbf.report.render import render
+from tests.report.tables import mixed_table
+
+ROWS, COLUMNS, NEW = 60, 12, 2_000
+
+
+def simulated(rows: int, distance: float, seed: int) -> tuple[pd.DataFrame, pd.Series]:
+    """Independent normal columns; two classes whose means are ``2 distance`` apart."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, rows)
+    shift = distance / np.sqrt(COLUMNS) * (2 * labels - 1)
+    cells = rng.normal(size=(rows, COLUMNS)) + shift[:, None]
+    names = [f"x{j}" for j in range(COLUMNS)]
+    return pd.DataFrame(cells, columns=names), pd.Series(np.array(["a", "b"], object)[labels])
+
+
+def point(X: pd.DataFrame, y: pd.Series) -> Outcome:
+    """The report of a mixture at its fitted point; one shape to choose from will do."""
+    numeric = X.select_dtypes("number").columns
+    kinds = {name: "real" if name in numeric else "categorical" for name in X}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choose, "SHAPES", choose.SHAPES[1:2])
+        return collect(Job("simulated", "y", X, y, kinds, "map", 0, family="mixture"))
+
+
+@pytest.fixture(scope="module")
+def noise() -> Outcome:
+    """Columns and labels that say nothing about each other, some labels hidden."""
+    X, y = simulated(ROWS, 0.0, seed=0)
+    return point(X, y.where(np.arange(ROWS) % 4 > 0, None))
+
+
+def test_fillings_are_as_good_as_the_report_says(noise: Outcome) -> None:
+    """On noise no column helps another: error and coverage are those of new rows."""
+    said = noise.report.imputations
+    X, _ = simulated(NEW, 0.0, seed=1)
+    cells, units = left_out(noise.model, X), noise.model._mixture.units
+    error = np.sqrt(np.mean((X.to_numpy() - units.backward(cells.expected)) ** 2))
+    (_, own), (_, of_mean) = said.error
+    assert said.known == ROWS * COLUMNS
+    assert own > 0.99 * of_mean
+    assert of_mean == pytest.approx(1, abs=0.05)
+    # Cells of a row share what the row is judged by: a row is the unit of sampling.
+    inside = cells.tail[..., None] >= 1 - said.nominal
+    spread = inside.mean(1).std(0) / np.sqrt(ROWS)
+    assert (np.abs(said.covered - inside.mean((0, 1))) < 3 * spread).all()
+    assert own == pytest.approx(error, rel=0.1)
+
+
+def test_the_page_says_what_was_held_out(noise: Outcome) -> None:
+    html = " ".join(render(noise.report).split())
+    assert f"of {ROWS * COLUMNS} cells of rows held out of the fit" in html
+    assert "its label hidden" in html
+    assert f"in {noise.report.doubt.below} of {ROWS - ROWS // 4} rows held out" in html
+
+
+def test_doubt_is_counted_on_rows_held_out() -> None:
+    """The share of unsure rows is that of new rows; the fit is surer of the rows it saw."""
+    found = point(*simulated(ROWS, 2.0, seed=1))
+    doubt = found.report.doubt
+    own = found.held_out.probabilities["this model"]
+    assert doubt.below == int((own.max(1) < doubt.threshold).sum())
+    assert doubt.judged == ROWS
+    X, _ = simulated(NEW, 2.0, seed=2)
+    new = float((found.model.predict_proba(X).max(1) < doubt.threshold).mean())
+    seen = float((found.uncertainty["mean"].to_numpy().max(1) < doubt.threshold).mean())
+    assert abs(doubt.below / ROWS - new) < 3 * np.sqrt(new * (1 - new) / ROWS)
+    assert seen < new / 3
+
+
+def test_columns_that_a_part_of_the_rows_lacks() -> None:
+    """A column with one cell is empty in one fit; others are judged, levels are not."""
+    table = mixed_table()
+    labelled = table["outcome"].notna().to_numpy().argmax()
+    alone = np.where(np.arange(len(table)) == labelled, 2.0, np.nan)
+    X = table[["size", "colour"]].assign(rare=alone)
+    known = point(X, table["outcome"]).report.imputations.known
+    assert known == X["size"].notna().sum()
