@@ -10,7 +10,7 @@ from jaxtyping import Float
 from bayesrbf import table
 from bayesrbf.estimators.validating import apart, held_out_score
 from bayesrbf.numerics.ascent import Acceleration
-from bayesrbf.numerics.discriminative.fitting import Schedule, fit_objective
+from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.objective import Objective

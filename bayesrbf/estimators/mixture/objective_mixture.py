@@ -16,7 +16,7 @@ from bayesrbf.estimators.mixture.classifier import MixtureClassifier
 from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
 from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task, choose, open_settings
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import MixtureParameters

@@ -26,7 +26,7 @@ from bayesrbf.estimators.stack.training import (
     Views,
     component_class,
 )
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.kernel_network.log_posterior import class_log_probabilities
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations
