@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CELLS: Final = 12
-"""Cells of a row that are written out."""
+"""Most cells of a row that are written out."""
 WIDEST: Final = 26
-"""Letters of a cell and its column."""
+"""Most letters of a line with a cell and its column."""
 
 
 def plot_exemplars(
