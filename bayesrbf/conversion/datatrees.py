@@ -11,8 +11,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from bayesrbf import names
-from bayesrbf.inference.draws import MEMORY, Draws
-from bayesrbf.inference.protocol import LogPosterior, log_likelihoods
+from bayesrbf.inference.draws import MEMORY, Draws, log_likelihoods
+from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.results import Trace
 from bayesrbf.specification import Variable
