@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from numba import njit
 
@@ -69,6 +69,9 @@ def entry_point[F: Callable[..., object]](function: F) -> F:
 
     The function closes over :data:`SOURCES`.
     """
+    # Files on disk take this name: those of other sources, whose types may have moved since, would
+    # be opened otherwise, and an index that names a module which is gone cannot be read.
+    cast(Any, function).__qualname__ += f"-{SOURCES[:16]}"
     compiled = njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)
     with suppress(RuntimeError):  # no folder to write to: every process compiles for itself
         compiled.enable_caching()
