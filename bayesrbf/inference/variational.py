@@ -249,7 +249,7 @@ class _Response:
 
 
 def _laplace(objective: FixedDrawObjective) -> _Response:
-    """Laplace's approximation in its place, where the objective's curvature is not known."""
+    """Laplace's response, where the objective's curvature is not computed."""
     factor = objective.gaussian.factor
     return _Response(factor, np.zeros_like(factor), 0)
 

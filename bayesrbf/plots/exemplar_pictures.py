@@ -134,7 +134,7 @@ def _spreads(rows: Any) -> list[float]:
 
 
 def _unlike(cell: Any, other: Any, spread: float) -> bool:
-    """Whether a cell differs from another; a hole is like a hole."""
+    """Whether a cell differs from another; two missing cells do not."""
     holes = (cell != cell, other != other)
     if any(holes):
         return not all(holes)

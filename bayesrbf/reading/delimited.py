@@ -43,7 +43,7 @@ _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 
 
 class TableError(ValueError):
-    """A file that cannot be read as a table, in one sentence."""
+    """A file that cannot be read as a table; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
 
 
 def _line_after(text: str) -> int:
-    """Number of the line on which what follows a text stands."""
+    """Number of the line on which the text goes on."""
     return 1 + len(_NEWLINE.findall(text))
 
 

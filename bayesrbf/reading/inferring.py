@@ -1,4 +1,4 @@
-"""What a column of text cells is: numbers or categories, and what is doubtful about it."""
+"""Kinds of columns of text cells: numbers or categories, and what is doubtful about them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def infer(column: TextColumn, notes: list[str]) -> Values:
 
 
 def _note_markers(column: TextColumn, notes: list[str]) -> None:
-    """Say which words were read as missing: one of them might be a category."""
+    """Note which words were read as missing: one of them might be a category."""
     marked = Counter(cell for cell in column.cells if cell and cell in column.missing)
     if marked:
         found = ", ".join(f"{text!r} ({count} cells)" for text, count in marked.items())
@@ -156,7 +156,7 @@ def _real(column: TextColumn, notes: list[str]) -> np.ndarray:
 
 
 def _note_few(column: TextColumn, values: np.ndarray, notes: list[str]) -> None:
-    """Say which real columns may be codes."""
+    """Note which real columns may be codes."""
     distinct = np.unique(values[~np.isnan(values)])
     whole = bool(np.all(distinct == np.round(distinct)))
     if column.kind is None and whole and 1 < distinct.size <= _FEW:
@@ -168,7 +168,7 @@ def _note_few(column: TextColumn, values: np.ndarray, notes: list[str]) -> None:
 
 
 def _refuse_mixture(column: TextColumn, numeric: list[str]) -> None:
-    """Name a cell of text among numbers."""
+    """TableError that names a cell of text among numbers."""
     text = next(text for text in column.present if text not in numeric)
     among = f" among numbers such as {numeric[0]!r}" if numeric else ", but the column is real"
     raise TableError(
@@ -178,7 +178,7 @@ def _refuse_mixture(column: TextColumn, numeric: list[str]) -> None:
 
 
 def _note_text(column: TextColumn, notes: list[str]) -> None:
-    """Say which columns of text may be no categories; refuse dates."""
+    """Note which columns of text may be no categories; refuse dates."""
     if all(map(_DATE.fullmatch, column.present)):
         raise TableError(
             f"{column.at(column.present[0])}: {column.present[0]!r} is a date; convert it to a "

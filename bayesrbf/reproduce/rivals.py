@@ -1,4 +1,4 @@
-"""What exemplar classifiers are compared to: other classifiers of dissimilarities."""
+"""Classifiers of dissimilarities that exemplar classifiers are compared to."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _kind_of(kind: type, name: str) -> str:
-    """The one of boolean, string, number that a Python type is."""
+    """Whether a Python type is a boolean, a string or a number; an error if it is none."""
     if issubclass(kind, bool | np.bool_):
         return "boolean"
     if issubclass(kind, str):
@@ -233,7 +233,7 @@ def _kind_of(kind: type, name: str) -> str:
 
 
 def _refuse_mixture(values: Iterable[object], kinds: dict[type, str], name: str) -> None:
-    """Name two cells of different kinds."""
+    """TypeError that names two cells of different kinds."""
     first: dict[str, tuple[int, object]] = {}
     for row, value in enumerate(values):
         if value is not None:

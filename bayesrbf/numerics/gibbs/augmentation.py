@@ -1,4 +1,4 @@
-r"""What a table leaves open, drawn given the parameters: components and missing cells.
+r"""Components and missing cells of a table, drawn given the parameters.
 
 Components are drawn with the missing cells summed out, :math:`p(k \mid x_o)`, among those of
 the row's class where its label is known. Given its component, a row's missing cells are

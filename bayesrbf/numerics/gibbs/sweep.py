@@ -97,7 +97,7 @@ class MixtureSweep:
     def _augment(
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> MixtureParameters:
-        """Draw components and missing cells, and the parameters anew."""
+        """Draw components and missing cells, then the parameters given these."""
         components = self._components.draw(parameters, rng)
         real = self._cells.draw(parameters, components, rng)
         return self._given(components, real).draw(rng)

@@ -183,7 +183,7 @@ def _factor_gradient(
 
 @kernel
 def _write_roots(theta: np.ndarray, reals: Reals, factors: np.ndarray) -> float:
-    """Write the roots of the precisions; log prior of what is behind them."""
+    """Write the roots of the precisions; log prior of the gamma variables behind them."""
     groups, d = factors.shape
     value = 0.0
     for g in range(groups):

@@ -128,7 +128,7 @@ def _sweep(sources: str) -> Callable[..., None]:
 
 @kernel
 def best_place(totals: np.ndarray, now: int, tolerance: float) -> int:
-    """Where the total is largest, if it is larger than now by more than rounding."""
+    """Where the total is largest; the present place unless the gain is more than rounding."""
     best = now
     for c in range(totals.size):
         if totals[c] > totals[best]:
