@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bayesrbf.models.hybrid_mixture import declare_hybrid_mixture
 from bayesrbf.models.kernel_network import declare_kernel_network
 from bayesrbf.models.median_lvq import declare_median_lvq
-from bayesrbf.models.mixture import declare_mixture
+from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.models.sdgm import declare_sdgm
 from bayesrbf.models.stack import declare_stack

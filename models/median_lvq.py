@@ -92,7 +92,7 @@ def declare_median_lvq(
             "row_weight", np.where(rows.labels < 0, 0.0, rows.weights), dims=names.OBS
         )
         exemplars = pm.Categorical(
-            names.EXEMPLARS, p=candidate_shares(rows, prototypes), dims=names.PROTOTYPE
+            names.EXEMPLARS, p=exemplar_probabilities(rows, prototypes), dims=names.PROTOTYPE
         )
         width = (
             pm.LogNormal(names.SIGMA, np.float64(sigma.location), np.float64(sigma.spread))
@@ -117,49 +117,24 @@ def declare_median_lvq(
     return model
 
 
-def candidate_shares(
+def exemplar_probabilities(
     rows: Dissimilarities, prototypes: Prototypes
 ) -> Float[np.ndarray, "prototype row"]:
     """Prior probability of every row to be each prototype's exemplar.
 
-    Parameters
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    prototypes : Prototypes
-        Class of every prototype.
-
-    Returns
-    -------
-    ndarray of shape (n_prototypes, n_obs)
-        Uniform over the candidates of the prototype's class.
+    It is uniform over the candidates of the prototype's class.
     """
-    shares = np.zeros((prototypes.number, rows.n_obs))
+    probabilities = np.zeros((prototypes.number, rows.n_obs))
     for prototype, label in enumerate(prototypes.classes):
         candidates = rows.candidates[label]
-        shares[prototype, candidates] = 1 / candidates.size
-    return shares
+        probabilities[prototype, candidates] = 1 / candidates.size
+    return probabilities
 
 
 def label_logp(
     label: TensorVariable, log_probabilities: TensorVariable, row_weight: TensorVariable
 ) -> TensorVariable:
-    """Weighted log probability of every row's label.
-
-    Parameters
-    ----------
-    label : TensorVariable of shape (n_obs,)
-        Class codes.
-    log_probabilities : TensorVariable of shape (n_obs, n_classes)
-        Log probabilities of the classes.
-    row_weight : TensorVariable of shape (n_obs,)
-        Factor of each row's log probability.
-
-    Returns
-    -------
-    TensorVariable of shape (n_obs,)
-        In nats.
-    """
+    """Weighted log probability of every row's label."""
     own = pt.take_along_axis(log_probabilities, label[..., None], axis=-1)[..., 0]
     return row_weight * own
 
@@ -167,22 +142,7 @@ def label_logp(
 def label_draw(
     log_probabilities: TensorVariable, row_weight: TensorVariable, size: Variable
 ) -> TensorVariable:
-    """Draw every row's label.
-
-    Parameters
-    ----------
-    log_probabilities : TensorVariable of shape (n_obs, n_classes)
-        Log probabilities of the classes.
-    row_weight : TensorVariable of shape (n_obs,)
-        Not used: a weight has no generative story.
-    size : Variable
-        Shape of the draws.
-
-    Returns
-    -------
-    TensorVariable of shape (n_obs,)
-        Class codes.
-    """
+    """Draw every row's label; a weight has no generative story."""
     return pm.Categorical.dist(logit_p=log_probabilities, size=size)
 
 

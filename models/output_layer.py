@@ -12,8 +12,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
 from bayesrbf import names
-from bayesrbf.models.elastic_net import elastic_net, half_elastic_net
-from bayesrbf.models.labels import label_draw, label_logp
+from bayesrbf.models.densities import elastic_net, half_elastic_net, label_draw, label_logp
 from bayesrbf.parameters import Standardisation
 from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
 
@@ -25,14 +24,7 @@ RESPONSE_WEIGHT = "response_weight"
 class OutputLayer:
     """Output weights and intercepts; made before the mixture weights, registered after.
 
-    Parameters
-    ----------
-    specification : RBFNetworkSpecification
-        Structure of the network.
-    hyperparameters : RBFNetworkHyperparameters
-        Resolved prior.
-    kind : {"signed", "halves"}
-        Output weights with their sign, or in two halves that are bounded at 0.
+    The weights come with their sign, or in two halves that are bounded at 0.
     """
 
     def __init__(
@@ -86,16 +78,8 @@ class OutputLayer:
     ) -> None:
         """Declare the node ``y``.
 
-        Parameters
-        ----------
-        row_features : TensorVariable
-            Features (obs, component) of the rows.
-        responses : ndarray of shape (n_obs,)
-            Class codes, -1 where hidden; or numbers, NaN where hidden.
-        weights : ndarray of shape (n_obs,)
-            Row weights.
-        units : Standardisation or None
-            Location and scale of numbers; None: they are in standard units.
+        Responses are class codes, -1 where hidden; or numbers, NaN where hidden, with their
+        location and scale, or in standard units if ``units`` is None.
         """
         linear = row_features @ self._weights.T + self._intercepts
         row_weight = pm.Data(RESPONSE_WEIGHT, weights, dims=names.OBS)

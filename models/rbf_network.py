@@ -13,11 +13,10 @@ from jaxtyping import Float, Int
 from pytensor.tensor import TensorVariable
 
 from bayesrbf import names
-from bayesrbf.models.axes import Axes, coords
+from bayesrbf.models.mixture_priors import MixtureNodes, declare_categories, declare_normals
 from bayesrbf.models.output_layer import Coefficients, OutputLayer
-from bayesrbf.models.priors import MixtureNodes, declare_categories, declare_normals
 from bayesrbf.models.row_mixture import RowMixture
-from bayesrbf.models.rows import check_rows, declare_marginal
+from bayesrbf.models.row_nodes import Axes, check_rows, coords, declare_marginal
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
@@ -98,7 +97,7 @@ def declare_rbf_network(
 
     References
     ----------
-    The priors of the mixture: :func:`bayesrbf.models.priors.declare_priors`. The link:
+    The priors of the mixture: :func:`bayesrbf.models.mixture_priors.declare_priors`. The link:
     Caetano (2018), eq. 21.
 
     Examples

@@ -1,4 +1,7 @@
-"""The law of a table's rows under a mixture: what the node ``x`` computes and draws."""
+"""The law of a table's rows under a mixture, and the potentials of other objectives.
+
+The law is what the node ``x`` computes and draws.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from jaxtyping import Int
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
+from bayesrbf import names
 from bayesrbf.models import densities
+from bayesrbf.objective import Objective
+from bayesrbf.specification import MixtureSpecification
+
+OBJECTIVE = "objective"
+"""Potential (obs): the objective of every row less its log likelihood."""
+PRIOR_POWER = "prior_power"
+"""Potential: what the power of the prior adds to it."""
 
 
 @dataclass(frozen=True)
@@ -23,23 +35,12 @@ class RowMixture:
     where k runs over the components of class y, over all of them when the label
     is hidden. A row of the value matrix is (label code, real cells, category
     codes); what is missing is 0 there and in the masks.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of real columns.
-    n_categorical : int
-        Number of categorical columns.
-    covariance_group : tuple of int
-        Covariance that each component uses.
-    independent : bool
-        Whether the covariances are diagonal.
     """
 
     n_features: int
     n_categorical: int
     covariance_group: tuple[int, ...]
-    independent: bool
+    independent: bool  # Whether the covariances are diagonal.
 
     @property
     def signature(self) -> str:
@@ -61,31 +62,8 @@ class RowMixture:
     ) -> TensorVariable:
         """Weighted log density of every row.
 
-        Parameters
-        ----------
-        value : TensorVariable of shape (obs, column)
-            Label code, real cells in the user's units, category codes.
-        component_probabilities : TensorVariable of shape (component,)
-            p_k = p(class) p(component | class).
-        component_class : TensorVariable of shape (component,)
-            Class of every component.
-        means : TensorVariable of shape (component, feature)
-            Means, in the user's units.
-        covariances : TensorVariable of shape (group, feature, feature)
-            Covariances, in the user's units squared.
-        label_observed : TensorVariable of shape (obs,)
-            1 where the label is known, else 0.
-        cell_observed : TensorVariable of shape (obs, cell)
-            1 where a cell is known, else 0.
-        row_weight : TensorVariable of shape (obs,)
-            Factor of the row's log density.
-        *category_probabilities : TensorVariable of shape (component, level)
-            Level probabilities of each categorical column.
-
-        Returns
-        -------
-        TensorVariable of shape (obs,)
-            Weighted log densities.
+        The parameters are those of ``MixtureNodes`` (module ``mixture_priors``); the masks are 1
+        where a label or a cell is known, else 0.
         """
         joint = self.joint(
             value,
@@ -108,22 +86,7 @@ class RowMixture:
         cell_observed: TensorVariable,
         *category_probabilities: TensorVariable,
     ) -> TensorVariable:
-        """Log joint of every row with every component, labels ignored.
-
-        Parameters
-        ----------
-        value, component_probabilities, means, covariances : TensorVariable
-            As in :meth:`logp`.
-        cell_observed : TensorVariable of shape (obs, cell)
-            1 where a cell is known, else 0.
-        *category_probabilities : TensorVariable of shape (component, level)
-            Level probabilities of each categorical column.
-
-        Returns
-        -------
-        TensorVariable of shape (obs, component)
-            ``log p(x_o, k)``, not weighted.
-        """
+        """Log joint ``log p(x_o, k)`` of rows and components, labels and weights ignored."""
         _, real, codes = self._split(value)
         joint = pt.log(component_probabilities) + self._real_logp(
             real, cell_observed[:, : self.n_features], means, covariances
@@ -147,25 +110,10 @@ class RowMixture:
     ) -> TensorVariable:
         """One table: label, component and cells of every row, then the masks.
 
-        A labelled row draws its label like any other: a label held fixed would
-        make the class probabilities' calibration untestable.
-
-        Parameters
-        ----------
-        component_probabilities, component_class, means, covariances : TensorVariable
-            As in :meth:`logp`.
-        label_observed, cell_observed : TensorVariable
-            Masks of the cells that come out as 0.
-        row_weight : TensorVariable of shape (obs,)
-            Without a part in the draw: a weight has no generative story.
-        *args : Variable
-            Level probabilities of each categorical column, then the size that
-            PyMC appends, which a whole table does not need.
-
-        Returns
-        -------
-        TensorVariable of shape (obs, column)
-            A value matrix.
+        A labelled row draws its label like any other: a label held fixed would make the class
+        probabilities' calibration untestable. The weight has no part in the draw, because it has no
+        generative story. ``args`` are the level probabilities of each categorical column, then the
+        size that PyMC appends, which a whole table does not need.
         """
         *category_probabilities, _ = args
         n_obs = label_observed.shape[0]
@@ -210,3 +158,65 @@ class RowMixture:
         return densities.normal_logp(
             row, mask, means, densities.observed_cholesky(covariances, mask)[:, group]
         )
+
+
+def declare_objective(
+    objective: Objective,
+    joint: TensorVariable,
+    specification: MixtureSpecification,
+    labels: Int[np.ndarray, " obs"],
+    row_weight: TensorVariable,
+) -> None:
+    r"""Turn the posterior of the model on the stack into a Gibbs posterior.
+
+    The potentials exchange the log likelihood of every row for its objective,
+
+    .. math:: \sum_n v_n (J_n - \log p(x_n, y_n)) + (\tau - 1) \log p(\phi),
+
+    and so belong beside the rows' own node. ``joint`` is ``log p(x, k)``; labels are -1 where
+    hidden.
+    """
+    own, every, hinge = objective.coefficients
+    shown = labels >= 0
+    parts = [pm.math.logsumexp(joint[:, part], axis=1) for part in specification.class_slices]
+    by_class = pt.stack(parts, axis=1)
+    indicator = np.eye(specification.n_classes)[np.maximum(labels, 0)]
+    of_label = pt.sum(indicator * by_class, axis=1)
+    density = pm.math.logsumexp(by_class, axis=1)
+    value = pt.switch(shown, (own - 1) * of_label + every * density, (own + every - 1) * density)
+    if hinge and specification.n_classes > 1:
+        violation = margin_violation(objective, by_class - of_label[:, None], indicator)
+        value -= hinge * pt.switch(shown, bounded_hinge(objective, violation), 0.0)
+    pm.Potential(OBJECTIVE, row_weight * value, dims=names.OBS)
+    if objective.prior_power != 1:
+        free = pm.modelcontext(None).free_RVs
+        prior = pt.sum([pt.sum(pm.logp(variable, variable)) for variable in free])
+        pm.Potential(PRIOR_POWER, np.float64(objective.prior_power - 1) * prior)
+
+
+def margin_violation(
+    objective: Objective, rivals: TensorVariable, indicator: np.ndarray
+) -> TensorVariable:
+    """Soft maximum over the other classes of what a row lacks of the margin, in nats.
+
+    ``rivals`` are ``log p(x, c) - log p(x, y)``; the indicator is 1 at a row's own class.
+    """
+    sharpened = pt.switch(indicator > 0, -np.inf, np.float64(objective.sharpness) * rivals)
+    most = pm.math.logsumexp(sharpened, axis=1) / np.float64(objective.sharpness)
+    return np.float64(objective.margin) + most
+
+
+def bounded_hinge(objective: Objective, violation: TensorVariable) -> TensorVariable:
+    """Loss in nats: soft hinge of a violation, or soft ramp where there is a cap."""
+    loss = _soft_hinge(violation, objective.smoothing)
+    if objective.ramp_cap is not None:
+        loss -= _soft_hinge(violation - np.float64(objective.ramp_cap), objective.smoothing)
+    return loss
+
+
+def _soft_hinge(violation: TensorVariable, smoothing: float) -> TensorVariable:
+    """0 below minus the width, a parabola up to the width, the violation itself beyond."""
+    width = np.float64(smoothing)
+    parabola = (violation + width) ** 2 / (4 * width)
+    beyond = pt.switch(violation > width, violation, 0.0)
+    return pt.switch(pt.abs(violation) <= width, parabola, beyond)

@@ -194,22 +194,7 @@ def _class_log_probabilities(
 def label_set_logp(
     allowed: TensorVariable, log_probabilities: TensorVariable, row_weight: TensorVariable
 ) -> TensorVariable:
-    """Weighted log probability of the classes that a row may have.
-
-    Parameters
-    ----------
-    allowed : TensorVariable of shape (n_obs, n_classes)
-        1 for every class that a row may have, else 0.
-    log_probabilities : TensorVariable of shape (n_obs, n_classes)
-        Log probabilities of the classes.
-    row_weight : TensorVariable of shape (n_obs,)
-        Factor of each row's log probability.
-
-    Returns
-    -------
-    TensorVariable of shape (n_obs,)
-        In nats.
-    """
+    """Weighted log probability, in nats, of the classes that a row may have (1 in ``allowed``)."""
     chosen = pt.switch(pt.eq(allowed, 1), log_probabilities, -np.inf)
     return row_weight * pt.logsumexp(chosen, axis=-1)
 
@@ -217,21 +202,6 @@ def label_set_logp(
 def label_draw(
     log_probabilities: TensorVariable, row_weight: TensorVariable, size: Variable
 ) -> TensorVariable:
-    """Draw every row's class.
-
-    Parameters
-    ----------
-    log_probabilities : TensorVariable of shape (n_obs, n_classes)
-        Log probabilities of the classes.
-    row_weight : TensorVariable of shape (n_obs,)
-        Not used: a weight has no generative story.
-    size : Variable
-        Shape of the draws.
-
-    Returns
-    -------
-    TensorVariable of shape (n_obs, n_classes)
-        1 for the class that was drawn, else 0.
-    """
+    """Draw every row's class, 1 in its column; a weight has no generative story."""
     drawn = pm.Categorical.dist(logit_p=log_probabilities, size=size)
     return pt.cast(pt.eq(drawn[..., None], pt.arange(log_probabilities.shape[-1])), "int64")

@@ -11,7 +11,7 @@ import pytensor.tensor as pt
 from jaxtyping import Float, Int
 
 from bayesrbf import names
-from bayesrbf.models.labels import label_draw, label_logp
+from bayesrbf.models.densities import label_draw, label_logp
 
 
 def declare_stack(

@@ -30,9 +30,8 @@ SHAPES = {"full", "tied", "diag", "spherical"}
 """Names of covariance shapes: a branch on one of them belongs into its own class."""
 NEEDS_TORCH = {
     "reproduce.sdgm_images",
-    "torch.dropout",
-    "torch.quadratic",
     "torch.sdgm_head",
+    "torch.sparse_quadratic",
 }
 """Modules that cannot be imported where PyTorch is not installed."""
 

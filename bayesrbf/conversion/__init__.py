@@ -1,8 +1,7 @@
 """Between draws and DataTrees in ArviZ's layout."""
 
-from bayesrbf.conversion.checking import by_column
-from bayesrbf.conversion.reading import from_datatree
-from bayesrbf.conversion.writing import predictions, predictive_check, to_datatree
+from bayesrbf.conversion.datatrees import from_datatree, to_datatree
+from bayesrbf.conversion.predictive_trees import by_column, predictions, predictive_check
 
 __all__ = [
     "by_column",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.discriminative.objectives import class_log_joint
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import class_log_joint
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.posterior.temperature import fit_temperature, tempered

@@ -19,8 +19,8 @@ from bayesrbf.fitted.fitted_model import (
     row_weights,
 )
 from bayesrbf.numerics.ascent import Acceleration
-from bayesrbf.numerics.discriminative.fitting import Schedule, fit_objective
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior

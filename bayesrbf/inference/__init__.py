@@ -1,1 +1,1 @@
-"""A log posterior in, draws out: approximations, samplers and what to think of them."""
+"""A log posterior in, draws out: approximations, samplers, and how far to trust them."""

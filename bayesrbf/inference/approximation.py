@@ -12,8 +12,7 @@ from jaxtyping import Bool, Float
 from bayesrbf.inference import importance
 from bayesrbf.inference.draws import Draws, on_grid, one_after_another
 from bayesrbf.inference.progress import Track, silent
-from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.inference.shortcuts import BatchedPosterior
+from bayesrbf.inference.protocol import BatchedPosterior, LogPosterior
 
 _AT_ONCE: Final = 256
 """Draws evaluated between two looks at progress and interrupts."""

@@ -21,20 +21,20 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 WORTHWHILE: Final = 10.0
-"""Seconds of work in one process below which others are not started: that takes some itself."""
+"""Seconds of work below which no further process is started: a start takes some itself."""
 
 _PATIENCE: Final = 0.1
-"""Seconds after which whoever waits looks at the progress, and whether to stop."""
+"""Seconds between two looks at the progress and at the wish to stop."""
 
 _IDLE: Final = 60.0
-"""Seconds that idle processes stay, for the next run to find them warm."""
+"""Seconds that idle processes are kept, so that the next run need not start any."""
 
 _THREADS: Final = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @runtime_checkable
 class Watch(Protocol):
-    """What a group of chains tells, and is told."""
+    """How a group of chains reports its steps and learns that it is to stop."""
 
     @property
     def stopped(self) -> bool:
@@ -51,7 +51,7 @@ class Watch(Protocol):
 
 
 Work = Callable[[Any, Watch], list[Any]]
-"""Runs the chains of one group, and returns what they drew, whole or not."""
+"""Runs the chains of one group, and returns what they drew, complete or not."""
 
 
 def run_chains(
@@ -61,28 +61,12 @@ def run_chains(
     processes: int,
     advance: Callable[[int], None],
 ) -> tuple[list[Any], bool]:
-    """Run chains in groups, one group a process.
+    """Run chains in groups, one a process: one result a chain, and whether the run is complete.
 
-    Parameters
-    ----------
-    work : callable
-        ``work(group, watch)`` runs a list of chains and returns one result a
-        chain. Where ``watch.stopped`` or interrupted it tells all groups to
-        stop and returns what is there. A module's function, whose arguments
-        can be pickled, if there are several processes.
-    chains : sequence
-        What to run.
-    processes : int
-        Groups; 1 runs all chains here.
-    advance : callable
-        Takes how many steps were done since it was last called.
-
-    Returns
-    -------
-    results : list
-        One a chain, in their order.
-    complete : bool
-        False if someone stopped the run.
+    ``work(group, watch)`` runs a list of chains and returns one result a chain. Where
+    ``watch.stopped`` or interrupted it tells all groups to stop and returns what is there. If there
+    are several processes it must be a function of a module, whose arguments can be pickled.
+    ``advance`` takes how many steps were done since it was last called.
     """
     if processes == 1:
         watch = _HereWatch(advance)
@@ -107,47 +91,23 @@ def run_chains(
 
 
 def check_cores(cores: int | None) -> None:
-    """Refuse a number of processes below 1, before any work.
-
-    Parameters
-    ----------
-    cores : int or None
-        What the caller asks for.
-
-    Raises
-    ------
-    ValueError
-        If it is below 1.
-    """
+    """ValueError if the caller asks for a number of processes below 1, before any work."""
     if cores is not None and cores < 1:
         raise ValueError(f"cores must be at least 1, or None; received {cores!r}.")
 
 
 def processes_for(chains: int, seconds: float, cores: int | None, work: Sequence[object]) -> int:
-    """Choose the number of processes.
+    """Number of processes, from 1 to the number of chains.
 
-    Parameters
-    ----------
-    chains : int
-        Chains of the run.
-    seconds : float
-        What the run is expected to take in one process.
-    cores : int or None
-        What the caller asks for; None for as many as there are processors, if
-        the run is long enough to be worth their start.
-    work : sequence of object
-        What would have to travel to them.
-
-    Returns
-    -------
-    int
-        At least 1 and at most ``chains``.
+    ``seconds`` is what the run is expected to take in one process, and ``work`` what would have to
+    be sent to the others. None for ``cores`` means as many as there are processors, if the run is
+    long enough to be worth their start.
     """
     if cores is not None:
         return min(cores, chains)
     import loky
 
-    if chains == 1 or seconds < WORTHWHILE or not _travels(work):
+    if chains == 1 or seconds < WORTHWHILE or not _can_be_sent(work):
         return 1
     return int(min(chains, loky.cpu_count()))
 
@@ -155,15 +115,7 @@ def processes_for(chains: int, seconds: float, cores: int | None, work: Sequence
 def longest_rectangle(lengths: Sequence[int]) -> int:
     """Length to which interrupted chains are cut, so that most draws are kept.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Draws of each chain.
-
-    Returns
-    -------
-    int
-        The length L with the most draws in chains that have L or more.
+    It is the length L with the most draws in chains that have L or more.
 
     Examples
     --------
@@ -188,7 +140,7 @@ class _HereWatch:
 
 
 class _FileWatch:
-    """A watch that processes share: a file with the wish to stop, and the steps of every group."""
+    """A watch that processes share: a file with the wish to stop and every group's steps."""
 
     def __init__(self, path: Path, place: int = 0) -> None:
         self.path = path
@@ -245,23 +197,26 @@ def _executor(processes: int) -> Any:
     return get_reusable_executor(
         processes,
         timeout=_IDLE,
-        initializer=_deaf,
+        initializer=_ignore_interrupts,
         env=dict.fromkeys(_THREADS, "1"),
     )
 
 
-def _deaf() -> None:
-    """Ctrl-C reaches every process of a terminal: the one that waits passes it on."""
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C.
+
+    It reaches every process of a terminal; the one that waits passes it on.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _in_group(work: Work, group: Sequence[Any], path: Path, place: int) -> list[Any]:
-    """What another process does."""
+    """Run a group of chains in another process."""
     with threadpool_limits(1, "blas"):
         return work(group, _FileWatch(path, place))
 
 
-def _travels(work: Sequence[object]) -> bool:
+def _can_be_sent(work: Sequence[object]) -> bool:
     """Whether all of it can be sent to another process."""
     import cloudpickle
 
@@ -273,20 +228,7 @@ def _travels(work: Sequence[object]) -> bool:
 
 
 def seconds_of(step: Callable[[], object], repeats: int = 3) -> float:
-    """Time a step of a chain.
-
-    Parameters
-    ----------
-    step : callable
-        The step.
-    repeats : int
-        How often it is timed, after once that is not.
-
-    Returns
-    -------
-    float
-        The shortest time, in seconds.
-    """
+    """Shortest time of a step of a chain in seconds; the first run of it is not timed."""
     step()
     times = []
     for _ in range(repeats):

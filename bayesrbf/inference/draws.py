@@ -10,7 +10,7 @@ from typing import Final, Self
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.protocol import LogPosterior, ManyLikelihoods
 from bayesrbf.specification import Variable
 
 MEMORY: Final = 2 * 2**30
@@ -22,28 +22,15 @@ _GRID: Final = 2.0**40
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of the unconstrained coordinates, and what is known about each.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (n_chains, n_draws, dimension)
-        Unconstrained coordinates.
-    stats : mapping of str to ndarray of shape (n_chains, n_draws)
-        Always ``lp``, the log density with Jacobian; ``log_q`` of
-        approximations; ``diverging``, ``tree_depth``, ``energy``, ``n_steps``
-        and more of samplers.
-    method : str
-        ``"map"``, ``"laplace"``, ``"nuts"``.
-    complete : bool
-        False when the run was interrupted before its last draw.
-    attributes : mapping of str to float, int or str
-        Figures of the whole run, such as ``pareto_k``.
-    """
+    """Draws of the unconstrained coordinates, and what is known about each."""
 
     theta: Float[np.ndarray, "chain draw coordinate"]
+    # Always ``lp``, the log density with Jacobian; ``log_q`` of approximations; ``diverging``,
+    # ``tree_depth``, ``energy``, ``n_steps`` and more of samplers.
     stats: Mapping[str, Shaped[np.ndarray, "chain draw"]]
-    method: str
-    complete: bool = True
+    method: str  # Such as "map", "laplace" or "nuts".
+    complete: bool = True  # False when the run was interrupted before its last draw.
+    # Figures of the whole run, such as ``pareto_k``.
     attributes: Mapping[str, float | int | str] = field(default_factory=dict)
 
     @property
@@ -78,20 +65,7 @@ class Draws:
 
 
 def point(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> Draws:
-    """A point estimate as one chain of one draw.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        Gives the point its log density.
-    theta : ndarray of shape (dimension,)
-        Unconstrained coordinates of the point.
-
-    Returns
-    -------
-    Draws
-        One chain, one draw, method ``"map"``.
-    """
+    """A point estimate as one chain of one draw, of method "map"."""
     value, _ = log_posterior.value_and_gradient(theta)
     return Draws(theta[None, None], {"lp": np.array([[value]])}, "map")
 
@@ -99,24 +73,12 @@ def point(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) 
 def on_grid(
     theta: Float[np.ndarray, "*draws coordinate"], variables: tuple[Variable, ...]
 ) -> Float[np.ndarray, "*draws coordinate"]:
-    r"""Round transformed coordinates to multiples of :math:`2^{-40}`.
+    """Round transformed coordinates to multiples of :math:`2^{-40}`.
 
-    A simplex leaves out its last entry, minus the sum of the others, and a
-    change of labels may go through constrained values: in floating point, there
-    and back would not return the same bits. On the grid it does, because such
-    sums are exact and the error of a round trip is far below one step.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (..., dimension)
-        Unconstrained coordinates.
-    variables : tuple of Variable
-        Free variables, in the order of the coordinates.
-
-    Returns
-    -------
-    ndarray of shape (..., dimension)
-        A copy that differs by at most 5e-13 in log and simplex coordinates.
+    A simplex leaves out its last entry, minus the sum of the others, and a change of labels may go
+    through constrained values: in floating point, there and back would not return the same bits. On
+    the grid it does, because such sums are exact and the error of a round trip is far below one
+    step. Log and simplex coordinates change by at most 5e-13.
     """
     transformed = np.repeat(
         [variable.transform != "identity" for variable in variables],
@@ -125,19 +87,20 @@ def on_grid(
     return np.where(transformed, np.round(theta * _GRID) / _GRID, theta)
 
 
+def log_likelihoods(
+    log_posterior: LogPosterior, thetas: Float[np.ndarray, "*draws coordinate"]
+) -> Float[np.ndarray, "*draws obs"]:
+    """Unweighted log likelihood of every row under every draw, in one call where possible."""
+    flat = one_after_another(thetas)
+    if isinstance(log_posterior, ManyLikelihoods):
+        found = log_posterior.log_likelihoods(flat)
+    else:
+        found = np.stack([log_posterior.pointwise(theta) for theta in flat])
+    return found.reshape(*thetas.shape[:-1], -1)
+
+
 def one_after_another(
     thetas: Float[np.ndarray, "*batch coordinate"],
 ) -> Float[np.ndarray, "draw coordinate"]:
-    """Draws of all chains in one list, though they may have no coordinate at all.
-
-    Parameters
-    ----------
-    thetas : ndarray of shape (..., dimension)
-        Unconstrained coordinates.
-
-    Returns
-    -------
-    ndarray of shape (n_draws, dimension)
-        A view where there can be one.
-    """
+    """Draws of all chains in one list, though they may have no coordinate at all."""
     return thetas.reshape(math.prod(thetas.shape[:-1]), thetas.shape[-1])

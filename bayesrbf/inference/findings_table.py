@@ -24,7 +24,7 @@ class FindingsTable(pd.DataFrame):
 
     @property
     def _constructor(self) -> type[FindingsTable]:
-        """What a selection of rows is."""
+        """Type of a selection of rows."""
         return FindingsTable
 
     def __repr__(self) -> str:

@@ -22,22 +22,10 @@ _STEP: Final = 1e-5
 def fixed_draws(
     dimension: int, pairs: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "draw coordinate"]:
-    """Standard normal draws whose means vanish and whose squares have mean 1, exactly.
+    """Standard normal draws whose means are exactly 0 and whose squares have mean exactly 1.
 
-    Parameters
-    ----------
-    dimension : int
-        Number of coordinates.
-    pairs : int
-        Number of draws z; each comes with -z.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of shape (2 * pairs, dimension)
-        Draws. Coordinates in one block of ``pairs`` are exactly uncorrelated:
-        they are columns of a random rotation, times the root of ``pairs``.
+    There are ``pairs`` draws z, and each comes with -z. Coordinates in one block of ``pairs`` are
+    exactly uncorrelated: they are columns of a random rotation, times the root of ``pairs``.
 
     Examples
     --------
@@ -63,20 +51,11 @@ class FixedDrawObjective:
     with :math:`\hat\theta` and C of Laplace's approximation and :math:`s_0` the
     spread of its independent counterpart: one unit of any of eta = (v, r) is
     about one posterior standard deviation, whatever the units of theta.
-
-    Attributes
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    gaussian : GaussianApproximation
-        Laplace's approximation.
-    z : ndarray of shape (n_fixed, dimension)
-        The fixed draws, antithetic: the second half is minus the first.
     """
 
     log_posterior: LogPosterior
-    gaussian: GaussianApproximation
-    z: Float[np.ndarray, "fixed coordinate"]
+    gaussian: GaussianApproximation  # Laplace's approximation.
+    z: Float[np.ndarray, "fixed coordinate"]  # The fixed draws; the second half is minus the first.
 
     @cached_property
     def log_sd(self) -> Float[np.ndarray, " coordinate"]:
@@ -86,64 +65,31 @@ class FixedDrawObjective:
     def mean_and_log_sd(
         self, eta: Float[np.ndarray, " argument"]
     ) -> tuple[Float[np.ndarray, " coordinate"], Float[np.ndarray, " coordinate"]]:
-        """The Gaussian at a point.
-
-        Parameters
-        ----------
-        eta : ndarray of shape (2 * dimension,)
-            v and r.
-
-        Returns
-        -------
-        mean : ndarray of shape (dimension,)
-            m, in coordinates theta.
-        log_sd : ndarray of shape (dimension,)
-            s, in coordinates theta.
-        """
+        """Mean m and log spread s of the Gaussian at eta, in coordinates theta."""
         v, r = np.split(eta, 2)
         return self.gaussian.mode + self.gaussian.factor @ v, self.log_sd + r
 
     def of_draws(
         self, eta: Float[np.ndarray, " argument"]
     ) -> tuple[Float[np.ndarray, " fixed"], Float[np.ndarray, "fixed argument"]]:
-        """What every fixed draw adds to the objective, before the mean is taken.
+        """What every fixed draw adds to the objective before the mean is taken, and its gradient.
 
-        Parameters
-        ----------
-        eta : ndarray of shape (2 * dimension,)
-            Where.
-
-        Returns
-        -------
-        values : ndarray of shape (n_fixed,)
-            ``-log p(m + e^s z_j) - sum(s)``, which may be infinite or NaN.
-        gradients : ndarray of shape (n_fixed, 2 * dimension)
-            Their gradients.
+        The values ``-log p(m + e^s z_j) - sum(s)`` may be infinite or NaN.
         """
         mean, log_sd = self.mean_and_log_sd(eta)
         with np.errstate(over="ignore", invalid="ignore"):  # a search may try any spread
             deviations = np.exp(log_sd) * self.z
-            values, slopes = self._at(mean, deviations)
-            by_mean = -slopes @ self.gaussian.factor
-            by_spread = -slopes * deviations - 1
+            values, by_theta = self._at(mean, deviations)
+            by_mean = -by_theta @ self.gaussian.factor
+            by_spread = -by_theta * deviations - 1
         return -values - log_sd.sum(), np.concatenate([by_mean, by_spread], axis=1)
 
     def __call__(
         self, eta: Float[np.ndarray, " argument"]
     ) -> tuple[float, Float[np.ndarray, " argument"]]:
-        """Value and gradient; a point where a draw has no density is a wall.
+        """Value in nats and gradient.
 
-        Parameters
-        ----------
-        eta : ndarray of shape (2 * dimension,)
-            Where.
-
-        Returns
-        -------
-        value : float
-            Nats; infinite on a wall.
-        gradient : ndarray of shape (2 * dimension,)
-            Gradient; zero on a wall.
+        Where a draw has no density the value is infinite and the gradient zero.
         """
         values, gradients = self.of_draws(eta)
         if not (np.all(np.isfinite(values)) and np.all(np.isfinite(gradients))):
@@ -162,34 +108,22 @@ class FixedDrawObjective:
             f_{rv} = -\Bigl(\frac{1}{M} \sum_j \operatorname{diag}(d_j) H_j\Bigr) C, \quad
             f_{rr} = -\frac{1}{M} \sum_j \operatorname{diag}(d_j) \left( H_j
                 \operatorname{diag}(d_j) + \operatorname{diag}(g_j) \right).
-
-        Parameters
-        ----------
-        eta : ndarray of shape (2 * dimension,)
-            Where.
-        track : Track
-            Shows progress.
-
-        Returns
-        -------
-        ndarray of shape (2 * dimension, 2 * dimension)
-            Symmetric.
         """
         mean, log_sd = self.mean_and_log_sd(eta)
         deviations = np.exp(log_sd) * self.z
-        _, slopes = self._at(mean, deviations)
+        _, gradients = self._at(mean, deviations)
         factor = self.gaussian.factor
         bend, cross, of_spread = np.empty((3, *factor.shape))
         for axis, sd in track(list(enumerate(np.exp(self.log_sd))), "Linear response"):
             moved_mean = mean.copy()
             moved_mean[axis] += _STEP * sd
             _, moved = self._at(moved_mean, deviations)
-            change = (moved - slopes) / (moved_mean[axis] - mean[axis])
+            change = (moved - gradients) / (moved_mean[axis] - mean[axis])
             bent = change * deviations
             bend[:, axis] = change.mean(axis=0)
             cross[:, axis] = bent.mean(axis=0)
             of_spread[:, axis] = bent.T @ deviations[:, axis] / len(bent)
-        of_spread += np.diag((slopes * deviations).mean(axis=0))
+        of_spread += np.diag((gradients * deviations).mean(axis=0))
         by_mean, cross = factor.T @ bend @ factor, cross @ factor
         result = -np.block([[by_mean, cross.T], [cross, of_spread]])
         return (result + result.T) / 2

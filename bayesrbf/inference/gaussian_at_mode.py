@@ -1,13 +1,20 @@
-"""The mode of a log posterior, and the Gaussian that has its curvature there."""
+"""The mode of a log posterior, the Gaussian that has its curvature there, whitened coordinates.
+
+In the whitened coordinates the posterior is nearly round; chains start in them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from bayesrbf.inference.approximation import (
     bounded_curvature,
@@ -15,6 +22,7 @@ from bayesrbf.inference.approximation import (
     evaluate_all,
     log_density,
 )
+from bayesrbf.inference.draws import one_after_another
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.inference.protocol import LogPosterior
 
@@ -26,33 +34,32 @@ _NEWTON_STEPS: Final = 20
 _SMALL_GAIN: Final = 1e-6
 """Twice the rise that a Newton step promises 1e-3 posterior sd from the mode: the last step."""
 
+_DISPERSION: Final = 2.0
+"""Width of the chains' starts in Laplace's standard deviations.
+
+R-hat then shows whether the chains have forgotten where they began.
+"""
+
+_COUPLED: Final = 0.03
+"""Correlation in the precision from which two coordinates are whitened together."""
+
+_DENSE: Final = 100
+"""Coordinates up to which a dense product is as quick as a sparse one."""
+
+Density = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
 
 @dataclass(frozen=True)
 class GaussianApproximation:
-    """A Gaussian at the mode, in the unconstrained coordinates.
+    """A Gaussian at the mode, in the unconstrained coordinates."""
 
-    Attributes
-    ----------
-    mode : ndarray of shape (dimension,)
-        Maximum of the log density with Jacobian.
-    factor : ndarray of shape (dimension, dimension)
-        C with covariance = C C', symmetric in coordinates per scale.
-    precision : ndarray of shape (dimension, dimension)
-        Inverse of the covariance.
-    log_density : float
-        Log density with Jacobian at the mode.
-    n_indefinite : int
-        Directions without positive curvature, whose spread is a convention.
-    gradient_norm : float
-        Largest gradient entry at the mode, per scale of its coordinate.
-    """
-
-    mode: Float[np.ndarray, " coordinate"]
+    mode: Float[np.ndarray, " coordinate"]  # Maximum of the log density with Jacobian.
+    # C with covariance = C C', symmetric in coordinates per scale.
     factor: Float[np.ndarray, "coordinate coordinate"]
     precision: Float[np.ndarray, "coordinate coordinate"]
-    log_density: float
-    n_indefinite: int
-    gradient_norm: float
+    log_density: float  # With Jacobian, at the mode.
+    n_indefinite: int  # Directions without positive curvature; their spread is only a convention.
+    gradient_norm: float  # Largest entry at the mode, per scale of its coordinate.
 
     @property
     def sentence(self) -> str:
@@ -71,28 +78,9 @@ def approximate(
 ) -> GaussianApproximation:
     """Find the mode with Jacobian and the curvature there.
 
-    L-BFGS from the start, then Newton steps on a Hessian that is renewed until
-    the steps are small. A direction of curvature that is not positive gets the
-    absolute value of its curvature, at least that of one unit.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    start : ndarray of shape (dimension,)
-        Where the search begins; the density must be finite there.
-    track : Track
-        Shows progress.
-
-    Returns
-    -------
-    GaussianApproximation
-        Mode, spread and what was found on the way.
-
-    Raises
-    ------
-    ValueError
-        If the density or its gradient is not finite at the start.
+    L-BFGS from the start, then Newton steps on a Hessian that is renewed until the steps are small.
+    A direction of curvature that is not positive gets the absolute value of its curvature, at least
+    that of one unit. ValueError if the density or its gradient is not finite at the start.
     """
     scales = np.asarray(log_posterior.scales, dtype=np.float64)
     value, gradient = log_posterior.value_and_gradient(start)
@@ -130,21 +118,9 @@ def hessian(
     theta: Float[np.ndarray, " coordinate"],
     track: Track = silent,
 ) -> Float[np.ndarray, "coordinate coordinate"]:
-    """Second derivatives of the log density with Jacobian, by central differences.
+    """Second derivatives of the log density with Jacobian.
 
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density; its gradient is differenced along each coordinate.
-    theta : ndarray of shape (dimension,)
-        Where.
-    track : Track
-        Shows progress.
-
-    Returns
-    -------
-    ndarray of shape (dimension, dimension)
-        The symmetric part of the differenced gradient.
+    It is the symmetric part of central differences of the gradient along each coordinate.
     """
     result = np.empty((theta.size, theta.size))
     for start in track(range(0, theta.size, _AT_ONCE), "Curvature"):
@@ -154,8 +130,8 @@ def hessian(
         above[np.arange(axes.size), axes] += steps
         below[np.arange(axes.size), axes] -= steps
         width = (above - below)[np.arange(axes.size), axes]
-        _, slopes = evaluate_all(log_posterior, np.concatenate([above, below]))
-        rise, fall = np.split(slopes, 2)
+        _, gradients = evaluate_all(log_posterior, np.concatenate([above, below]))
+        rise, fall = np.split(gradients, 2)
         result[axes] = (rise - fall) / width[:, None]
     return (result + result.T) / 2
 
@@ -175,7 +151,7 @@ def _climb(
     u: Float[np.ndarray, " coordinate"],
     scales: Float[np.ndarray, " coordinate"],
 ) -> Float[np.ndarray, " coordinate"]:
-    """L-BFGS in scaled coordinates; a point of no density is a wall."""
+    """L-BFGS in scaled coordinates; where there is no density the objective is infinite."""
 
     def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = _scaled(log_posterior, v, scales)
@@ -218,3 +194,76 @@ def _line_search(
         if log_density(log_posterior, trial * scales) >= value + 1e-4 * size * gain:
             return trial, True
     return u, False
+
+
+@dataclass(frozen=True)
+class Whitened:
+    r"""The log density over z, with :math:`\theta = m + C z`.
+
+    ``centre`` is m and ``factor`` is C.
+    """
+
+    log_posterior: LogPosterior
+    centre: Float[np.ndarray, " coordinate"]
+    factor: np.ndarray | csr_array
+
+    def __call__(self, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log density in nats and its gradient at a point.
+
+        The value is NaN where either is not finite or the model has no value, which nutpie takes as
+        a divergence.
+        """
+        value, gradient = evaluate(self.log_posterior, self.centre + self.factor @ z)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return np.nan, np.zeros(z.size)
+        return float(value), self._transposed @ gradient
+
+    @cached_property
+    def _transposed(self) -> np.ndarray | csr_array:
+        """C', in the form in which it multiplies quickly."""
+        return self.factor.T if isinstance(self.factor, np.ndarray) else csr_array(self.factor.T)
+
+    def theta(self, z: np.ndarray) -> np.ndarray:
+        """Coordinates of the log posterior at points z."""
+        rows = one_after_another(z)
+        return self.centre + (self.factor @ rows.T).T.reshape(z.shape)
+
+
+def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> Whitened:
+    r"""Coordinates in which a posterior is nearly round, at the price of few products.
+
+    Coordinates whose correlation in the precision P is below 3 % are whitened apart: of
+    the blocks b that remain, with S the root of the diagonal of P,
+
+    .. math:: C_{bb} = S_b^{-1} \left( S_b^{-1} P_{bb} S_b^{-1} \right)^{-1/2}.
+
+    The symmetric root moves the coordinates least, so that what a sampler learns about
+    one z is about one coordinate. What is neglected leaves condition numbers near 1: it
+    costs no steps, and a mixture's precision falls into blocks of the size of its columns.
+    """
+    roots = np.sqrt(np.diag(gaussian.precision))
+    correlation = gaussian.precision / np.outer(roots, roots)
+    _, block = connected_components(csr_array(np.abs(correlation) > _COUPLED), directed=False)
+    order = np.argsort(block, kind="stable")
+    rows, columns, entries = [], [], []
+    for members in np.split(order, np.flatnonzero(np.diff(block[order])) + 1):
+        curvatures, axes = np.linalg.eigh(correlation[np.ix_(members, members)])
+        root = (axes / np.sqrt(curvatures)) @ axes.T / roots[members, None]
+        rows.append(np.repeat(members, members.size))
+        columns.append(np.tile(members, members.size))
+        entries.append(root.reshape(-1))
+    places = (np.concatenate(rows), np.concatenate(columns))
+    factor = csr_array((np.concatenate(entries), places), shape=correlation.shape)
+    small = roots.size <= _DENSE
+    return Whitened(log_posterior, gaussian.mode, factor.toarray() if small else factor)
+
+
+def dispersed(density: Density, dimension: int, seed: int) -> Float[np.ndarray, " coordinate"]:
+    """Start of a chain: a draw wider than the posterior, where there is a density.
+
+    It is twice a standard normal draw, halved until its density is finite, as it is at the mode.
+    """
+    z = _DISPERSION * np.random.default_rng(seed).standard_normal(dimension)
+    while not np.isfinite(density(z)[0]):
+        z = z / 2
+    return z

@@ -22,10 +22,16 @@ from bayesrbf.inference.progress import shown_progress
 from bayesrbf.inference.protocol import LogPosterior, MarkovKernel, SweptPosterior
 
 _DISPERSION: Final = 0.5
-"""Chains start this many units of the coordinates away: far wider than a posterior of many rows."""
+"""Spread of the chains' starts in units of the coordinates.
+
+It is far wider than a posterior of many rows.
+"""
 
 _ROUNDS: Final = 4
-"""Equal parts of the tuning; the second halves of all so far teach the kernel for the next."""
+"""Equal parts of the tuning.
+
+After each part the kernel learns from the second halves of all parts so far.
+"""
 
 
 def gibbs(
@@ -150,7 +156,10 @@ class _Chain:
 
 @dataclass(frozen=True)
 class _Sweeping:
-    """How chains are swept; a group of them takes turns, so that none is ahead of the others."""
+    """How chains are swept.
+
+    The chains of a group take turns, so that none is ahead of the others.
+    """
 
     kernel: MarkovKernel
     draws: int
@@ -159,7 +168,7 @@ class _Sweeping:
     def __call__(
         self, chains: Sequence[_Chain], watch: Watch
     ) -> list[tuple[list[np.ndarray], _Chain]]:
-        """What each chain draws until all is drawn or someone says stop, and where it ends."""
+        """Draws of each chain until all are drawn or the run is stopped, and where it ends."""
         drawn: list[list[np.ndarray]] = [[] for _ in chains]
         try:
             for _ in range(self.draws):
@@ -183,7 +192,7 @@ def _run(
     processes: int,
     advance: Callable[[int], None],
 ) -> tuple[np.ndarray, list[_Chain], bool]:
-    """Draws (chain, draw, coordinate), where the chains are then, and whether that is all."""
+    """Draws (chain, draw, coordinate), the states of the chains, and whether all were drawn."""
     sweeping = _Sweeping(kernel, draws, thin)
     results, complete = run_chains(sweeping, states, processes=processes, advance=advance)
     length = longest_rectangle([len(drawn) for drawn, _ in results])

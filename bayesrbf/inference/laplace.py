@@ -9,8 +9,7 @@ from bayesrbf.inference.approximation import check_size, gaussian_draws
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.gaussian_at_mode import approximate
 from bayesrbf.inference.progress import progress
-from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.inference.shortcuts import for_many
+from bayesrbf.inference.protocol import LogPosterior, for_many
 
 
 def laplace(

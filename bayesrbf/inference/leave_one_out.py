@@ -10,54 +10,31 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from bayesrbf.inference.draws import Draws, one_after_another
+from bayesrbf.inference.draws import Draws, log_likelihoods, one_after_another
 from bayesrbf.inference.importance import SMALLEST
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.inference.shortcuts import log_likelihoods
 
 PARETO_K: Final = 0.7
-"""Tail shape of importance ratios above which they represent nothing; Vehtari et al. (2024)."""
+"""Tail shape above which importance ratios represent nothing; Vehtari et al. (2024)."""
 _ROWS: Final = 2000
-"""Rows that are left out in turn; more would say the same, slowly."""
+"""Rows that are left out in turn: more would take longer and say the same."""
 _ENTRIES: Final = 4_000_000
 """Log likelihoods that are held at once: 32 MiB."""
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Expected log predictive density of rows, each left out of its own posterior.
+    """Expected log predictive density of rows, each left out of its own posterior."""
 
-    Attributes
-    ----------
-    elpd : float
-        Sum over the rows, in nats; the rows' weights are not used.
-    se : float
-        Its standard error over rows.
-    p_loo : float
-        Effective number of parameters: what the rows themselves add to the fit.
-    pareto_k : ndarray of shape (n_used,)
-        Tail shapes of the rows' importance ratios.
-    n_obs : int
-        Rows of the table.
-    n_draws : int
-        Draws that were used.
-    thinning : int
-        Distance of the draws that were used.
-    approximate : bool
-        Whether the draws come from an approximation.
-    corrected : bool
-        Whether the approximation is corrected for by its own importance ratios.
-    """
-
-    elpd: float
-    se: float
-    p_loo: float
-    pareto_k: Float[np.ndarray, " used"]
-    n_obs: int
-    n_draws: int
-    thinning: int
-    approximate: bool
-    corrected: bool
+    elpd: float  # Sum over the rows, in nats; the rows' weights are not used.
+    se: float  # Standard error of elpd over rows.
+    p_loo: float  # Effective number of parameters: what the rows themselves add to the fit.
+    pareto_k: Float[np.ndarray, " used"]  # Tail shapes of the rows' importance ratios.
+    n_obs: int  # Rows of the table.
+    n_draws: int  # Draws that were used.
+    thinning: int  # Distance of the draws that were used.
+    approximate: bool  # Whether the draws come from an approximation.
+    corrected: bool  # Whether its own importance ratios correct for that.
 
     @property
     def good_k(self) -> float:
@@ -71,7 +48,7 @@ class LeaveOneOut:
 
     @property
     def n_bad(self) -> int:
-        """Rows whose own posterior is too far from that of all rows to be reached."""
+        """Rows whose own posterior is too far from that of all rows for importance sampling."""
         return int(np.sum(~(self.pareto_k <= self.good_k)))
 
     @property
@@ -96,26 +73,9 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
     .. math:: \operatorname{elpd} = \sum_n \log p(x_n | x_{-n}), \quad
         p(\theta | x_{-n}) \propto p(\theta | x) / p(x_n | \theta).
 
-    Of long tables 2,000 rows are left out and the sum is scaled up; of many
-    draws some are, evenly spaced. Draws of an approximation are weighted by its
-    own importance ratios too, where those have no heavy tail.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        Gives the log likelihood of every row.
-    draws : Draws
-        Draws of any method; more than one.
-
-    Returns
-    -------
-    LeaveOneOut
-        Figures, and how they were computed.
-
-    Raises
-    ------
-    ValueError
-        If there is one draw only.
+    Of long tables 2,000 rows are left out and the sum is scaled up; of many draws some are taken,
+    evenly spaced. Draws of an approximation are weighted by its own importance ratios too, where
+    those have no heavy tail. ValueError if there is one draw only.
 
     References
     ----------
@@ -162,9 +122,10 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
 def _smoothed(
     log_likelihood: Float[np.ndarray, "chain kept used"], r_eff: float
 ) -> tuple[Float[np.ndarray, " used"], ...]:
-    """Pareto-smoothed rows; where the largest ratios are all the same there is no tail.
+    """Pareto-smoothed rows.
 
-    So it is with discrete parameters: the worst of few values for a row is drawn often.
+    Where the largest ratios are all the same there is no tail. So it is with discrete parameters:
+    the worst of few values for a row is drawn often.
     """
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
     tail = int(3 * np.sqrt(n_draws / r_eff) if n_draws > 225 else n_draws / 5)
@@ -182,7 +143,7 @@ def _smoothed(
 def _unsmoothed(
     log_likelihood: Float[np.ndarray, "chain kept used"],
 ) -> tuple[Float[np.ndarray, " used"], ...]:
-    """Harmonic means, for draws too few to have a tail: there is nothing to judge."""
+    """Harmonic means, for draws too few to have a tail that could be judged."""
     rows = log_likelihood.reshape(-1, log_likelihood.shape[2])
     elpds = np.log(len(rows)) - logsumexp(-rows, axis=0)
     own = logsumexp(rows, axis=0) - np.log(len(rows)) - elpds

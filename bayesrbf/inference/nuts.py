@@ -19,11 +19,9 @@ from bayesrbf.inference.chains import (
     seconds_of,
 )
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.gaussian_at_mode import approximate
+from bayesrbf.inference.gaussian_at_mode import Whitened, approximate, dispersed, whitened
 from bayesrbf.inference.progress import shown_progress
-from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.inference.shortcuts import for_many
-from bayesrbf.inference.whitening import Whitened, dispersed, whitened
+from bayesrbf.inference.protocol import LogPosterior, for_many
 
 _STATS: Final = {
     "logp": "lp",
@@ -35,16 +33,16 @@ _STATS: Final = {
     "mean_tree_accept": "acceptance_rate",
     "step_size": "step_size",
 }
-"""nutpie's names of what it reports of each draw, and ours (PyMC's)."""
+"""nutpie's names of the stats of a draw, and ours (PyMC's)."""
 
 _LEAST_TUNE: Final = 10
 """Draws that the windows of the adaptation need."""
 
 _EVALUATIONS: Final = 12
-"""Gradients that a draw is expected to take, when the time of a run is guessed."""
+"""Gradients that a draw is expected to take; the time of a run is guessed from it."""
 
 _PATIENCE: Final = 0.1
-"""Seconds after which the waiting thread looks whether to stop."""
+"""Seconds between two looks of the waiting thread at the wish to stop."""
 
 
 def nuts(
@@ -63,7 +61,7 @@ def nuts(
 
     The chains run in z with :math:`\theta = \hat\theta + C z`, where :math:`C C'`
     is nearly the covariance of the Laplace approximation
-    (:func:`bayesrbf.inference.whitening.whitened`): in z the posterior is nearly
+    (:func:`bayesrbf.inference.gaussian_at_mode.whitened`): in z the posterior is nearly
     round, and nutpie's adaptation finds little to mend. They start at draws twice
     as wide as that. A seed gives the same
     bits on any number of processes. An interrupt (Ctrl-C) returns what was drawn,
@@ -148,7 +146,7 @@ class _Sampling:
     target_accept: float
 
     def __call__(self, seeds: Sequence[int], watch: Watch) -> list[dict[str, np.ndarray]]:
-        """What each chain draws after tuning, one after the other, until someone says stop."""
+        """Draws of each chain after tuning, one after the other, until the run is stopped."""
         return [self._chain(seed, watch) for seed in seeds if not watch.stopped]
 
     def _chain(self, seed: int, watch: Watch) -> dict[str, np.ndarray]:
@@ -228,7 +226,7 @@ def _column(pyarrow: Any, batch: Any, name: str) -> np.ndarray:
 
 
 def _check(draws: int, tune: int, chains: int) -> None:
-    """What nutpie would answer with a crash of its threads."""
+    """ValueError for numbers that would crash nutpie's threads."""
     for name, value, least in (
         ("draws", draws, 1),
         ("tune", tune, _LEAST_TUNE),
@@ -239,7 +237,7 @@ def _check(draws: int, tune: int, chains: int) -> None:
 
 
 def _import_nutpie() -> ModuleType:
-    """The sampler is an extra: without it the error says how to get it."""
+    """The sampler, which is an extra: without it the error says how to install it."""
     try:
         import nutpie
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""One progress display a run: whoever works tells it what it goes through."""
+"""One progress display a run."""
 
 from __future__ import annotations
 
@@ -18,18 +18,6 @@ class Track(Protocol):
 def silent[T](sequence: Sequence[T], description: str) -> Iterator[T]:
     """Go through a sequence and show nothing.
 
-    Parameters
-    ----------
-    sequence : sequence
-        What to go through.
-    description : str
-        What it is; not shown.
-
-    Returns
-    -------
-    iterator
-        The entries.
-
     Examples
     --------
     >>> list(silent([1, 2], "Counting"))
@@ -40,18 +28,7 @@ def silent[T](sequence: Sequence[T], description: str) -> Iterator[T]:
 
 @contextmanager
 def progress(shown: bool) -> Iterator[Track]:
-    """One display for all stages of a run, gone when the run ends.
-
-    Parameters
-    ----------
-    shown : bool
-        Whether to show anything.
-
-    Yields
-    ------
-    Track
-        Goes through a sequence: a bar a stage.
-    """
+    """One display for all stages of a run, a bar a stage, removed when the run ends."""
     if not shown:
         yield silent
         return
@@ -70,19 +47,7 @@ def progress(shown: bool) -> Iterator[Track]:
 def shown_progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int], None]]:
     """Show how far all chains together are.
 
-    Parameters
-    ----------
-    name : str
-        What runs.
-    total : int
-        Steps of all chains.
-    shown : bool
-        Whether to show anything.
-
-    Yields
-    ------
-    callable
-        Takes how many steps were done since it was last called.
+    The context's value takes how many steps were done since it was last called.
     """
     if not shown:
         yield lambda steps: None

@@ -1,4 +1,8 @@
-"""What inference asks of a model: a log density over unconstrained coordinates."""
+"""What inference asks of a model, and what a model may offer beyond it.
+
+It asks for a log density over unconstrained coordinates. What is offered beyond that is the same
+numbers sooner.
+"""
 
 from __future__ import annotations
 
@@ -43,139 +47,58 @@ class LogPosterior(Protocol):
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
-        """Log density and its gradient.
+        """Log density in nats and its gradient in the coordinates.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        jacobian : bool
-            Whether the log determinant of the transforms is in it.
-
-        Returns
-        -------
-        value : float
-            Log density in nats.
-        gradient : ndarray of shape (dimension,)
-            Its gradient in the coordinates.
+        ``jacobian`` says whether the log determinant of the transforms is in it.
         """
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
-        """Unweighted log likelihood of every row.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            ``log p(x_n, y_n)`` in nats.
-        """
+        """Unweighted log likelihood ``log p(x_n, y_n)`` of every row in nats."""
 
     def component_log_joint(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, "row component"]:
         """Log joint of rows and components, by which components are told apart.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components)
-            ``log p(x_n, k)`` up to a constant per row, of the same rows at every call:
-            all of the table or some hundreds of it.
+        ``log p(x_n, k)`` up to a constant per row, of the same rows at every call: all of the table
+        or some hundreds of it.
         """
 
     def constrained(
         self, thetas: Float[np.ndarray, "*draws coordinate"]
     ) -> dict[str, Float[np.ndarray, "*_"]]:
-        """Values of the free variables at one point or many.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            Values by name.
-        """
+        """Values of the free variables by name, at one point or many."""
 
     def deterministic(
         self, thetas: Float[np.ndarray, "*draws coordinate"]
     ) -> dict[str, Float[np.ndarray, "*_"]]:
-        """Values of the deterministic variables at one point or many.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            Values by name.
-        """
+        """Values of the deterministic variables by name, at one point or many."""
 
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Reorder components within their classes.
+        """Reorder components within their classes: k of the result is component ``order[k]``.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        order : ndarray of shape (n_components,)
-            Component k of the result is component ``order[k]``.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Coordinates of the same density, components reordered.
+        The density at the new coordinates is the same.
         """
 
 
 @runtime_checkable
 class MarkovKernel(Protocol):
-    """A Markov kernel that leaves a posterior as it is."""
+    """A Markov kernel that leaves a posterior invariant."""
 
     def sweep(
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
-        """Move to the next point of a chain.
+        """Move to the next point of a chain, distributed as the posterior if theta was.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        rng : numpy.random.Generator
-            Source of randomness; several threads may sweep at once.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Coordinates; distributed as the posterior if theta was.
+        Several threads may sweep at once, each with its own random numbers.
         """
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> MarkovKernel:
-        """Learn from draws, which are then thrown away.
+        """Learn from draws of all chains, which are then thrown away.
 
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_draws, dimension)
-            Unconstrained coordinates, of all chains.
-
-        Returns
-        -------
-        MarkovKernel
-            A kernel of the same posterior; this one, if there is nothing to learn.
+        The result is a kernel of the same posterior; this one, if there is nothing to learn.
         """
 
 
@@ -184,15 +107,60 @@ class SweptPosterior(LogPosterior, Protocol):
     """A log posterior that brings a Markov kernel of its own, such as a Gibbs sweep."""
 
     def markov_kernel(self) -> MarkovKernel:
-        """Prepare the kernel.
+        """The kernel, before any tuning.
 
-        Returns
-        -------
-        MarkovKernel
-            The kernel, before any tuning.
-
-        Raises
-        ------
-        ValueError
-            If the rows cannot be swept, such as rows of fractional weight.
+        ValueError if the rows cannot be swept, such as rows of fractional weight.
         """
+
+
+@runtime_checkable
+class PreparablePosterior(LogPosterior, Protocol):
+    """A log posterior that is quicker once it is told that many points will be asked for."""
+
+    def prepared_for_many(self) -> LogPosterior:
+        """The same density, but for rounding, prepared for thousands of points."""
+
+
+@runtime_checkable
+class BatchedPosterior(LogPosterior, Protocol):
+    """A log posterior that evaluates many points in one call."""
+
+    def values_and_gradients(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
+        """Log densities with Jacobian, and their gradients, at points anywhere.
+
+        They are those of ``value_and_gradient``, NaN or infinite where there is no density.
+        """
+
+    def log_densities(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, " point"]:
+        """The same log densities alone, equal but for rounding."""
+
+
+@runtime_checkable
+class ComparedPosterior(LogPosterior, Protocol):
+    """A log posterior that tells components apart at many points in one call."""
+
+    def component_log_joints(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point row component"]:
+        """What ``component_log_joint`` gives at every point."""
+
+
+@runtime_checkable
+class ManyLikelihoods(LogPosterior, Protocol):
+    """A log posterior that gives the rows' log likelihood at many points in one call."""
+
+    def log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"]:
+        """What ``pointwise`` gives at every point."""
+
+
+def for_many(log_posterior: LogPosterior) -> LogPosterior:
+    """The same density, but for rounding, prepared for thousands of points where it can be."""
+    if isinstance(log_posterior, PreparablePosterior):
+        return log_posterior.prepared_for_many()
+    return log_posterior

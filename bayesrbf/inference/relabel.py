@@ -1,4 +1,4 @@
-"""Undo label switching: components of a class named as in a reference point."""
+"""Undo label switching: name components of a class as in a reference point."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.inference.shortcuts import ComparedPosterior
+from bayesrbf.inference.protocol import ComparedPosterior, LogPosterior
 
 _MOST_ENTRIES: Final = 2**22
 """Numbers that the log joints of all draws compared at once may take: 32 MiB."""
@@ -25,29 +24,15 @@ def relabel(
     draws: Draws,
     reference: Float[np.ndarray, " coordinate"],
 ) -> Draws:
-    r"""Name the components of every draw as those of a reference point.
+    r"""Name the components of every draw as those of a reference point, such as the MAP estimate.
 
     With q the reference's responsibilities and r a draw's, the permutation of
     each class's components minimises the Kullback-Leibler divergence
 
     .. math:: \sum_k c_{\sigma(k) k}, \quad c_{jk} = -\sum_n q_{nk} \log r_{nj},
 
-    which is an assignment problem per draw and class.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        Gives responsibilities and permutes coordinates.
-    draws : Draws
-        Draws of any method.
-    reference : ndarray of shape (dimension,)
-        The point whose names are kept, such as the MAP estimate.
-
-    Returns
-    -------
-    Draws
-        The same draws, relabelled; the log posterior does not change. Draws
-        whose labels were permuted before give the same bits.
+    which is an assignment problem per draw and class. The log posterior does not change. Draws
+    whose labels were permuted before give the same bits.
 
     References
     ----------
@@ -58,7 +43,7 @@ def relabel(
     theta = on_grid(draws.theta, log_posterior.variables)
     if np.bincount(classes).max(initial=0) < 2:
         return replace(draws, theta=theta)
-    responsibilities = np.exp(_log_shares(log_posterior.component_log_joint(reference)))
+    responsibilities = np.exp(_log_responsibilities(log_posterior.component_log_joint(reference)))
     flat = theta.reshape(-1, theta.shape[-1])  # a view: what is written here is in theta
     size = max(1, _MOST_ENTRIES // responsibilities.size)
     for start in range(0, len(flat), size):
@@ -76,19 +61,7 @@ def best_orders(
 ) -> Int[np.ndarray, "draw component"]:
     """The order of each draw's components that is nearest to the reference.
 
-    Parameters
-    ----------
-    responsibilities : ndarray of shape (n_rows, n_components)
-        p(component | row) under the reference.
-    log_joints : ndarray of shape (n_draws, n_rows, n_components)
-        Log joint of rows and components under the draws.
-    component_class : ndarray of shape (n_components,)
-        Class of every component; only components of one class trade places.
-
-    Returns
-    -------
-    ndarray of shape (n_draws, n_components)
-        Component ``order[k]`` of a draw takes the place k.
+    Component ``order[k]`` of a draw takes the place k; only components of one class trade places.
 
     Examples
     --------
@@ -96,7 +69,7 @@ def best_orders(
     >>> best_orders(q, np.log([[[0.1, 0.9], [0.8, 0.2]]]), np.array([0, 0])).tolist()
     [[1, 0]]
     """
-    costs = -np.maximum(_log_shares(log_joints), _FLOOR).swapaxes(1, 2) @ responsibilities
+    costs = -np.maximum(_log_responsibilities(log_joints), _FLOOR).swapaxes(1, 2) @ responsibilities
     orders = np.tile(np.arange(component_class.size), (len(costs), 1))
     for label in np.unique(component_class):
         members = np.flatnonzero(component_class == label)
@@ -116,7 +89,7 @@ def _log_joints(
     return np.stack([log_posterior.component_log_joint(theta) for theta in thetas])
 
 
-def _log_shares(
+def _log_responsibilities(
     log_joints: Float[np.ndarray, "*draws row component"],
 ) -> Float[np.ndarray, "*draws row component"]:
     """Log responsibilities."""

@@ -15,13 +15,12 @@ from bayesrbf import names
 from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.coordinates import Simplices, slices
 from bayesrbf.numerics.expectation import Expectation
-from bayesrbf.numerics.kernels.declared_full import Point, Reals
-from bayesrbf.numerics.kernels.declared_simplexes import Levels, Simplexes
+from bayesrbf.numerics.kernels.declared_reals import Point, Reals
 from bayesrbf.numerics.kernels.driver import Model
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
-from bayesrbf.numerics.kernels.mixture_posterior import log_posterior
+from bayesrbf.numerics.kernels.gaussian_missing import GaussiansWithHoles
+from bayesrbf.numerics.kernels.mixture_posterior import Levels, Simplexes, log_posterior
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import free_variables
 from bayesrbf.numerics.mixture_variables import base_scales

@@ -4,10 +4,14 @@ Draws of the posterior are ArviZ's to draw: ``az.plot_trace_dist(model.posterior
 like take them as they are.
 """
 
-from bayesrbf.plots.exemplars import plot_exemplars
-from bayesrbf.plots.hybrid import plot_hybrid_path
-from bayesrbf.plots.probabilities import plot_doubt, plot_missing, plot_reliability
-from bayesrbf.plots.sdgm import plot_sdgm
+from bayesrbf.plots.boundaries import plot_sdgm
+from bayesrbf.plots.exemplar_pictures import plot_exemplars
+from bayesrbf.plots.probabilities import (
+    plot_doubt,
+    plot_hybrid_path,
+    plot_missing,
+    plot_reliability,
+)
 
 __all__ = [
     "plot_doubt",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesrbf.reading.files import MISSING_MARKERS, ReadTable, read_table
-from bayesrbf.reading.table_error import TableError
+from bayesrbf.reading.delimited import TableError
+from bayesrbf.reading.tabular_files import MISSING_MARKERS, ReadTable, read_table
 
 __all__ = ["MISSING_MARKERS", "ReadTable", "TableError", "read_table"]

@@ -1,4 +1,4 @@
-"""Text files of separated cells: separator and structure, before any meaning.
+"""Text files of separated cells: encoding, separator and structure, before any meaning.
 
 Whatever is unusual is either an error with its line or a sentence in the notes;
 nothing is shifted, padded or dropped in silence.
@@ -6,58 +6,61 @@ nothing is shifted, padded or dropped in silence.
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
 import io
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from bayesrbf.reading.decoding import decode
-from bayesrbf.reading.table_error import TableError
-
 SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 _SAMPLE: Final = 1000
 """Rows that the separators are tried on."""
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+_OTHER_FORMATS: Final = {
+    b"PK\x03\x04": "an Excel workbook or zip archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"%PDF": "a PDF",
+    b"SQLite format 3": "an SQLite database",
+    b"\x89HDF": "an HDF5 file",
+}
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_NEWLINE: Final = re.compile(r"\r\n|\r|\n")
+
+
+class TableError(ValueError):
+    """A file that cannot be read as a table; the message is one sentence."""
+
 
 @dataclass(frozen=True)
 class Delimited:
-    """The cells of a text file.
+    """The cells of a text file."""
 
-    Attributes
-    ----------
-    header : tuple of str
-        Distinct column names.
-    rows : list of list of str
-        Cells without surrounding blanks, as many in every row as there are names.
-    lines : list of int
-        Line of the file on which each row starts.
-    notes : tuple of str
-        What was noticed.
-    """
-
-    header: tuple[str, ...]
+    header: tuple[str, ...]  # Distinct column names.
+    # Cells without surrounding blanks, as many in every row as there are names.
     rows: list[list[str]]
-    lines: list[int]
-    notes: tuple[str, ...]
+    lines: list[int]  # Line of the file on which each row starts.
+    notes: tuple[str, ...]  # What was noticed.
 
 
 def is_number(text: str) -> bool:
     """Whether a cell is a number written with a decimal point.
 
-    Parameters
-    ----------
-    text : str
-        A cell without surrounding blanks.
-
-    Returns
-    -------
-    bool
-        True for what ``float`` reads, except words, blanks and underscores.
+    It is what ``float`` reads, except words, blanks and underscores.
 
     Examples
     --------
@@ -70,22 +73,7 @@ def is_number(text: str) -> bool:
 def read_delimited(content: bytes, name: str) -> Delimited:
     r"""Read a text file of separated cells with a header.
 
-    Parameters
-    ----------
-    content : bytes
-        The file, possibly compressed by gzip.
-    name : str
-        Its name, for messages.
-
-    Returns
-    -------
-    Delimited
-        Header and rows.
-
-    Raises
-    ------
-    TableError
-        If the file is binary, empty, ragged, or has no usable header.
+    TableError if the file is binary, empty, ragged, or has no usable header.
 
     Examples
     --------
@@ -225,3 +213,61 @@ def _check_header_is_none_of_the_rows(
             f"{name}, line 1: the file seems to have no header, since {shown!r} looks like a "
             "cell; put the column names on the first line."
         )
+
+
+def decode(content: bytes, name: str, notes: list[str]) -> str:
+    """The text of a file, possibly compressed by gzip, whatever its encoding.
+
+    ``name`` is the file's, for messages; ``notes`` takes a sentence where the encoding is unusual.
+    TableError if the file is damaged, of another format, or binary.
+    """
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TableError(f"{name} is a damaged gzip file ({error}).") from error
+    for signature, what in _OTHER_FORMATS.items():
+        if content.startswith(signature):
+            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
+    encoding = next((e for mark, e in _MARKS if content.startswith(mark)), None)
+    encoding = encoding or _without_mark(content)
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = _line_after(content[: error.start].decode("latin-1"))
+        raise TableError(
+            f"{name}, line {line}: not text in {encoding}; save the file as UTF-8."
+        ) from error
+    control = _CONTROL.search(text)
+    if control:
+        line = _line_after(text[: control.start()])
+        raise TableError(
+            f"{name}, line {line}: the control character {control.group()!r} is no text; "
+            "is this a binary file?"
+        )
+    if encoding == "cp1252":
+        strange = next(character for character in text if ord(character) > 127)
+        line = _line_after(text[: text.index(strange)])
+        notes.append(
+            f"The file is not UTF-8; it was read as Windows-1252 (line {line} has {strange!r})."
+        )
+    return text
+
+
+def _line_after(text: str) -> int:
+    """Number of the line on which the text goes on."""
+    return 1 + len(_NEWLINE.findall(text))
+
+
+def _without_mark(content: bytes) -> str:
+    """Encoding of a file without byte order mark."""
+    head = content[:4096]
+    zeros = (head[0::2].count(0), head[1::2].count(0))
+    for which, encoding in enumerate(("utf-16-be", "utf-16-le")):
+        if zeros[which] > len(head) / 4 and zeros[1 - which] == 0:
+            return encoding
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"

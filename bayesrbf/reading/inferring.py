@@ -1,4 +1,4 @@
-"""What a column of text cells is: numbers or categories, and what is doubtful about it."""
+"""Kinds of columns of text cells: numbers or categories, and what is doubtful about them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from typing import Final, Literal
 
 import numpy as np
 
-from bayesrbf.reading.delimited import is_number
-from bayesrbf.reading.table_error import TableError
+from bayesrbf.reading.delimited import TableError, is_number
 
 Kind = Literal["real", "categorical"]
 Values = np.ndarray | list[str | None]
 
 _FEW: Final = 10
-"""Whole numbers with at most this many distinct values may be codes."""
+"""Whole numbers with at most this many distinct values may be codes: there is a note."""
 _MANY: Final = 20
-"""Text with more distinct values than this may be no category."""
+"""Text with more distinct values than this may be no category: there is a note."""
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
 _GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _LEADING_ZERO: Final = re.compile(r"0\d+", re.ASCII)
@@ -33,30 +32,14 @@ _AMOUNT: Final = re.compile(r"[+-]?[$€£]?[.,]?\d.*", re.ASCII)
 
 @dataclass(frozen=True)
 class TextColumn:
-    """One column of a file, as text.
-
-    Attributes
-    ----------
-    name : str
-        Column name.
-    cells : list of str
-        Cells without surrounding blanks.
-    lines : list of int
-        Line (or row) of the file of each cell.
-    missing : frozenset of str
-        Cells that mean "missing".
-    place : str
-        File and unit of ``lines`` for messages, such as ``"a.csv, line"``.
-    kind : {"real", "categorical"} or None
-        Kind that is given; None when it is to be inferred.
-    """
+    """One column of a file, as text."""
 
     name: str
-    cells: list[str]
-    lines: list[int]
-    missing: frozenset[str]
-    place: str
-    kind: Kind | None = None
+    cells: list[str]  # Without surrounding blanks.
+    lines: list[int]  # Line (or row) of the file of each cell.
+    missing: frozenset[str]  # Cells that mean "missing".
+    place: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
+    kind: Kind | None = None  # None when it is to be inferred.
 
     @cached_property
     def present(self) -> list[str]:
@@ -64,18 +47,7 @@ class TextColumn:
         return [text for text in dict.fromkeys(self.cells) if text not in self.missing]
 
     def at(self, text: str) -> str:
-        """Where a cell with this text first stands.
-
-        Parameters
-        ----------
-        text : str
-            A cell of the column.
-
-        Returns
-        -------
-        str
-            File, line and column.
-        """
+        """File, line and column where a cell with this text first stands, for messages."""
         return f"{self.place} {self.lines[self.cells.index(text)]}, column {self.name!r}"
 
     def numbers(self) -> np.ndarray:
@@ -89,25 +61,10 @@ class TextColumn:
 
 
 def infer(column: TextColumn, notes: list[str]) -> Values:
-    """Read a column as numbers or as text.
+    """Read a column as numbers (float64) or as text.
 
-    Parameters
-    ----------
-    column : TextColumn
-        The column.
-    notes : list of str
-        Takes a sentence for whatever was decided or is doubtful.
-
-    Returns
-    -------
-    ndarray or list of str
-        float64 of a real column, text of a categorical one.
-
-    Raises
-    ------
-    TableError
-        If numbers and text are mixed, a number is infinite or ambiguous, or the
-        column holds dates; with the line.
+    ``notes`` takes a sentence for whatever was decided or is doubtful. TableError, with the line,
+    if numbers and text are mixed, a number is infinite or ambiguous, or the column holds dates.
 
     Examples
     --------
@@ -143,7 +100,7 @@ def infer(column: TextColumn, notes: list[str]) -> Values:
 
 
 def _note_markers(column: TextColumn, notes: list[str]) -> None:
-    """Say which words were read as missing: one of them might be a category."""
+    """Note which words were read as missing: one of them might be a category."""
     marked = Counter(cell for cell in column.cells if cell and cell in column.missing)
     if marked:
         found = ", ".join(f"{text!r} ({count} cells)" for text, count in marked.items())
@@ -199,7 +156,7 @@ def _real(column: TextColumn, notes: list[str]) -> np.ndarray:
 
 
 def _note_few(column: TextColumn, values: np.ndarray, notes: list[str]) -> None:
-    """Say which real columns may be codes."""
+    """Note which real columns may be codes."""
     distinct = np.unique(values[~np.isnan(values)])
     whole = bool(np.all(distinct == np.round(distinct)))
     if column.kind is None and whole and 1 < distinct.size <= _FEW:
@@ -211,7 +168,7 @@ def _note_few(column: TextColumn, values: np.ndarray, notes: list[str]) -> None:
 
 
 def _refuse_mixture(column: TextColumn, numeric: list[str]) -> None:
-    """Name a cell of text among numbers."""
+    """TableError that names a cell of text among numbers."""
     text = next(text for text in column.present if text not in numeric)
     among = f" among numbers such as {numeric[0]!r}" if numeric else ", but the column is real"
     raise TableError(
@@ -221,7 +178,7 @@ def _refuse_mixture(column: TextColumn, numeric: list[str]) -> None:
 
 
 def _note_text(column: TextColumn, notes: list[str]) -> None:
-    """Say which columns of text may be no categories; refuse dates."""
+    """Note which columns of text may be no categories; refuse dates."""
     if all(map(_DATE.fullmatch, column.present)):
         raise TableError(
             f"{column.at(column.present[0])}: {column.present[0]!r} is a date; convert it to a "

@@ -68,7 +68,7 @@ def fill_held_out(job: Job, density: Any) -> HeldOutCells:
     for fold in np.unique(folds[folds >= 0]):
         out = folds == fold
         fresh.fit(job.X[~out], job.y[~out])
-        found, units = left_out(fresh, job.X[out]), fresh._mixture.units
+        found, units = left_out(fresh, job.X[out]), fresh.model_.density.units
         places = [fresh.columns_.real_names.index(name) for name in reals]
         tail[out] = found.tail[:, places]
         expected[out] = units.backward(found.expected)[:, places]

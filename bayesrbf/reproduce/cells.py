@@ -1,6 +1,6 @@
-"""A table of figures that is computed cell by cell, each once: what is there is not made again.
+"""A table of figures that is computed cell by cell; what is stored is not computed again.
 
-Cells are stored as they are made, one line of JSON each, so that a run that was stopped goes on
+A cell is stored as soon as it is computed, as one line of JSON. So a run that was stopped goes on
 where it was, and a table can be printed from what there is.
 """
 
@@ -19,52 +19,26 @@ from rich.progress import Progress
 from rich.table import Table
 
 Figures = Mapping[str, float | int | str]
-"""What a cell says, by name."""
+"""Figures of a cell by name."""
 MOST_WIDE: Final = 1000
-"""Characters of a printed line."""
+"""Most characters of a printed line."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table.
+    """One cell of a table."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called in the file; unlike any other cell's.
-    compute : callable
-        Makes its figures; finite numbers and strings.
-    """
-
-    name: str
-    compute: Callable[[], Figures]
+    name: str  # In the file; no two cells have the same.
+    compute: Callable[[], Figures]  # Makes its figures: finite numbers and strings.
 
 
 def run_cells(
     cells: Sequence[Cell], file: Path, console: Console | None = None
 ) -> dict[str, Figures]:
-    """Compute the cells that a file does not hold, and store each at once.
+    """Compute the cells that a file does not hold, store each at once, and return all by name.
 
-    Ctrl-C ends the run, and what there is is shown: the next run goes on there.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-        The table.
-    file : Path
-        JSON lines; its folder is made if need be.
-    console : Console, optional
-        Where progress is shown; stderr by default.
-
-    Returns
-    -------
-    dict of str to mapping
-        Figures of the cells of the table that are there, by name.
-
-    Raises
-    ------
-    ValueError
-        If two cells have one name, or the file holds something else.
+    Ctrl-C ends the run and returns what there is: the next run goes on there. Progress is shown on
+    stderr by default. ValueError if two cells have one name, or the file holds something else.
     """
     names = [cell.name for cell in cells]
     if len(set(names)) < len(names):
@@ -88,23 +62,10 @@ def run_cells(
 
 
 def read_cells(file: Path) -> dict[str, Figures]:
-    """Figures of the cells that a file holds.
+    """Figures of the cells that a file holds, by name; none if it does not exist.
 
-    Parameters
-    ----------
-    file : Path
-        JSON lines; one that is not there holds nothing. A last line that was cut
-        short is taken out of the file: its cell was not stored.
-
-    Returns
-    -------
-    dict of str to mapping
-        Figures by the name of the cell.
-
-    Raises
-    ------
-    ValueError
-        If a line is no cell.
+    A last line that was cut short is removed from the file: its cell was not stored. ValueError if
+    a line is no cell.
     """
     if not file.exists():
         return {}
@@ -137,19 +98,7 @@ def _append(file: Path, figures: Figures) -> None:
 def print_table(
     title: str, header: Sequence[str], rows: Iterable[Sequence[str]], console: Console | None = None
 ) -> None:
-    """Show a table.
-
-    Parameters
-    ----------
-    title : str
-        Stands above it.
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences of str
-        Its rows; the first column is text, the others are numbers.
-    console : Console, optional
-        Where it is shown; stdout by default.
-    """
+    """Show a table on stdout by default: the first column is text, the others are numbers."""
     table = Table(title=title, title_justify="left", box=None)
     for position, name in enumerate(header):
         table.add_column(name, justify="right" if position else "left", no_wrap=True)

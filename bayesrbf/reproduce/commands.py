@@ -108,6 +108,6 @@ def sdgm(*, out: Path = Path("reproduction"), quick: bool = False, images: int =
     images : int
         Images of MNIST to learn from, where PyTorch is installed.
     """
-    from bayesrbf.reproduce.sdgm import run
+    from bayesrbf.reproduce.hayashi import run
 
     run(out, quick=quick, images=images)

@@ -14,78 +14,40 @@ from bayesrbf.datasets import data_folder, load_table
 
 @dataclass(frozen=True)
 class Compared:
-    """Rows by their dissimilarities.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_obs, n_obs)
-        Dissimilarities.
-    labels : ndarray of shape (n_obs,)
-        Class codes.
-    """
+    """Rows by their dissimilarities, and their class codes."""
 
     values: Float[np.ndarray, "obs obs"]
     labels: Int[np.ndarray, " obs"]
 
 
 def chromosomes() -> Compared:
-    """Band patterns of 4,400 chromosomes of 22 kinds, by weighted edit distance.
-
-    Returns
-    -------
-    Compared
-        The rows.
-    """
+    """Band patterns of 4,400 chromosomes of 22 kinds, by weighted edit distance."""
     halves = np.load(data_folder() / "chromosomes_editdist.npz")["d2"]
     return Compared(squareform(halves) / 2, _codes(load_table("chromosomes_copenhagen").y))
 
 
 def aural_sonar() -> Compared:
-    """One hundred sonar echoes that people compared, twice one less their similarity.
-
-    Returns
-    -------
-    Compared
-        The rows.
-    """
+    """One hundred sonar echoes that people compared: twice one less their similarity."""
     stored = np.load(data_folder() / "sim_aural_sonar.npz")
     return Compared(2 * (1 - stored["similarity"]), _codes(stored["y"]))
 
 
 def votes() -> Compared:
-    """Votes of 435 members of the House, by the share that differ; no vote is a vote.
-
-    Returns
-    -------
-    Compared
-        The rows.
-    """
+    """Votes of 435 members of the House, by the share that differ; no vote is a value too."""
     table = load_table("house_votes84")
     codes = np.stack([_codes(table.X[name].fillna("?")) for name in table.X], axis=1)
     return Compared(cdist(codes, codes, "hamming"), _codes(table.y))
 
 
 def sonar() -> Compared:
-    """Echoes of mines and rocks, by squared Euclidean distance of 60 energies.
-
-    Returns
-    -------
-    Compared
-        The rows.
-    """
+    """Echoes of mines and rocks, by squared Euclidean distance of 60 energies."""
     table = load_table("sonar")
     X = table.X.to_numpy()
     return Compared(cdist(X, X, "sqeuclidean"), _codes(table.y))
 
 
 def digits() -> Compared:
-    """Images of 1,797 digits, by squared Euclidean distance of their pixels.
-
-    Returns
-    -------
-    Compared
-        The rows.
-    """
+    """Images of 1,797 digits, by squared Euclidean distance of their pixels."""
     table = load_table("digits")
     X = table.X.to_numpy()
     return Compared(cdist(X, X, "sqeuclidean"), _codes(table.y))

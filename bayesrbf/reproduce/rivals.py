@@ -1,4 +1,4 @@
-"""What exemplar classifiers are compared to: other classifiers of dissimilarities."""
+"""Classifiers of dissimilarities that exemplar classifiers are compared to."""
 
 from __future__ import annotations
 
@@ -22,13 +22,8 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
     with :math:`J` the centring matrix; rows to predict go through the same linear map,
     :math:`k_+ = k \, U 1_{\Lambda > 0} U'`.
 
-    The spectrum is clipped once, by the dissimilarities alone; the cost is chosen by
-    cross-validation of the clipped similarities.
-
-    Parameters
-    ----------
-    costs : sequence of float
-        Costs of a margin error to choose from.
+    The spectrum is clipped once, by the dissimilarities alone; the cost of a margin error is chosen
+    from ``costs`` by cross-validation of the clipped similarities.
 
     References
     ----------
@@ -45,20 +40,7 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]) -> Self:
-        """Clip the spectrum and fit.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_obs, n_obs)
-            Dissimilarities; asymmetric ones are averaged.
-        y : ndarray of shape (n_obs,)
-            Class labels.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
+        """Clip the spectrum and fit; asymmetric dissimilarities are averaged."""
         symmetric = (D + D.T) / 2
         self._column_means, self._mean = symmetric.mean(axis=0), symmetric.mean()
         values, vectors = np.linalg.eigh(self._kernel(symmetric))
@@ -71,18 +53,7 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, D: Real[np.ndarray, "row obs"]) -> Shaped[np.ndarray, " row"]:
-        """Class of each row.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_rows, n_obs)
-            Dissimilarities to the training rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Class labels.
-        """
+        """Class of each row from its dissimilarities to the training rows."""
         predicted: np.ndarray = self._svc.predict(self._kernel(D) @ self._projection)
         return predicted
 
@@ -96,10 +67,7 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
 class LabelledPropagation(ClassifierMixin, BaseEstimator):
     """Exemplars found without labels by affinity propagation, then labelled by majority.
 
-    Parameters
-    ----------
-    random_state : int
-        Source of the tie-breaking noise.
+    ``random_state`` is the source of the noise that breaks ties.
 
     References
     ----------
@@ -110,20 +78,7 @@ class LabelledPropagation(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]) -> Self:
-        """Find exemplars and label them.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_obs, n_obs)
-            Dissimilarities.
-        y : ndarray of shape (n_obs,)
-            Class labels.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
+        """Find exemplars and label them."""
         self.classes_, codes = np.unique(y, return_inverse=True)
         found = AffinityPropagation(
             affinity="precomputed", damping=0.8, max_iter=500, random_state=self.random_state
@@ -138,17 +93,6 @@ class LabelledPropagation(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, D: Real[np.ndarray, "row obs"]) -> Shaped[np.ndarray, " row"]:
-        """Label of the nearest exemplar.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_rows, n_obs)
-            Dissimilarities to the training rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Class labels.
-        """
+        """Label of the nearest exemplar."""
         predicted: np.ndarray = self.classes_[self._labels[D[:, self.exemplars_].argmin(axis=1)]]
         return predicted

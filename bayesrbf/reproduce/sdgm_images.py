@@ -32,23 +32,14 @@ N_COMPONENTS: Final = 2
 BATCH: Final = 128
 EPOCHS: Final = 10
 REFIT: Final = 0.8
-"""Share of the epochs after which weights are pruned and the rest trained without penalty."""
+"""Fraction of the epochs after which weights are pruned and the rest trained without penalty."""
 
 
 def cells(n_images: int, seeds: int = 1) -> Iterator[Cell]:
-    """Cells of table 2's rows on MNIST.
+    """Cells of table 2's rows on MNIST, every network trained once a seed.
 
-    Parameters
-    ----------
-    n_images : int
-        Images to learn from.
-    seeds : int
-        Number of times that each network is trained.
-
-    Yields
-    ------
-    Cell
-        Error in % and log loss on the test images, weights of the head that are not zero.
+    A cell has the error in % and the log loss on the test images, and the head's weights that are
+    not zero.
     """
     for n_features in SIZES:
         for head in HEADS:
@@ -77,17 +68,7 @@ def _mnist(n_features: int, head: str, n_images: int, seed: int) -> Figures:
 def make_network(n_features: int, head: str) -> nn.Sequential:
     """Three convolutions, some features of mean 0 and variance 1, and the head.
 
-    Parameters
-    ----------
-    n_features : int
-        Features before the head.
-    head : {"softmax", "SDGM"}
-        The last layer.
-
-    Returns
-    -------
-    Sequential
-        Takes images of one channel to class logits.
+    It takes images of one channel to class logits.
     """
     last: nn.Module = nn.Linear(n_features, N_CLASSES)
     if head == "SDGM":
@@ -111,27 +92,9 @@ def make_network(n_features: int, head: str) -> nn.Sequential:
 def trained(
     n_features: int, head: str, X: torch.Tensor, y: torch.Tensor, seed: int, epochs: int = EPOCHS
 ) -> nn.Sequential:
-    """Train from random weights; the mixture's penalty rises over the first half.
+    """Train from random weights; the network comes back in evaluation mode.
 
-    Parameters
-    ----------
-    n_features : int
-        Features before the head.
-    head : {"softmax", "SDGM"}
-        The last layer.
-    X : Tensor of shape (n_images, 1, height, width)
-        Images.
-    y : Tensor of shape (n_images,)
-        Classes.
-    seed : int
-        Seed of weights and batches.
-    epochs : int
-        Passes through the images.
-
-    Returns
-    -------
-    Sequential
-        The network, in evaluation mode.
+    The mixture's penalty rises over the first half.
     """
     torch.manual_seed(seed)
     network = make_network(n_features, head)
@@ -159,22 +122,7 @@ def trained(
 
 
 def scores(network: nn.Sequential, X: torch.Tensor, y: torch.Tensor) -> Figures:
-    """Error and log loss on images, and the head's weights that are not zero.
-
-    Parameters
-    ----------
-    network : Sequential
-        In evaluation mode.
-    X : Tensor of shape (n_images, 1, height, width)
-        Images.
-    y : Tensor of shape (n_images,)
-        Classes.
-
-    Returns
-    -------
-    mapping of str to number
-        ``error`` in %, ``log_loss`` in nats, ``weights``, ``all_weights``.
-    """
+    """Error in % and log loss in nats on images, and the head's weights that are not zero."""
     with torch.no_grad():
         logits = torch.cat([network(part) for part in X.split(1000)])
     last = network[-1]

@@ -1,4 +1,7 @@
-"""A chequerboard of eight normal components a class: what is left of many, after Hayashi (2021).
+"""The chequerboard of appendix B and figures 1 and 3 of Hayashi (2021), computed anew.
+
+The chequerboard has eight normal components a class; its table says what is left of many. The
+figures show boundaries of classes and of components.
 
 References
 ----------
@@ -9,16 +12,20 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
+from matplotlib.figure import Figure
 from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 
+from bayesrbf.datasets import load_table
 from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
+from bayesrbf.plots import plot_sdgm
 from bayesrbf.reproduce.cells import Cell, Figures, print_table
 
 CENTRES: Final = (-0.75, -0.25, 0.25, 0.75)
@@ -30,7 +37,7 @@ N_EACH_NEW: Final = 100
 STARTS: Final = (2, 4, 8, 12, 16, 20)
 """Components a class at the start."""
 TABLES: Final = 5
-"""Tables that are drawn anew."""
+"""Tables that are drawn, each with a seed of its own."""
 N_INIT: Final = 4
 SHOWN: Final = (
     ("train_error", "error, trained %"),
@@ -40,25 +47,19 @@ SHOWN: Final = (
     ("share", "of all weights %"),
 )
 
+DRAWN_STARTS: Final = (2, 4, 8, 20)
+"""Components a class at the start of the panels of figure 3."""
+PANEL: Final = 4.0
+"""Width and height in inches."""
+
+Panel = tuple[str, SDGMClassifier, object, object]
+"""Title, fit, rows and labels."""
+
 
 def chequerboard(
     n_each: int, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, "obs 2"], Int[np.ndarray, " obs"]]:
-    """Draw the table of appendix B.
-
-    Parameters
-    ----------
-    n_each : int
-        Rows of each of the 16 squares.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    X : ndarray of shape (16 n_each, 2)
-        Rows.
-    y : ndarray of shape (16 n_each,)
-        Classes: neighbours differ.
+    """Draw the table of appendix B: 16 squares of rows, whose neighbours differ in class.
 
     Examples
     --------
@@ -76,21 +77,10 @@ def chequerboard(
 def cells(
     starts: tuple[int, ...] = STARTS, tables: int = TABLES, n_init: int = N_INIT
 ) -> Iterator[Cell]:
-    """Cells of appendix B.
+    """Cells of appendix B for these components a class at the start, tables and restarts.
 
-    Parameters
-    ----------
-    starts : tuple of int
-        Components a class at the start.
-    tables : int
-        Number of tables.
-    n_init : int
-        Number of restarts.
-
-    Yields
-    ------
-    Cell
-        Errors in %, components and weights that are left, their share of all weights in %.
+    A cell has errors in %, the components and weights that are left, and their share of all weights
+    in %.
     """
     for n_components in starts:
         for seed in range(tables):
@@ -103,23 +93,7 @@ def fitted(
 ) -> tuple[SDGMClassifier, np.ndarray, np.ndarray]:
     """A fit in the kernel form, one mode as published, and the table that it was fitted to.
 
-    Parameters
-    ----------
-    n_components : int
-        Components a class at the start.
-    seed : int
-        Seed of the table and of the fit.
-    n_init : int
-        Number of restarts.
-
-    Returns
-    -------
-    model : SDGMClassifier
-        The fit.
-    X : ndarray of shape (n_obs, 2)
-        Rows.
-    y : ndarray of shape (n_obs,)
-        Classes.
+    The seed is that of the table and of the fit.
     """
     X, y = chequerboard(N_EACH, np.random.default_rng(seed))
     model = SDGMClassifier(
@@ -146,12 +120,7 @@ def _figures(n_components: int, seed: int, n_init: int) -> Figures:
 def print_synthetic(figures: Mapping[str, Figures], console: Console | None = None) -> None:
     """Show means over the tables, a row a number of components at the start.
 
-    Parameters
-    ----------
-    figures : mapping of str to mapping
-        Figures of the cells; others than this module's are passed over.
-    console : Console, optional
-        Where they are shown; stdout by default.
+    Figures of other cells than this module's are passed over.
     """
     found: dict[int, list[Figures]] = {}
     for name, values in figures.items():
@@ -168,3 +137,62 @@ def print_synthetic(figures: Mapping[str, Figures], console: Console | None = No
 def _mean(figures: list[Figures], name: str) -> float:
     """Mean of one figure."""
     return float(np.mean([float(values[name]) for values in figures]))
+
+
+def draw(folder: Path, *, quick: bool = False) -> list[Path]:
+    """Draw what is not there yet; all pictures, whether they are new or not.
+
+    A quick run draws figure 1 alone, from one start.
+    """
+    pictures: dict[Path, Callable[[], list[Panel]]] = {
+        folder / "sdgm_figure_1.svg": partial(boundaries, n_init=1 if quick else 8)
+    }
+    if not quick:
+        pictures[folder / "sdgm_figure_3.svg"] = initial_components
+    for file, panels in pictures.items():
+        if not file.exists():
+            _save(panels(), file)
+    return list(pictures)
+
+
+def boundaries(n_init: int = 8) -> list[Panel]:
+    """Panels of figure 1: one component a class, three of them, and what sparsity leaves.
+
+    They are on Ripley's table.
+    """
+    train = load_table("ripley_synth_train")
+    one_mode = partial(SDGMClassifier, prediction="single-mode", n_init=n_init, random_state=0)
+    models = {
+        "one component a class": one_mode(1),
+        # other restarts begin with fewer
+        "three, before any is pruned": one_mode(3, n_init=1, max_iter=1),
+        "three at the start, sparse": one_mode(3),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the second stops at once
+        return [
+            (title, model.fit(train.X, train.y), train.X, train.y)
+            for title, model in models.items()
+        ]
+
+
+def initial_components() -> list[Panel]:
+    """Panels of figure 3: boundaries by the number of components at the start.
+
+    They are on the chequerboard of appendix B.
+    """
+    return [
+        (f"{2 * start} components at the start", *fitted(start, seed=0)) for start in DRAWN_STARTS
+    ]
+
+
+def _save(panels: Sequence[Panel], file: Path) -> None:
+    """One row of panels."""
+    size = (PANEL * len(panels), PANEL)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for ax, (title, model, X, y) in zip(axes, panels, strict=True):
+        plot_sdgm(model, X, y, ax=ax)
+        ax.set_title(f"{title}:\n{ax.get_title()}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file)

@@ -32,31 +32,17 @@ NAMES: Final = tuple(
         - {"precomputed"}
     )
 )
-"""Metrics that depend on the two rows alone; those that are learnt from a table are not here."""
+"""Metrics that depend on the two rows alone, and not on a whole table."""
 
 
 def pairwise(
     rows: np.ndarray, others: np.ndarray, metric: Metric, dtype: type[np.floating] = np.float64
 ) -> Float[np.ndarray, "row other"]:
-    """Dissimilarities of rows to others, a block of rows at a time.
+    """Dissimilarities ``d(rows[n], others[m])``, a block of rows at a time.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        Rows.
-    others : ndarray of shape (n_others, n_columns)
-        Rows to compare them to.
-    metric : str or callable
-        Name of a metric in ``NAMES``, or a function of two rows that gives a
-        number; it need not be symmetric. One that ``numba.njit`` compiled is called
-        from compiled code, where the rows are numbers.
-    dtype : type
-        Of the result.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_others)
-        ``d(rows[n], others[m])``.
+    The metric is a name in ``NAMES``, or a function of two rows that gives a number; it need not be
+    symmetric. One that ``numba.njit`` compiled is called from compiled code, where the rows are
+    numbers.
 
     Examples
     --------

@@ -7,11 +7,10 @@ table with the same columns into two arrays, :func:`decode` turns them back.
 
 from __future__ import annotations
 
-from bayesrbf.table.cells import as_frame
-from bayesrbf.table.columns import Columns, learn_columns
-from bayesrbf.table.encode import Table, decode, encode
-from bayesrbf.table.labels import encode_labels
-from bayesrbf.table.rows import distinct, marginals, standardisation
+from bayesrbf.table.column_kinds import Columns, learn_columns
+from bayesrbf.table.containers import as_frame
+from bayesrbf.table.encode import Table, decode, encode, encode_labels
+from bayesrbf.table.row_statistics import distinct, marginals, standardisation
 
 __all__ = [
     "Columns",

@@ -1,17 +1,20 @@
-"""A table as two arrays, and two arrays as a table."""
+"""Tables and labels as arrays of numbers and codes, and two arrays as a table."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
-from bayesrbf.table.cells import Cells, as_frame, missing_cells, read_cells
-from bayesrbf.table.columns import Columns
+from bayesrbf.table.column_kinds import Columns
+from bayesrbf.table.containers import Cells, as_frame, clean, missing_cells, read_cells
 
 HandleUnknown = Literal["missing", "error"]
 _MISSING, _UNKNOWN = -1, -2
@@ -19,45 +22,19 @@ _MISSING, _UNKNOWN = -1, -2
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a table as arrays.
+    """Rows of a table as arrays."""
 
-    Attributes
-    ----------
-    real : ndarray of shape (n_rows, n_real)
-        Real cells in the user's units, NaN where missing.
-    codes : ndarray of shape (n_rows, n_categorical)
-        Level codes of the categorical columns and masks, -1 where missing.
-    """
-
-    real: Float[np.ndarray, "row feature"]
+    real: Float[np.ndarray, "row feature"]  # In the user's units, NaN where missing.
+    # Level codes of the categorical columns and masks, -1 where missing.
     codes: Int[np.ndarray, "row categorical"]
 
 
 def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Table:
-    """Read a table under the columns learnt from another.
+    """Read a table under the columns learnt from another; NaN, None and pandas' NA are missing.
 
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_rows, n_columns)
-        Table; NaN, None and pandas' NA are missing cells.
-    columns : Columns
-        What :func:`learn_columns` found in the training table.
-    handle_unknown : {"missing", "error"}, default="missing"
-        What to do with a category that training did not have: treat the cell
-        as missing and warn, or raise.
-
-    Returns
-    -------
-    Table
-        Real cells and level codes.
-
-    Raises
-    ------
-    ValueError
-        If X has the wrong width, names, or kind of column, holds infinity, or
-        an unseen category under ``handle_unknown="error"``.
-    TypeError
-        If a column mixes types.
+    A category that training did not have is treated as missing with a warning, or is an error under
+    ``handle_unknown="error"``. ValueError, too, if X has the wrong width, names, or kind of column,
+    or holds infinity; TypeError if a column mixes types.
 
     Examples
     --------
@@ -167,24 +144,10 @@ def decode(
     columns: Columns,
     like: Any,
 ) -> Any:
-    """Write arrays back as a table of the same type as another.
+    """Write arrays back as a table of the same type as ``like``.
 
-    Parameters
-    ----------
-    real : ndarray of shape (n_rows, n_real)
-        Real cells in the user's units, NaN where missing.
-    codes : ndarray of shape (n_rows, n_categorical)
-        Level codes, -1 where missing; columns of masks are left out.
-    columns : Columns
-        What the columns are.
-    like : array-like or frame
-        Table whose type (and index and column dtypes, where they still fit) is taken.
-
-    Returns
-    -------
-    ndarray or frame of shape (n_rows, n_columns)
-        Categories are back as their levels. An array is float64 when every
-        column is a number, else object.
+    Codes of masks are left out. The index and the dtypes of columns are those of ``like`` where
+    they still fit. An array is float64 when every column is a number, else object.
 
     Examples
     --------
@@ -238,3 +201,59 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any]) -> Any:
         if len(native) == len(like):
             native.index = like.to_native().index
     return native
+
+
+def encode_labels(
+    y: Any, *, unlabelled: object = None
+) -> tuple[Shaped[np.ndarray, " label"], Int[np.ndarray, " obs"]]:
+    """Sorted classes of y, and the code of every row's class, -1 where the label is hidden.
+
+    NaN, None and pandas' NA are hidden, and so is the value ``unlabelled``, such as -1. The dtype
+    of the classes is that of y where y has one. ValueError if every label is hidden, or labels are
+    infinite or not discrete; TypeError if they mix types.
+
+    Examples
+    --------
+    >>> encode_labels(["b", None, "a", "b"])
+    (array(['a', 'b'], dtype=object), array([ 1, -1,  0,  1]))
+    """
+    raw = column_or_1d(_as_array(y), warn=True)
+    labels = raw if raw.dtype.kind in "biufU" else clean(raw.tolist(), "y")
+    hidden = np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind in "fO":
+        hidden |= missing_cells(labels)
+    if unlabelled is not None:
+        hidden |= np.asarray(labels == unlabelled)
+    if hidden.all():
+        raise ValueError(
+            "y needs at least one labelled row, but every label is hidden; "
+            "use MixtureDensity to model X alone."
+        )
+    present = labels[~hidden]
+    if present.dtype.kind == "f" and np.isinf(present).any():
+        raise ValueError("Input y contains infinity; labels must be finite, NaN where hidden.")
+    present = _plain(present, raw[~hidden])
+    check_classification_targets(present)
+    classes, positions = np.unique(present, return_inverse=True)
+    codes = np.full(len(labels), -1, dtype=np.intp)
+    codes[~hidden] = positions
+    return classes, codes
+
+
+def _as_array(y: Any) -> Any:
+    """Labels as an array; whole numbers with nulls stay whole, which NumPy would make floats."""
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return np.array(series.to_list(), dtype=object) if series.dtype.is_integer() else y
+    return y if hasattr(y, "dtype") else np.array(y, dtype=object)
+
+
+def _plain(present: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """Labels of an object array in their own dtype: int, float, bool, or object for text."""
+    if raw.dtype.kind in "biufU":
+        return present
+    if present.dtype == object:
+        return present.astype(bool) if isinstance(present[0], bool) else present
+    if all(isinstance(label, Integral) for label in raw.tolist()):
+        return raw.astype(np.int64)
+    return present

@@ -11,8 +11,15 @@ from jaxtyping import Bool, Float
 from torch import nn
 from torch.nn import functional
 
-from bayesrbf.torch.dropout import PRUNING_THRESHOLD, divergence, log_alpha
-from bayesrbf.torch.quadratic import COVARIANCES, Covariance, factors, monomials
+from bayesrbf.torch.sparse_quadratic import (
+    COVARIANCES,
+    PRUNING_THRESHOLD,
+    Covariance,
+    divergence,
+    factors,
+    log_alpha,
+    monomials,
+)
 
 # Of the activations on standardised features at the start: components differ, none is sure.
 _START_SPREAD: Final = 0.3
@@ -271,7 +278,7 @@ class SDGMHead(nn.Module):
         return log_alpha(self.weight.to(dtype), self.log_variance.to(dtype))
 
     def _needed(self, threshold: float) -> Bool[torch.Tensor, "component monomial"]:
-        """Weights that are kept and that the noise does not drown."""
+        """Weights that are kept and whose noise is not above the threshold."""
         return self.kept & (self._log_alpha() <= threshold)
 
 
@@ -283,7 +290,7 @@ def _without_autocast(device_type: str) -> AbstractContextManager[object]:
 
 
 def _check(in_features: int, n_classes: int, n_components: int, covariance: str) -> None:
-    """Refuse what makes no mixture."""
+    """ValueError for sizes or covariances that make no mixture."""
     for name, value, least in (
         ("in_features", in_features, 1),
         ("n_classes", n_classes, 2),

@@ -28,8 +28,7 @@ from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.variational import advi
 from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.numerics.gibbs.assigned import assigned
-from bayesrbf.numerics.gibbs.conjugate import posterior
+from bayesrbf.numerics.gibbs.conjugate import assigned, posterior
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.sampling import sample
 from bayesrbf.parameters import MixtureParameters, Observations

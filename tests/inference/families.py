@@ -17,7 +17,7 @@ from scipy.special import log_softmax
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
 from bayesrbf.models.rbf_network import declare_rbf_network
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture, problem_of
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (

@@ -11,8 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from bayesrbf.numerics.gibbs.assigned import assigned
-from bayesrbf.numerics.gibbs.conjugate import posterior
+from bayesrbf.numerics.gibbs.conjugate import assigned, posterior
 from bayesrbf.numerics.gibbs.sweep import MixtureSweep
 from bayesrbf.specification import MixtureSpecification
 from tests.inference.sbc import Replication, Setting, calibrate, changed, failures, reversible

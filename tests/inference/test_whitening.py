@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bayesrbf.inference.gaussian_at_mode import GaussianApproximation, approximate
-from bayesrbf.inference.whitening import dispersed, whitened
+from bayesrbf.inference.gaussian_at_mode import (
+    GaussianApproximation,
+    approximate,
+    dispersed,
+    whitened,
+)
 from tests.inference.targets import Gaussian, LogGamma, Target
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.objective import Objective
 from tests.models.configurations import (
     Configuration,

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.models.priors import group_dims
+from bayesrbf.models.mixture_priors import group_dims
 from bayesrbf.specification import MixtureSpecification
 from tests.models.configurations import Configuration, covering_array, name_of
 

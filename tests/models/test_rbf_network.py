@@ -16,7 +16,7 @@ from scipy.integrate import quad
 
 from bayesrbf import names
 from bayesrbf.models import declare_rbf_network
-from bayesrbf.models.elastic_net import elastic_net
+from bayesrbf.models.densities import elastic_net
 from bayesrbf.numerics.rbf_network.elastic_net_output import Numbers
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.parameters import Standardisation

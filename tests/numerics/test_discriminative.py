@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.objective import OBJECTIVES, Objective
 from bayesrbf.specification import MixtureSpecification

@@ -8,10 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.discriminative.fitting import PATIENCE, Schedule, fit_objective
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
-from bayesrbf.numerics.discriminative.minibatches import batches
-from bayesrbf.numerics.discriminative.objectives import class_log_joint
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import (
+    HybridLogPosterior,
+    class_log_joint,
+)
+from bayesrbf.numerics.discriminative.objective_ascent import (
+    PATIENCE,
+    Schedule,
+    batches,
+    fit_objective,
+)
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.weighted_statistics import JointDensities
 from bayesrbf.objective import Objective

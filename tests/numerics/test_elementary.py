@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
+from importlib import import_module, reload
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numba import njit
 
+from bayesrbf.numerics.kernels import compilation
 from bayesrbf.numerics.kernels.compilation import entry_point
 from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE, exponential, logarithm
 
@@ -18,6 +24,20 @@ def test_kernels_compile_where_nothing_can_be_written(monkeypatch: pytest.Monkey
     with pytest.raises(RuntimeError, match="cannot cache"):
         njit(cache=True)(twice)
     assert entry_point(twice)(2.0) == 4.0
+
+
+def test_machine_code_of_other_sources_is_never_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index on disk names types by their module, which a new version may have renamed."""
+    (tmp_path / "halves.py").write_text("def half(x):\n    return x / 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert entry_point(import_module("halves").half)(3.0) == 1.5
+    (index,) = (tmp_path / "__pycache__").glob("*.nbi")
+    version = pickle.loads(index.read_bytes())
+    index.write_bytes(pickle.dumps(version) + b"cmodule_that_is_gone\nType\n.")
+    monkeypatch.setattr(compilation, "SOURCES", "of another version")
+    assert entry_point(reload(sys.modules["halves"]).half)(3.0) == 1.5
 
 
 def twice(x: float) -> float:

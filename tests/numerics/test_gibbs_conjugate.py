@@ -10,8 +10,7 @@ from scipy.stats import dirichlet, gamma, multivariate_t, norm
 
 from bayesrbf import names
 from bayesrbf.numerics.expectation import prepare
-from bayesrbf.numerics.gibbs.assigned import Assigned, assigned
-from bayesrbf.numerics.gibbs.conjugate import Conjugate, log_evidence, posterior
+from bayesrbf.numerics.gibbs.conjugate import Assigned, Conjugate, assigned, log_evidence, posterior
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import lower_entries
 from bayesrbf.numerics.mixture_variables import base_scales, variables_of

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.gibbs.assigned import assigned
+from bayesrbf.numerics.gibbs.conjugate import assigned
 from bayesrbf.numerics.gibbs.mode_proposals import ModeProposal
 from bayesrbf.parameters import MixtureParameters
 from tests.cases import hyperparameters, structure

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.discriminative.objectives import (
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import (
     bounded_hinge,
     class_log_joint,
     margin_violation,
-    value_and_slopes,
+    objective_and_gradient,
 )
 from bayesrbf.objective import OBJECTIVES, Objective
 from tests.cases import structure
@@ -36,12 +36,12 @@ def rows(n_classes: int = 3, spread: float = 6.0) -> tuple[np.ndarray, np.ndarra
 @pytest.mark.parametrize("n_classes", [1, 2, 4])
 def test_slopes_equal_central_differences(objective, n_classes):
     joint, labels = rows(n_classes)
-    _, slopes = value_and_slopes(objective, joint, labels)
+    _, slopes = objective_and_gradient(objective, joint, labels)
     for label in range(n_classes):
         step = np.zeros(n_classes)
         step[label] = 1e-5
-        above, _ = value_and_slopes(objective, joint + step, labels)
-        below, _ = value_and_slopes(objective, joint - step, labels)
+        above, _ = objective_and_gradient(objective, joint + step, labels)
+        below, _ = objective_and_gradient(objective, joint - step, labels)
         np.testing.assert_allclose(slopes[:, label], (above - below) / 2e-5, atol=1e-6)
 
 
@@ -49,8 +49,8 @@ def test_slopes_equal_central_differences(objective, n_classes):
 def test_a_factor_of_the_density_counts_as_often_as_the_density(objective):
     """b + t adds (alpha + beta) t: slopes sum to the weight of the density in every row."""
     joint, labels = rows()
-    value, slopes = value_and_slopes(objective, joint, labels)
-    moved, same = value_and_slopes(objective, joint + 7.0, labels)
+    value, slopes = objective_and_gradient(objective, joint, labels)
+    moved, same = objective_and_gradient(objective, joint + 7.0, labels)
     np.testing.assert_allclose(moved, value + 7.0 * objective.generative_weight, atol=1e-9)
     np.testing.assert_allclose(slopes, same, atol=1e-9)
     np.testing.assert_allclose(slopes.sum(axis=1), objective.generative_weight, atol=1e-12)
@@ -69,14 +69,16 @@ def test_a_factor_of_the_density_counts_as_often_as_the_density(objective):
 def test_the_ends_of_a_dial_are_other_objectives(limit, of):
     joint, labels = rows()
     for found, expected in zip(
-        value_and_slopes(limit, joint, labels), value_and_slopes(of, joint, labels), strict=True
+        objective_and_gradient(limit, joint, labels),
+        objective_and_gradient(of, joint, labels),
+        strict=True,
     ):
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_conditional_is_the_log_probability_of_the_label():
     joint, labels = rows()
-    value, _ = value_and_slopes(Objective("conditional"), joint, labels)
+    value, _ = objective_and_gradient(Objective("conditional"), joint, labels)
     probabilities = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)
     shown = labels >= 0
     np.testing.assert_allclose(np.exp(value[shown]), probabilities[shown, labels[shown]])
@@ -113,7 +115,7 @@ def test_the_smoothed_hinge_is_within_a_quarter_of_its_width_of_the_hinge():
 def test_rows_that_nothing_explains_have_finite_slopes():
     joint = np.full((3, 3), -1e300)
     for objective in EVERY:
-        _, slopes = value_and_slopes(objective, joint, np.array([0, 1, -1]))
+        _, slopes = objective_and_gradient(objective, joint, np.array([0, 1, -1]))
         assert np.all(np.isfinite(slopes))
 
 

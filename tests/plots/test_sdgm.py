@@ -15,7 +15,7 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 
 from bayesrbf import SDGMClassifier
-from bayesrbf.plots.sdgm import plot_sdgm
+from bayesrbf.plots.boundaries import plot_sdgm
 
 
 @pytest.fixture(autouse=True)

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bayesrbf.reproduce import sdgm, sdgm_pictures, sdgm_synthetic
+from bayesrbf.reproduce import hayashi, sdgm_synthetic
 
 
 def test_splits_are_the_official_ones(data_folder: Path) -> None:
-    banana = sdgm.splits("banana")
+    banana = hayashi.splits("banana")
     assert len(banana) == 10
     assert {(s.y.size, s.y_new.size) for s in banana} == {(400, 4900)}
     assert set(np.unique(banana[0].y)) == {-1, 1}
     assert len({s.X.tobytes() for s in banana}) == 10
-    ripley = sdgm.splits("ripley")
+    ripley = hayashi.splits("ripley")
     assert (ripley[0].y.size, ripley[0].y_new.size) == (250, 1000)
 
 
@@ -53,7 +53,7 @@ def test_appendix_b_is_shown_by_components_at_the_start() -> None:
 
 
 def test_figure_1_has_all_components_before_any_is_pruned(data_folder: Path) -> None:
-    one, before, after = (model for _, model, _, _ in sdgm_pictures.boundaries(n_init=4))
+    one, before, after = (model for _, model, _, _ in sdgm_synthetic.boundaries(n_init=4))
     assert one.n_components_ == 2
     assert before.n_components_ == 6
     assert after.n_components_ < 6
@@ -64,7 +64,7 @@ def test_a_quick_run_prints_its_tables_and_is_not_run_twice(
     tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = io.StringIO()
-    sdgm.run(tmp_path, quick=True, console=Console(file=output, width=100))
+    hayashi.run(tmp_path, quick=True, console=Console(file=output, width=100))
     shown = output.getvalue()
     assert "Non-zero weights (table 1)" in shown
     assert "titanic" in shown
@@ -77,9 +77,9 @@ def test_a_quick_run_prints_its_tables_and_is_not_run_twice(
     def fail(*_: object) -> dict[str, float]:
         raise AssertionError("a stored cell was computed again")
 
-    monkeypatch.setattr(sdgm, "_sdgm", fail)
-    monkeypatch.setattr(sdgm, "_process", fail)
+    monkeypatch.setattr(hayashi, "_sdgm", fail)
+    monkeypatch.setattr(hayashi, "_process", fail)
     monkeypatch.setattr(sdgm_synthetic, "fitted", fail)
-    monkeypatch.setattr(sdgm_pictures, "boundaries", fail)
-    sdgm.run(tmp_path, quick=True, console=Console(quiet=True))
+    monkeypatch.setattr(sdgm_synthetic, "boundaries", fail)
+    hayashi.run(tmp_path, quick=True, console=Console(quiet=True))
     assert file.read_text(encoding="utf-8") == stored

@@ -10,7 +10,12 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from bayesrbf.torch.dropout import LOG_ALPHA_LIMIT, PRUNING_THRESHOLD, divergence, log_alpha
+from bayesrbf.torch.sparse_quadratic import (
+    LOG_ALPHA_LIMIT,
+    PRUNING_THRESHOLD,
+    divergence,
+    log_alpha,
+)
 
 
 def integrated(alpha: float) -> float:

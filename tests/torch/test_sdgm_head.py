@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from bayesrbf.torch import SDGMHead
-from bayesrbf.torch.quadratic import Covariance, factors, monomials
+from bayesrbf.torch.sparse_quadratic import Covariance, factors, monomials
 
 
 @pytest.fixture(autouse=True)

@@ -1,1 +1,1 @@
-"""Mixtures fitted for discrimination: objectives, slopes and their search."""
+"""Mixtures fitted for discrimination: objectives, their gradients and the search for a mode."""

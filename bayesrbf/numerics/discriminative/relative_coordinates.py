@@ -26,14 +26,7 @@ from bayesrbf.specification import MixtureSpecification
 class RelativeCoordinates:
     """Coordinates z around a point of a mixture, at which z = 0.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (dimension,)
-        Unconstrained coordinates of the point, in standard units.
-    parameters : MixtureParameters
-        The same point.
-    specification : MixtureSpecification
-        Structure of the mixture.
+    The point is given twice, in standard units: as unconstrained coordinates and as parameters.
     """
 
     def __init__(
@@ -53,18 +46,7 @@ class RelativeCoordinates:
         self._factors = self._unit_factors(theta) if names.PRECISION_LOWER in self._places else None
 
     def theta(self, z: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " coordinate"]:
-        """Unconstrained coordinates of a point.
-
-        Parameters
-        ----------
-        z : ndarray of shape (dimension,)
-            Relative coordinates.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Unconstrained coordinates, in standard units.
-        """
+        """Unconstrained coordinates of a point z, in standard units."""
         theta = self._start + z
         if names.MEANS in self._places:
             place = self._places[names.MEANS]
@@ -76,41 +58,28 @@ class RelativeCoordinates:
         return theta
 
     def gradient(
-        self, z: Float[np.ndarray, " coordinate"], slope: Float[np.ndarray, " coordinate"]
+        self, z: Float[np.ndarray, " coordinate"], by_theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Carry a gradient in unconstrained coordinates over.
-
-        Parameters
-        ----------
-        z : ndarray of shape (dimension,)
-            Relative coordinates of the point.
-        slope : ndarray of shape (dimension,)
-            Gradient in its unconstrained coordinates, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Gradient in z.
-        """
-        carried = slope.copy()
+        """Gradient in z from the gradient in unconstrained coordinates at that point."""
+        by_z = by_theta.copy()
         if names.MEANS in self._places:
             place = self._places[names.MEANS]
-            pulls = slope[place].reshape(-1, self._d)
-            carried[place] = self._rotated(pulls, back=False).reshape(-1)
+            pulls = by_theta[place].reshape(-1, self._d)
+            by_z[place] = self._rotated(pulls, back=False).reshape(-1)
         if self._factors is not None:
             rows, columns = lower_entries(self._d)
             by_product = np.zeros_like(self._factors)
-            lower = slope[self._places[names.PRECISION_LOWER]]
+            lower = by_theta[self._places[names.PRECISION_LOWER]]
             by_product[:, rows, columns] = lower.reshape(len(by_product), -1)
             by_relative = self._factors.swapaxes(1, 2) @ by_product
-            carried[self._places[names.PRECISION_LOWER]] = self._lower(by_relative)
+            by_z[self._places[names.PRECISION_LOWER]] = self._lower(by_relative)
             # The diagonal of B scales the columns of A below the diagonal, too.
             diagonal = np.einsum("gii,gii->gi", by_relative, self._unit_factors(z))
-            carried[self._places[names.PRECISION_DIAGONAL]] += 0.5 * diagonal.reshape(-1)
-        return carried
+            by_z[self._places[names.PRECISION_DIAGONAL]] += 0.5 * diagonal.reshape(-1)
+        return by_z
 
     def _rotated(self, steps: np.ndarray, back: bool) -> np.ndarray:
-        """``L^-T`` times the steps of the means, or its transpose times their pulls."""
+        """``L^-T`` times the steps of the means, or ``L^-1`` times the gradient in the means."""
         if self._spread.ndim == 2:
             return steps * self._spread
         return np.einsum("kji,kj->ki" if back else "kij,kj->ki", self._spread, steps)

@@ -1,4 +1,4 @@
-r"""What a table leaves open, drawn given the parameters: components and missing cells.
+r"""Components and missing cells of a table, drawn given the parameters.
 
 Components are drawn with the missing cells summed out, :math:`p(k \mid x_o)`, among those of
 the row's class where its label is known. Given its component, a row's missing cells are
@@ -22,28 +22,13 @@ from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
 
 BLOCK_CELLS = 1_000_000
-"""Numbers held at once per array of a block of rows."""
+"""Most numbers per array of a block of rows: 8 MB."""
 
 
 def of_class(
     parameters: MixtureParameters, part: slice, groups: Int[np.ndarray, " group"]
 ) -> MixtureParameters:
-    """The components of one class as a mixture of one class.
-
-    Parameters
-    ----------
-    parameters : MixtureParameters
-        Point of the mixture.
-    part : slice
-        Components of the class.
-    groups : ndarray of shape (n_groups,)
-        Covariances of those components.
-
-    Returns
-    -------
-    MixtureParameters
-        Their part of the point.
-    """
+    """The components and covariance groups of one class as a mixture of one class."""
     return MixtureParameters(
         class_probabilities=np.ones(1),
         weights=parameters.weights[part],
@@ -57,16 +42,8 @@ def of_class(
 class _Open:
     """Rows that may belong to the same several components.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows,)
-        Row indices.
-    components : slice
-        The components they may belong to.
-    groups : ndarray of shape (n_groups,)
-        Covariances of those components.
-    expectation : Expectation
-        The rows, prepared for a mixture of those components alone.
+    ``groups`` are the covariances of those components; ``expectation`` has the rows prepared for a
+    mixture of those components alone.
     """
 
     rows: Int[np.ndarray, " row"]
@@ -81,24 +58,15 @@ class _Open:
         part, mine = self.components, parameters
         if part.stop - part.start < parameters.weights.size:
             mine = of_class(parameters, part, self.groups)
-        shares = log_sum_exp(self.expectation.component_log_joint(mine), axis=1)[1]
-        return part.start + draw_categories(shares, rng)
+        responsibilities = log_sum_exp(self.expectation.component_log_joint(mine), axis=1)[1]
+        return part.start + draw_categories(responsibilities, rng)
 
 
 class ComponentDraws:
-    """Draws of the component of every row of one table.
+    """Draws of the component of every row of one table, in standard units.
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units; weights are not used.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Attributes
-    ----------
-    certain : ndarray of shape (n_obs,) or None
-        Component of every row, where labels leave one alone to each.
+    Row weights are not used. ``certain`` has the component of every row where the labels leave each
+    row only one, else it is None.
     """
 
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
@@ -121,20 +89,7 @@ class ComponentDraws:
     def draw(
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> Int[np.ndarray, " obs"]:
-        """Draw the component of every row.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Component indices.
-        """
+        """Draw the component of every row given the parameters in standard units."""
         components = self._certain.copy()
         for part in self._open:
             components[part.rows] = part.draw(parameters, rng)
@@ -142,19 +97,9 @@ class ComponentDraws:
 
 
 class CellDraws:
-    """Draws of the missing real cells of one table, where covariances are full.
+    """Draws of the missing real cells of one table in standard units, where covariances are full.
 
-    Parameters
-    ----------
-    real : ndarray of shape (n_obs, n_features)
-        Rows in standard units, NaN where missing.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Attributes
-    ----------
-    are_known : bool
-        Whether there is no cell to draw.
+    ``are_known`` says that there is no cell to draw.
     """
 
     def __init__(
@@ -178,22 +123,10 @@ class CellDraws:
         components: Int[np.ndarray, " obs"],
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "obs feature"]:
-        """Draw the missing cells of every row given its component.
+        """Complete rows: the missing cells drawn given every row's component.
 
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-        components : ndarray of shape (n_obs,)
-            Component of every row.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_features)
-            Complete rows; under diagonal and spherical covariances, whose
-            posterior needs no cell that is missing, the rows as they are.
+        Under diagonal and spherical covariances the rows come back as they are: the posterior of
+        the parameters needs no missing cell there.
         """
         if not self._blocks:
             return self._real

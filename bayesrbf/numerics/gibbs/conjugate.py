@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import gammaln
 
-from bayesrbf.numerics.gibbs.assigned import Assigned
 from bayesrbf.numerics.mixture_variables import base_scales, lower_places
 from bayesrbf.numerics.statistics import sum_by_class, sum_by_group
 from bayesrbf.parameters import MixtureParameters
@@ -35,54 +34,82 @@ _LOG_2PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True)
-class Conjugate:
-    """A density of the family of the declared prior: the prior, or the posterior of assigned rows.
+class Assigned:
+    """Statistics of rows whose components are known."""
 
-    Attributes
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-    scales : ndarray of shape (n_groups, n_features)
-        Inverse diagonals of L0.
-    classes : ndarray of shape (n_classes,)
-        Dirichlet parameters of the class probabilities.
-    weights : ndarray of shape (n_components,)
-        Dirichlet parameters of the weights, those of each class one after the other.
-    levels : tuple of ndarray of shape (n_components, n_levels)
-        Dirichlet parameters of every categorical column.
-    centres : ndarray of shape (n_components, n_features)
-        Centres of the means.
-    strength : ndarray of shape (n_components, n_features)
-        Rows behind the centres, those of the prior among them.
-    shapes : ndarray of shape (n_groups, n_features) or (n_groups, 1)
-        Shapes of the gamma variables; one a group for spherical covariances.
-    inner : ndarray of shape (n_groups, n_features, n_features), or that of ``shapes``
-        T; its diagonal for diagonal covariances, and the sum of that for spherical ones.
+    counts: Float[np.ndarray, " component"]
+    # Real cells of every component; all its rows under full covariances.
+    cells: Float[np.ndarray, "component feature"]
+    centres: Float[np.ndarray, "component feature"]  # Means of those cells; 0 where there is none.
+    # Sums of squares and products about the centres; the diagonal alone for diagonal and spherical
+    # covariances.
+    scatter: Float[np.ndarray, "component *feature"]
+    # Counts of the observed levels, one array per categorical column.
+    categories: tuple[Float[np.ndarray, "component _"], ...]
+
+
+def assigned(
+    real: Float[np.ndarray, "row feature"],
+    codes: Int[np.ndarray, "row categorical"],
+    components: Int[np.ndarray, " row"],
+    specification: MixtureSpecification,
+) -> Assigned:
+    """Sum up rows whose components are known.
+
+    Under full covariances the rows must be complete.
     """
+    k, full = specification.n_components, specification.shape == "full"
+    of_component = components == np.arange(k)[:, None]
+    member = of_component.astype(float)
+    counts = member.sum(axis=1)
+    if full:
+        cells = np.repeat(counts[:, None], real.shape[1], axis=1)
+        centres = (member @ real) / np.maximum(cells, 1)
+        deviations = real - centres[components]
+        parts = [deviations[rows] for rows in of_component]
+        scatter = np.stack([part.T @ part for part in parts])
+    else:
+        known = ~np.isnan(real)
+        cells = member @ known
+        centres = (member @ np.nan_to_num(real)) / np.maximum(cells, 1)
+        scatter = member @ np.where(known, real - centres[components], 0.0) ** 2
+    categories = tuple(
+        _level_counts(column, components, k, n_levels)
+        for column, n_levels in zip(codes.T, specification.levels, strict=True)
+    )
+    return Assigned(counts, cells, centres, scatter, categories)
+
+
+def _level_counts(
+    codes: np.ndarray, components: np.ndarray, k: int, n_levels: int
+) -> Float[np.ndarray, "component level"]:
+    """How often each component has each level of a column."""
+    known = codes >= 0
+    places = components[known] * n_levels + codes[known]
+    return np.bincount(places, minlength=k * n_levels).reshape(k, n_levels).astype(float)
+
+
+@dataclass(frozen=True)
+class Conjugate:
+    """A density of the declared prior's family: the prior, or the posterior of assigned rows."""
 
     specification: MixtureSpecification
-    scales: Float[np.ndarray, "group feature"]
+    scales: Float[np.ndarray, "group feature"]  # Inverse diagonals of L0.
+    # Dirichlet parameters: of the class probabilities, of the weights of each class one after the
+    # other, and of every categorical column.
     classes: Float[np.ndarray, " label"]
     weights: Float[np.ndarray, " component"]
     levels: tuple[Float[np.ndarray, "component _"], ...]
     centres: Float[np.ndarray, "component feature"]
+    # Rows behind the centres, those of the prior among them.
     strength: Float[np.ndarray, "component feature"]
+    # Of the gamma variables; one a group for spherical covariances.
     shapes: Float[np.ndarray, "group gamma"]
+    # T; its diagonal for diagonal covariances, the sum of that for spherical ones.
     inner: Float[np.ndarray, "group *gamma"]
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
-        """Draw all parameters at once.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        MixtureParameters
-            An exact, independent draw, in the units of the rows.
-        """
+        """An exact, independent draw of all parameters, in the units of the rows."""
         factors = self._draw_factors(rng)
         return MixtureParameters(
             class_probabilities=_dirichlet(self.classes, rng),
@@ -149,22 +176,7 @@ class Conjugate:
 def posterior(
     rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> Conjugate:
-    """The posterior of the parameters given rows with components; the prior, given none.
-
-    Parameters
-    ----------
-    rows : Assigned
-        Statistics of the rows.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the units of the rows.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    Conjugate
-        The exact posterior.
-    """
+    """The posterior of the parameters given rows with components; the prior, given none."""
     kappa = hyperparameters.mean_precision
     scales = base_scales(hyperparameters, specification)
     strength = rows.cells + kappa
@@ -202,19 +214,7 @@ def gamma_shapes(
 ) -> Float[np.ndarray, "group gamma"]:
     """Shapes of the gamma variables behind the precision factors.
 
-    Parameters
-    ----------
-    cells : ndarray of shape (n_groups, n_features)
-        Real cells of every covariance group.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    ndarray of shape (n_groups, n_features) or (n_groups, 1)
-        ``(n + nu0) / 2 + 1``, summed over the features for spherical covariances.
+    ``(n + nu0) / 2 + 1``, summed over the features for spherical covariances.
     """
     halves = 0.5 * (cells + hyperparameters.degrees_of_freedom)
     return 1 + (halves.sum(axis=1, keepdims=True) if specification.shape == "spherical" else halves)
@@ -225,19 +225,7 @@ def log_evidence(
 ) -> float:
     """Log probability of rows and of their components, all parameters integrated out.
 
-    Parameters
-    ----------
-    rows : Assigned
-        Statistics of the rows.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the units of the rows.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    float
-        Exact, in nats, in the units of the rows.
+    Exact, in nats, in the units of the rows.
     """
     none = Assigned(
         counts=np.zeros_like(rows.counts),
@@ -260,7 +248,7 @@ def _dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarra
 
 
 def _gammas(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw gamma variables; positive even where a draw underflows."""
+    """Draw gamma variables, positive even where a draw underflows."""
     return np.maximum(rng.standard_gamma(shapes), np.finfo(float).tiny)
 
 

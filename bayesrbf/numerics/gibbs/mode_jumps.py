@@ -29,25 +29,14 @@ from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
 
 MOST_REFERENCES: Final = 128
-"""Draws that are turned into reference points."""
+"""Most draws that are turned into reference points: each costs two EM steps."""
 
 _BATCHES: Final = 16
 """Batches of draws whose means are compared."""
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
-    """Whether some class has several components, few enough, and covariances of its own.
-
-    Parameters
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    bool
-        True if jumps exist.
-    """
+    """Whether some class has several components, few enough, and covariances of its own."""
     return any(_jumps(specification, part) for part in specification.class_slices)
 
 
@@ -60,22 +49,11 @@ def _jumps(specification: MixtureSpecification, part: slice) -> bool:
 def slowness_of(
     weights: Float[np.ndarray, "draw component"], specification: MixtureSpecification
 ) -> Float[np.ndarray, " label"]:
-    r"""How many draws of a chain tell as much as one that forgot the others.
+    r"""Autocorrelation time of each class: draws that tell as much as one independent draw.
 
-    The integrated autocorrelation time of the largest weight w of a class, by batch means,
-    :math:`b \operatorname{Var}(\bar w_b) / \operatorname{Var}(w)` for batches of b draws.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_draws, n_components)
-        Weights of the components in successive draws.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        Numbers from 1; 1 for a class of one component.
+    It is that of the largest weight w of the class, by batch means,
+    :math:`b \operatorname{Var}(\bar w_b) / \operatorname{Var}(w)` for batches of b successive
+    draws; at least 1, and 1 for a class of one component.
     """
     largest = np.stack([weights[:, p].max(axis=1) for p in specification.class_slices], axis=1)
     size = max(1, len(largest) // _BATCHES)
@@ -85,21 +63,10 @@ def slowness_of(
 
 
 class ModeJumps:
-    """Jumps of the classes of one table.
+    """Jumps of the classes of one table, in standard units.
 
-    Parameters
-    ----------
-    observations : Observations
-        Weighted rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior in standard units.
-    points : sequence of MixtureParameters
-        Draws, and points found otherwise, in standard units.
-    slowness : ndarray of shape (n_classes,)
-        How slowly the chains have moved so far (:func:`slowness_of`): a class
-        is offered jumps in proportion.
+    ``points`` are draws and points found otherwise. ``slowness`` (:func:`slowness_of`) says how
+    slowly the chains have moved so far: a class is offered jumps in proportion.
     """
 
     def __init__(
@@ -127,20 +94,7 @@ class ModeJumps:
         self._until = np.cumsum(offers / offers.sum())
 
     def jump(self, parameters: MixtureParameters, rng: np.random.Generator) -> MixtureParameters:
-        """Offer one class a jump.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point in standard units.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        MixtureParameters
-            Where the jump leads if it is accepted, else the same point.
-        """
+        """Offer one class a jump: the new point if it is accepted, else the same point."""
         offered = np.searchsorted(self._until[:-1], rng.random(), side="right")
         part, proposal = self._proposals[int(offered)]
         groups = np.unique(self._specification.covariance_group[part])

@@ -29,18 +29,14 @@ from bayesrbf.numerics.sampling import draw_categories
 from bayesrbf.parameters import MixtureParameters
 
 MOST_COMPONENTS = 4
-"""Components of a class whose orders are still summed over, 24 of them."""
+"""Most components of a class for jumps: all their orders are summed over, 24 of them."""
 
 
 class ModeProposal:
     """Mixture of conjugate densities over the components of one class.
 
-    Parameters
-    ----------
-    references : sequence of Conjugate
-        One density a reference point, of a mixture of one class.
-    shares : ndarray of shape (n_references,)
-        Their weights w, summing to one.
+    ``references`` has one density per reference point, of a mixture of one class, and ``shares``
+    their weights w, which sum to one.
     """
 
     def __init__(
@@ -62,35 +58,13 @@ class ModeProposal:
         self._levels = [np.stack(column) for column in columns]
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
-        """Draw the components of the class.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        MixtureParameters
-            A mixture of one class, its components in random order.
-        """
+        """Draw the components of the class, in random order."""
         chosen = int(draw_categories(self._shares[None], rng)[0])
         order = self._orders[rng.integers(len(self._orders))]
         return _reordered(self._references[chosen].draw(rng), order)
 
     def log_densities(self, *points: MixtureParameters) -> list[float]:
-        """Log density of each point in the constrained variables of the graph.
-
-        Parameters
-        ----------
-        *points : MixtureParameters
-            Mixtures of one class.
-
-        Returns
-        -------
-        list of float
-            Log densities in nats.
-        """
+        """Log density of each point in the constrained variables of the graph, in nats."""
         pairs = self._dirichlets(points)
         common = gammaln(self._weights.sum(axis=1)) - gammaln(self._weights).sum(axis=1)
         common = (common + np.log(self._shares))[:, None]
@@ -115,7 +89,7 @@ class ModeProposal:
     def _dirichlets(
         self, points: Sequence[MixtureParameters]
     ) -> Float[np.ndarray, "reference given component"]:
-        """Each given component as each reference component: weights and levels."""
+        """Log densities of weights and levels, of each given as each reference component."""
         given = np.concatenate([one.weights for one in points])
         total = (self._weights - 1)[:, None, :] * np.log(given)[:, None]
         for column, levels in enumerate(self._levels):
@@ -127,7 +101,7 @@ class ModeProposal:
     def _means(
         self, points: Sequence[MixtureParameters]
     ) -> Float[np.ndarray, "reference given component"]:
-        """The same of the means, given the precision factors."""
+        """Log densities of the means given the precision factors."""
         group = self._specification.covariance_group
         factors = np.concatenate([one.precisions_cholesky[group] for one in points])
         means = np.concatenate([one.means for one in points])
@@ -142,7 +116,7 @@ class ModeProposal:
         return constant[:, None, :] - 0.5 * square + np.log(diagonals).sum(axis=1)[:, None]
 
     def _factors(self, factors: np.ndarray) -> Float[np.ndarray, "reference given group"]:
-        """The same of the variables behind the precision factors."""
+        """Log densities of the variables behind the precision factors."""
         if factors.ndim == 2:
             unit = (factors * self._scales)[:, : self._shapes.shape[2]] ** 2
             rates = 0.5 * self._inner[:, None]

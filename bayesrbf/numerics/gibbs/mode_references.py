@@ -20,35 +20,28 @@ from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
 
 _SMOOTHING: Final = 2
-"""EM steps from a draw to its reference point: a draw's own scatter is not that around it.
-More would lead all to the same few modes, and chains hold on to what lies between."""
+"""EM steps from a draw to its reference point, whose scatter must be that around it.
+
+More steps would lead all points to the same few modes, and chains also stay between those.
+"""
 
 _STARTS: Final = 8
 """Starts of EM in search of modes that no chain has seen."""
 
 _STEPS: Final = 20
-"""EM steps of each."""
+"""EM steps of each start."""
 
 _TRUST: Final = 0.8
-"""Share of the known rows that a reference counts: wider than the posterior, never narrower."""
+"""Share of the known rows that a reference counts: it must be wider than the posterior."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A point near a mode, and how many rows are known to be behind its components.
-
-    Attributes
-    ----------
-    parameters : MixtureParameters
-        The point, in standard units.
-    counts : ndarray of shape (n_components,)
-        Rows of every component.
-    categories : tuple of ndarray of shape (n_components, n_levels)
-        Rows of every level of every categorical column.
-    """
+    """A point near a mode, in standard units, and how many rows are known to be behind it."""
 
     parameters: MixtureParameters
-    counts: Float[np.ndarray, " component"]
+    counts: Float[np.ndarray, " component"]  # Rows of every component.
+    # Rows of every level of every categorical column.
     categories: tuple[Float[np.ndarray, "component _"], ...]
 
     @classmethod
@@ -60,26 +53,7 @@ class Reference:
         specification: MixtureSpecification,
         hyperparameters: MixtureHyperparameters,
     ) -> Reference:
-        """Go a few EM steps from a point.
-
-        Parameters
-        ----------
-        point : MixtureParameters
-            Where to start, in standard units.
-        share : float
-            Share of the expected rows that are counted.
-        expectation : Expectation
-            Prepared rows.
-        specification : MixtureSpecification
-            Structure of the mixture.
-        hyperparameters : MixtureHyperparameters
-            Resolved prior in standard units.
-
-        Returns
-        -------
-        Reference
-            Where the steps lead.
-        """
+        """The point a few EM steps on, with that share of the expected rows there."""
         step = problem_of(expectation, specification, hyperparameters).step
         for _ in range(_SMOOTHING):
             point = step(point).following
@@ -88,20 +62,7 @@ class Reference:
         return cls(point, share * statistics.counts, categories)
 
     def of_class(self, part: slice, groups: np.ndarray) -> Reference:
-        """Take the part of one class.
-
-        Parameters
-        ----------
-        part : slice
-            Components of the class.
-        groups : ndarray of shape (n_groups,)
-            Covariances of those components.
-
-        Returns
-        -------
-        Reference
-            Their part.
-        """
+        """The part of one class: its components, and the covariances of their groups."""
         return Reference(
             of_class(self.parameters, part, groups),
             self.counts[part],
@@ -111,51 +72,29 @@ class Reference:
     def with_empty(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Reference:
-        """Put empty components beside a lone one, at the mode of their prior.
+        """As many components as the specification has: a lone one, and empty ones beside it.
 
-        Parameters
-        ----------
-        specification : MixtureSpecification
-            Structure of the class as a mixture of its own.
-        hyperparameters : MixtureHyperparameters
-            Resolved prior in standard units.
-
-        Returns
-        -------
-        Reference
-            As many components as the specification has.
+        The empty ones are at the mode of their prior. The specification is that of the class as a
+        mixture of its own.
         """
         empty = _at_prior(hyperparameters, specification)
         own = specification.group_sizes.size > 1
         factors = self.parameters.precisions_cholesky
         parameters = replace(
             empty,
-            means=_beside(self.parameters.means, empty.means),
-            precisions_cholesky=_beside(factors, empty.precisions_cholesky) if own else factors,
+            means=_with_first(self.parameters.means, empty.means),
+            precisions_cholesky=_with_first(factors, empty.precisions_cholesky) if own else factors,
         )
-        counts = _beside(self.counts, np.zeros(specification.n_components))
+        counts = _with_first(self.counts, np.zeros(specification.n_components))
         categories = tuple(
-            _beside(one, np.zeros((counts.size, one.shape[1]))) for one in self.categories
+            _with_first(one, np.zeros((counts.size, one.shape[1]))) for one in self.categories
         )
         return Reference(parameters, counts, categories)
 
     def density(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Conjugate:
-        """Give the conjugate density of that many rows whose mode is the point.
-
-        Parameters
-        ----------
-        specification : MixtureSpecification
-            Structure of the class as a mixture of its own.
-        hyperparameters : MixtureHyperparameters
-            Resolved prior in standard units.
-
-        Returns
-        -------
-        Conjugate
-            The density.
-        """
+        """The conjugate density of that many rows whose mode is the point."""
         point, counts = self.parameters, self.counts
         scales = base_scales(hyperparameters, specification)
         cells = np.repeat(counts[:, None], scales.shape[1], axis=1)
@@ -183,18 +122,7 @@ class Reference:
 
 
 def known_share(observations: Observations) -> float:
-    """Share of the rows that a reference counts: less where cells are missing.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows of the table.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-    """
+    """Share of the rows that a reference counts, from 0 to 1: less where cells are missing."""
     holes = np.isnan(observations.real).sum() + (observations.codes < 0).sum()
     cells = observations.real.size + observations.codes.size
     return _TRUST * (1.0 - float(holes) / max(1, cells))
@@ -205,22 +133,7 @@ def searched(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> list[MixtureParameters]:
-    """Look for modes by EM from starts of its own, the same at every call.
-
-    Parameters
-    ----------
-    observations : Observations
-        Weighted rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior in standard units.
-
-    Returns
-    -------
-    list of MixtureParameters
-        Where the runs ended.
-    """
+    """Where EM ends from starts of its own, the same at every call, in standard units."""
     rng = np.random.default_rng(0)
     step = problem_of(prepare(observations, specification), specification, hyperparameters).step
     found = []
@@ -238,24 +151,7 @@ def fewest_components(
     hyperparameters: MixtureHyperparameters,
     share: float,
 ) -> Reference:
-    """Fit one component a class.
-
-    Parameters
-    ----------
-    observations : Observations
-        Weighted rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior in standard units.
-    share : float
-        Share of the expected rows that are counted.
-
-    Returns
-    -------
-    Reference
-        One component a class.
-    """
+    """Fit one component a class, and count that share of its expected rows."""
     single = replace(specification, component_class=tuple(range(specification.n_classes)))
     expectation = prepare(observations, single)
     step = problem_of(expectation, single, hyperparameters).step
@@ -265,8 +161,8 @@ def fewest_components(
     return Reference.near(point, share, expectation, single, hyperparameters)
 
 
-def _beside(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """One entry, then the others but their first."""
+def _with_first(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """Replace the first entries of an array."""
     return np.concatenate([first, rest[1:]])
 
 

@@ -17,9 +17,8 @@ from jaxtyping import Float
 
 from bayesrbf import names
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.gibbs.assigned import assigned
 from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
-from bayesrbf.numerics.gibbs.conjugate import Conjugate, posterior
+from bayesrbf.numerics.gibbs.conjugate import Conjugate, assigned, posterior
 from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_jump, slowness_of
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.mixture_structure import free_variables
@@ -29,26 +28,14 @@ from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
 
 MOST_ROWS = 10_000_000
-"""Rows, copies counted, that a sweep still takes in."""
+"""Most rows, copies counted, that a sweep takes in."""
 
 
 class MixtureSweep:
     """Gibbs sweeps over the coordinates of a mixture's declared graph.
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units. A row of weight w stands for w rows.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior in the user's units.
-
-    Raises
-    ------
-    ValueError
-        If a weight is no whole number, or the weights add up to more than
-        10,000,000.
+    Rows are in standard units, and a row of weight w stands for w rows: ValueError if a weight is
+    no whole number, or if there are more than 10,000,000 rows. The prior is in the user's units.
     """
 
     def __init__(
@@ -75,17 +62,7 @@ class MixtureSweep:
     ) -> Float[np.ndarray, " coordinate"]:
         """Draw what is latent given theta, then theta given what is latent.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Coordinates; distributed as the posterior if theta was.
+        The result is distributed as the posterior if theta was.
         """
         if self._posterior is not None:  # nothing is latent, and sweeps are independent
             return self._pack(self._posterior.draw(rng))
@@ -97,17 +74,9 @@ class MixtureSweep:
         return self._pack(self._augment(self._jumps.jump(parameters, rng), rng))
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> MixtureSweep:
-        """Learn where jumps may lead, from draws that are then thrown away.
+        """A sweep that has learnt where jumps may lead, from draws that are then thrown away.
 
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_draws, dimension)
-            Draws of the posterior, of all chains.
-
-        Returns
-        -------
-        MixtureSweep
-            A sweep with jumps; this one, where the structure allows none.
+        It is this one where the structure allows no jumps.
         """
         if not can_jump(self._specification):
             return self
@@ -122,13 +91,13 @@ class MixtureSweep:
 
     @cached_property
     def _searched(self) -> list[MixtureParameters]:
-        """Modes that no chain needs to have seen."""
+        """Modes that the chains may not have seen."""
         return searched(self._weighted, self._specification, self._standard)
 
     def _augment(
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> MixtureParameters:
-        """Draw components and missing cells, and the parameters anew."""
+        """Draw components and missing cells, then the parameters given these."""
         components = self._components.draw(parameters, rng)
         real = self._cells.draw(parameters, components, rng)
         return self._given(components, real).draw(rng)
@@ -153,7 +122,7 @@ class MixtureSweep:
 
 
 def _repeated(observations: Observations) -> Observations:
-    """Every row as often as its weight says."""
+    """Every row as often as its weight says; ValueError if that is no whole number."""
     weights = observations.weights
     whole = np.round(weights)
     if np.any(weights != whole):

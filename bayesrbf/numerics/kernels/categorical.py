@@ -2,12 +2,12 @@ r"""Categorical columns: one table look-up for several columns at once.
 
 .. math:: \log p(x_o | k) = \sum_{j \in O} \log \theta_{k j x_j}
 
-Neighbouring columns of few levels are packed into one column of combined codes, and a
-missing cell is a further level whose log probability is 0. A combined code is the number
-of a line of one table (code, component): the look-up adds a line of contiguous numbers,
-and counting adds the shares back to the same line. What a line stands for is written in
-``members`` (code, column of the pack), as numbers of lines of a table of all single levels
-whose last line, the missing one, holds zeros.
+Neighbouring columns of few levels are packed into one column of combined codes, and a missing cell
+is a further level whose log probability is 0. A combined code is the number of a line of one table
+(code, component): the look-up adds a line of contiguous numbers, and counting adds the
+responsibilities back to the same line. What a line stands for is written in ``members`` (code,
+column of the pack), as numbers of lines of a table of all single levels whose last line, the
+missing one, holds zeros.
 """
 
 from __future__ import annotations
@@ -32,20 +32,7 @@ class Packing(NamedTuple):
 
 
 def pack(codes: np.ndarray, levels: tuple[int, ...]) -> Packing:
-    """Combine neighbouring columns while their codes stay few.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_obs, n_categorical)
-        Level codes, -1 where missing.
-    levels : tuple of int
-        Number of levels of every column.
-
-    Returns
-    -------
-    Packing
-        Combined codes.
-    """
+    """Combine neighbouring columns of level codes, -1 where missing, while their codes stay few."""
     packs: list[list[int]] = []
     size = PACK_LEVELS + 1
     for column, n_levels in enumerate(levels):
@@ -76,22 +63,7 @@ def pack(codes: np.ndarray, levels: tuple[int, ...]) -> Packing:
 def log_table(
     probabilities: tuple[np.ndarray, ...], members: np.ndarray, n_components: int
 ) -> np.ndarray:
-    """Log probabilities of the combined codes.
-
-    Parameters
-    ----------
-    probabilities : tuple of ndarray of shape (n_components, n_levels)
-        Level probabilities, one array per column.
-    members : ndarray of shape (n_codes, width)
-        What each combined code stands for.
-    n_components : int
-        Number of components.
-
-    Returns
-    -------
-    ndarray of shape (n_codes, n_components)
-        Sums of log probabilities in nats.
-    """
+    """Log probabilities of the combined codes (code, component) in nats."""
     certain = np.ones((n_components, 1))
     levels = np.log(np.concatenate([*probabilities, certain], axis=1).T)
     table: np.ndarray = levels[members].sum(axis=1)
@@ -108,18 +80,8 @@ def add_log_probability(
 ) -> None:
     """Add the log probability of a tile's codes to ``log_joint``.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_packs, width)
-        Combined codes of the tile.
-    table : ndarray of shape (n_codes, n_components)
-        Log probabilities of the combined codes.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    by_row : ndarray of shape (width, n_components)
-        Scratch.
+    The tile has components from the first of ``components`` up to the second, which is not
+    included.
     """
     low, high = components
     for r in range(codes.shape[1]):
@@ -138,29 +100,15 @@ def add_log_probability(
 def add_counts(
     codes: np.ndarray,
     components: tuple[int, int],
-    shares: np.ndarray,
+    responsibilities: np.ndarray,
     counts: np.ndarray,
     by_row: np.ndarray,
 ) -> None:
-    """Add a tile's shares to the lines of their combined codes.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_packs, width)
-        Combined codes of the tile.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    counts : ndarray of shape (n_codes, n_components)
-        Counts, added to in place.
-    by_row : ndarray of shape (width, n_components)
-        Scratch.
-    """
+    """Add a tile's weighted responsibilities to the lines of their combined codes."""
     low, high = components
     for k in range(low, high):
         for r in range(codes.shape[1]):
-            by_row[r, k] = shares[k, r]
+            by_row[r, k] = responsibilities[k, r]
     for r in range(codes.shape[1]):
         for pack in range(codes.shape[0]):
             code = codes[pack, r]

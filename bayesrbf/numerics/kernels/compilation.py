@@ -11,16 +11,18 @@ import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from numba import njit
 
 FAST: Final = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
-"""Licences that loops need to run in vector registers. Never ``nnan`` and ``ninf``:
-missing cells are NaN, impossible rows are -inf, and both must be seen."""
+"""Licences that loops need to run in vector registers.
+
+Never ``nnan`` and ``ninf``: missing cells are NaN, impossible rows are -inf, and both must be seen.
+"""
 
 EXACT: Final = frozenset({"contract"})
-"""For arithmetic that counts on the order it is written in."""
+"""Licences for arithmetic that counts on the order it is written in."""
 
 SOURCES: Final = hashlib.sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
@@ -31,18 +33,8 @@ SOURCES: Final = hashlib.sha256(
 def kernel[F: Callable[..., object]](function: F) -> F:
     """Compile a building block: fast floating point, IEEE division, no interpreter lock.
 
-    Without the wrappers that only Python needs, which take longer to compile than many a
-    loop: the result must be called from compiled code alone.
-
-    Parameters
-    ----------
-    function : callable
-        A function in Numba's subset of Python.
-
-    Returns
-    -------
-    callable
-        The compiled function.
+    It has no wrappers that only Python needs, which take longer to compile than many a loop: the
+    result must be called from compiled code alone.
     """
     compiled = njit(  # type: ignore[call-overload]  # the two wrappers are not in its stubs
         nogil=True,
@@ -55,20 +47,10 @@ def kernel[F: Callable[..., object]](function: F) -> F:
 
 
 def inlined[F: Callable[..., object]](function: F) -> F:
-    """Paste a building block into its caller: for what only puts kernels in order.
+    """Compile a building block into its caller: for functions that only put kernels in order.
 
-    LLVM compiles a function anew at every level that calls it, so that fewer levels are
-    compiled sooner.
-
-    Parameters
-    ----------
-    function : callable
-        A function in Numba's subset of Python.
-
-    Returns
-    -------
-    callable
-        The function, to be called from compiled code.
+    LLVM compiles a function anew at every level that calls it, so that fewer levels are compiled
+    sooner.
     """
     compiled = njit(nogil=True, error_model="numpy", fastmath=set(FAST), inline="always")
     return cast(F, compiled(function))
@@ -77,15 +59,7 @@ def inlined[F: Callable[..., object]](function: F) -> F:
 def exact_kernel[F: Callable[..., object]](function: F) -> F:
     """Compile a function of numbers whose additions must not be reordered.
 
-    Parameters
-    ----------
-    function : callable
-        A function in Numba's subset of Python.
-
-    Returns
-    -------
-    callable
-        The compiled function, which Python may call too.
+    Python may call it, too.
     """
     return cast(F, njit(nogil=True, error_model="numpy", fastmath=set(EXACT))(function))
 
@@ -93,16 +67,11 @@ def exact_kernel[F: Callable[..., object]](function: F) -> F:
 def entry_point[F: Callable[..., object]](function: F) -> F:
     """Compile a kernel that Python calls, and keep the machine code on disk where there is room.
 
-    Parameters
-    ----------
-    function : callable
-        A function in Numba's subset of Python that closes over :data:`SOURCES`.
-
-    Returns
-    -------
-    callable
-        The compiled function.
+    The function closes over :data:`SOURCES`.
     """
+    # Files on disk take this name: those of other sources, whose types may have moved since, would
+    # be opened otherwise, and an index that names a module which is gone cannot be read.
+    cast(Any, function).__qualname__ += f"-{SOURCES[:16]}"
     compiled = njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)
     with suppress(RuntimeError):  # no folder to write to: every process compiles for itself
         compiled.enable_caching()

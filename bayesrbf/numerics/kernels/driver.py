@@ -33,7 +33,7 @@ from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+from bayesrbf.numerics.kernels.gaussian_missing import GaussiansWithHoles
 from bayesrbf.numerics.kernels.space import Holes, Space, make_room
 from bayesrbf.numerics.kernels.tiles import Tiles
 

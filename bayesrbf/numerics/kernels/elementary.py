@@ -35,8 +35,11 @@ import numpy as np
 from bayesrbf.numerics.kernels.compilation import exact_kernel
 
 NEGLIGIBLE: Final = -230.0
-"""Log of the smallest share that is not zero (1e-100): nothing is lost beside a component
-whose share is one, and components without rows cost no second moments."""
+"""Log of the smallest responsibility that is not zero, 1e-100.
+
+Nothing is lost beside a component whose responsibility is one, and components without rows cost no
+second moments.
+"""
 
 INVERSE_LN_2: Final = 1 / math.log(2)
 LN_2: Final = math.log(2)
@@ -55,18 +58,7 @@ LOGARITHM_TERMS: Final = tuple(2.0 / (2 * i + 1) for i in range(10, 0, -1))
 
 @exact_kernel
 def exponential(x: float) -> float:
-    """Compute e^x of a number that is not positive; 0 below :data:`NEGLIGIBLE`.
-
-    Parameters
-    ----------
-    x : float
-        A number that is not positive.
-
-    Returns
-    -------
-    float
-        e^x.
-    """
+    """e^x of a number that is not positive; 0 below :data:`NEGLIGIBLE`."""
     bounded = max(x, NEGLIGIBLE)
     n = np.floor(bounded * INVERSE_LN_2 + 0.5)
     r = (bounded - n * LN_2_HIGH) - n * LN_2_LOW
@@ -80,18 +72,7 @@ def exponential(x: float) -> float:
 
 @exact_kernel
 def logarithm(x: float) -> float:
-    """Compute the natural logarithm of a positive normal number.
-
-    Parameters
-    ----------
-    x : float
-        A positive normal number.
-
-    Returns
-    -------
-    float
-        ln x.
-    """
+    """Natural logarithm of a positive normal number."""
     bits = np.float64(x).view(np.int64)
     exponent = (bits - SQRT_HALF_BITS) >> FRACTION_BITS
     m = np.int64(bits - (exponent << FRACTION_BITS)).view(np.float64)

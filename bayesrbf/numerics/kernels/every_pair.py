@@ -16,22 +16,7 @@ from numba import njit
 def every_pair(
     rows: np.ndarray, others: np.ndarray, metric: Callable[[np.ndarray, np.ndarray], float]
 ) -> np.ndarray:
-    """Ask the function for every pair.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        Rows.
-    others : ndarray of shape (n_others, n_columns)
-        Rows to compare them to.
-    metric : callable
-        Compiled by Numba.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_others)
-        ``metric(rows[n], others[m])``.
-    """
+    """``metric(rows[n], others[m])`` for every pair; Numba compiled the metric."""
     values = np.empty((len(rows), len(others)))
     for n in range(len(rows)):
         for m in range(len(others)):

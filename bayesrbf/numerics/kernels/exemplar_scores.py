@@ -1,4 +1,4 @@
-r"""What every candidate for a prototype would make of the labels of rows, in one pass.
+r"""Label scores of every candidate for a prototype in one pass over the rows.
 
 With :math:`k_{nc} = e^{-d(x_n, c) / \sigma^2}` the kernels of candidates, and :math:`a_n, s_n`
 the sums of those of the other prototypes, of the row's own class and of all,
@@ -26,7 +26,7 @@ from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 
 ROOM: Final = 690.0
-"""Logs of products stay within this: exp(690) is a double, and so is exp(-690)."""
+"""Most log of a product: exp(690) is a double, and so is exp(-690)."""
 
 
 def _swap_scores(sources: str) -> Callable[..., None]:
@@ -128,7 +128,7 @@ def _sweep(sources: str) -> Callable[..., None]:
 
 @kernel
 def best_place(totals: np.ndarray, now: int, tolerance: float) -> int:
-    """Where the total is largest; where it is now, unless that is better by more than rounding."""
+    """Where the total is largest; the present place unless the gain is more than rounding."""
     best = now
     for c in range(totals.size):
         if totals[c] > totals[best]:
@@ -140,12 +140,12 @@ def best_place(totals: np.ndarray, now: int, tolerance: float) -> int:
 def drawn_place(totals: np.ndarray, uniform: float) -> int:
     """A draw with probabilities proportional to the exponentials, by the inverse of their sum."""
     largest = totals.max()
-    shares = np.empty(totals.size)
+    cumulative = np.empty(totals.size)
     whole = 0.0
     for c in range(totals.size):
         whole += exponential(totals[c] - largest)
-        shares[c] = whole
-    drawn = int(np.searchsorted(shares, uniform * whole, side="right"))
+        cumulative[c] = whole
+    drawn = int(np.searchsorted(cumulative, uniform * whole, side="right"))
     return min(drawn, totals.size - 1)
 
 

@@ -35,19 +35,7 @@ def add_log_density(
     components: tuple[int, int],
     log_joint: np.ndarray,
 ) -> None:
-    """Subtract from ``log_joint`` what each cell costs, two features at a time.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    gaussians : DiagonalGaussians
-        Parameters of the components.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    """
+    """Subtract from ``log_joint`` what each cell of a tile costs, two features at a time."""
     n_features, n_rows = cells.shape
     means, scales, constants = gaussians.means, gaussians.scales, gaussians.constants
     for k in range(components[0], components[1]):
@@ -76,27 +64,11 @@ def add_moments(
     cells: np.ndarray,
     gaussians: DiagonalGaussians,
     components: tuple[int, int],
-    shares: np.ndarray,
+    responsibilities: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
 ) -> None:
-    """Add a tile's centred first and second moments.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    gaussians : DiagonalGaussians
-        Parameters of the components.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features)
-        Second moments, added to in place.
-    """
+    """Add a tile's centred first and second moments."""
     n_features, n_rows = cells.shape
     for k in range(components[0], components[1]):
         for i in range(n_features):
@@ -105,9 +77,9 @@ def add_moments(
             for r in range(n_rows):
                 missing = np.isnan(cells[i, r])
                 deviation = 0.0 if missing else cells[i, r] - mean
-                weighted = shares[k, r] * deviation
+                weighted = responsibilities[k, r] * deviation
                 sum_first += weighted
                 sum_second += weighted * deviation
-                sum_missing += shares[k, r] if missing else 0.0
+                sum_missing += responsibilities[k, r] if missing else 0.0
             first[k, i] += sum_first
             second[k, i] += sum_second + 0.5 * sum_missing / (scale * scale)

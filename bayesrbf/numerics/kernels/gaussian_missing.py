@@ -29,16 +29,67 @@ import numpy as np
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.elementary import logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
-from bayesrbf.numerics.kernels.gaussian_holes import (
-    HALF_LOG_2PI,
-    GaussiansWithHoles,
-    find_missing,
-    multiply_line,
-    zero_filled_deviation,
-)
+
+HALF_LOG_2PI: Final = 0.5 * math.log(2 * math.pi)
 
 PIVOTS: Final = 8
 """Pivots multiplied before a logarithm is taken: few enough not to overflow."""
+
+
+class GaussiansWithHoles(NamedTuple):
+    """Parameters of all components with full covariances, for rows with missing cells."""
+
+    means: np.ndarray  # (component, feature)
+    factors: np.ndarray  # (group, feature, feature): L / sqrt(2)
+    precisions: np.ndarray  # (group, feature, feature): P
+    group: np.ndarray  # (component,): which factor and precision
+
+
+@kernel
+def find_missing(cells: np.ndarray, n_rows: int, missing: np.ndarray) -> None:
+    """List the missing features of the first rows of a tile in ascending order."""
+    for r in range(n_rows):
+        found = 0
+        for feature in range(cells.shape[0]):
+            if np.isnan(cells[feature, r]):
+                missing[found, r] = feature
+                found += 1
+
+
+@kernel
+def zero_filled_deviation(
+    cells: np.ndarray, means: np.ndarray, k: int, completed: np.ndarray
+) -> None:
+    """Write x - mu_k of a tile to ``completed[k]``, zero where missing."""
+    for i in range(cells.shape[0]):
+        mean = means[k, i]
+        for r in range(cells.shape[1]):
+            cell = cells[i, r]
+            completed[k, i, r] = 0.0 if np.isnan(cell) else cell - mean
+
+
+@kernel
+def multiply_line(
+    matrices: np.ndarray, g: int, i: int, deviation: np.ndarray, k: int, out: np.ndarray, o: int
+) -> None:
+    """Write line i of matrix g times ``deviation[k]`` to line o of ``out``."""
+    n_features, n_rows = deviation.shape[1:]
+    for r in range(n_rows):
+        out[o, r] = 0.0
+    j = 0
+    while j + 4 <= n_features:
+        a0, a1 = matrices[g, i, j], matrices[g, i, j + 1]
+        a2, a3 = matrices[g, i, j + 2], matrices[g, i, j + 3]
+        for r in range(n_rows):
+            out[o, r] += (a0 * deviation[k, j, r] + a1 * deviation[k, j + 1, r]) + (
+                a2 * deviation[k, j + 2, r] + a3 * deviation[k, j + 3, r]
+            )
+        j += 4
+    while j < n_features:
+        a0 = matrices[g, i, j]
+        for r in range(n_rows):
+            out[o, r] += a0 * deviation[k, j, r]
+        j += 1
 
 
 class MixedScratch(NamedTuple):
@@ -63,23 +114,7 @@ def add_log_density(
     log_joint: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Complete a tile's rows under every component and subtract what they cost.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    n_missing : int
-        Missing cells of each row.
-    gaussians : GaussiansWithHoles
-        Parameters of the components.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    scratch : MixedScratch
-        Space for the tile.
-    """
+    """Complete a tile's rows under every component and subtract what they cost."""
     find_missing(cells, cells.shape[1], scratch.missing)
     _locate_block(cells.shape[0], n_missing, scratch)
     precisions = gaussians.precisions
@@ -97,34 +132,18 @@ def add_log_density(
 def add_moments(
     n_missing: int,
     components: tuple[int, int],
-    shares: np.ndarray,
+    responsibilities: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed.
-
-    Parameters
-    ----------
-    n_missing : int
-        Missing cells of each row.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features, n_features)
-        Second moments, added to in place.
-    scratch : MixedScratch
-        Space for the tile.
-    """
+    """Add the moments of a tile that ``add_log_density`` has completed."""
     flat_second = second.reshape(len(second), -1)
     for k in range(components[0], components[1]):
-        if shares[k].any():
-            add_products(scratch.completed[k], shares, k, first, second, scratch.lines)
+        if responsibilities[k].any():
+            add_products(scratch.completed[k], responsibilities, k, first, second, scratch.lines)
             _invert(k, n_missing, scratch)
-            _add_covariances(k, n_missing, shares, flat_second, scratch)
+            _add_covariances(k, n_missing, responsibilities, flat_second, scratch)
 
 
 @kernel
@@ -245,9 +264,13 @@ def _invert(k: int, n_missing: int, scratch: MixedScratch) -> None:
 
 @kernel
 def _add_covariances(
-    k: int, n_missing: int, shares: np.ndarray, flat_second: np.ndarray, scratch: MixedScratch
+    k: int,
+    n_missing: int,
+    responsibilities: np.ndarray,
+    flat_second: np.ndarray,
+    scratch: MixedScratch,
 ) -> None:
-    """Add every row's share of its C = R^-T R^-1 to the upper triangle of component k."""
+    """Add every row's C = R^-T R^-1, weighted, to the upper triangle of component k."""
     inverse, block, lines = scratch.inverse, scratch.block, scratch.lines
     for i in range(n_missing):
         column = i * (2 * n_missing - i - 1) // 2
@@ -256,4 +279,4 @@ def _add_covariances(
             entry = j * (j + 1) // 2 + i
             _dot(inverse, column + j, inverse, other + j, n_missing - j, lines)
             for r in range(lines.shape[1]):
-                flat_second[k, block[entry, r]] += shares[k, r] * lines[0, r]
+                flat_second[k, block[entry, r]] += responsibilities[k, r] * lines[0, r]

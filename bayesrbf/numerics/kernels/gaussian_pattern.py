@@ -18,7 +18,7 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
-from bayesrbf.numerics.kernels.gaussian_holes import (
+from bayesrbf.numerics.kernels.gaussian_missing import (
     HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,
@@ -53,22 +53,7 @@ def add_log_density(
 ) -> None:
     """Complete a tile's rows under every component and subtract what they cost.
 
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    n_missing : int
-        Missing cells of each row.
-    pattern : int
-        Number of the pattern, the same for all tiles with these missing cells and components.
-    gaussians : GaussiansWithHoles
-        Parameters of the components.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    scratch : PatternScratch
-        Space for the tile.
+    ``pattern`` is the same for all tiles with these missing cells and components.
     """
     if scratch.known[0] != pattern:
         _learn(cells, n_missing, gaussians, components, scratch)
@@ -92,33 +77,17 @@ def add_log_density(
 def add_moments(
     n_missing: int,
     components: tuple[int, int],
-    shares: np.ndarray,
+    responsibilities: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
     scratch: PatternScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed.
-
-    Parameters
-    ----------
-    n_missing : int
-        Missing cells of each row.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features, n_features)
-        Second moments, added to in place.
-    scratch : PatternScratch
-        Space for the tile.
-    """
+    """Add the moments of a tile that ``add_log_density`` has completed."""
     missing = scratch.missing
     for k in range(components[0], components[1]):
-        if shares[k].any():
-            total = shares[k].sum()
-            add_products(scratch.completed[k], shares, k, first, second, scratch.lines)
+        if responsibilities[k].any():
+            total = responsibilities[k].sum()
+            add_products(scratch.completed[k], responsibilities, k, first, second, scratch.lines)
             for i in range(n_missing):
                 for j in range(i, n_missing):
                     spread = total * scratch.covariance[k, i, j]

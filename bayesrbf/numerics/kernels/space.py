@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import kernel
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
-from bayesrbf.numerics.kernels.gaussian_missing import MixedScratch
+from bayesrbf.numerics.kernels.gaussian_missing import GaussiansWithHoles, MixedScratch
 from bayesrbf.numerics.kernels.gaussian_pattern import PatternScratch
 from bayesrbf.numerics.kernels.tiles import Tiles
 

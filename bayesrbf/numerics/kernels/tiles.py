@@ -26,7 +26,7 @@ WIDTHS: Final = (8, 16, 32, 64, 128)
 TILE_OVERHEAD: Final = 16
 WIDEST_WITH_HOLES: Final = 64
 SCRATCH_CELLS: Final = 1 << 20
-"""Numbers of scratch that a tile with missing cells may take, all components together."""
+"""Most numbers of scratch that a tile with missing cells may take, all components together."""
 
 
 class Tiles(NamedTuple):
@@ -59,22 +59,7 @@ class _Runs(NamedTuple):
 def plan_tiles(
     observations: Observations, packed: np.ndarray, specification: MixtureSpecification
 ) -> Tiles:
-    """Sort rows and cut them into tiles.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    packed : ndarray of shape (n_obs, n_packs)
-        Combined category codes.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    Tiles
-        The rows, in tiles.
-    """
+    """Sort rows, with their combined category codes in ``packed``, and cut them into tiles."""
     runs = _sort(observations, specification.shape == "full")
     cuts = [_cut(runs, width) for width in _allowed_widths(runs, specification)]
     starts, sizes, width = min(cuts, key=lambda cut: len(cut[0]) * (cut[2] + TILE_OVERHEAD))
@@ -158,7 +143,7 @@ def _cut(runs: _Runs, width: int) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def _component_ranges(labels: np.ndarray, specification: MixtureSpecification) -> np.ndarray:
-    """First component and the one after the last that each label admits."""
+    """First component that each label admits, and the one after the last."""
     slices = specification.class_slices
     ranges = np.array([*((s.start, s.stop) for s in slices), (0, specification.n_components)])
     admitted: np.ndarray = ranges[labels]  # -1, a hidden label, takes the last
@@ -166,22 +151,10 @@ def _component_ranges(labels: np.ndarray, specification: MixtureSpecification) -
 
 
 def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.ndarray:
-    """Cut the tiles into pieces of equal work.
+    """Cut the tiles into pieces of equal work: the first tile of each, and the number of tiles.
 
-    The pieces depend on the table alone, never on the number of threads: their sums are
-    added in a fixed order, so that results are equal to the last bit.
-
-    Parameters
-    ----------
-    tiles : Tiles
-        The rows, in tiles.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    ndarray of shape (n_chunks + 1,)
-        First tile of every piece, and the number of tiles.
+    The pieces depend on the table alone, never on the number of threads: their sums are added in a
+    fixed order, so that results are equal to the last bit.
     """
     _, d, width = tiles.cells.shape
     m = tiles.n_missing

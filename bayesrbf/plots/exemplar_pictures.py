@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CELLS: Final = 12
-"""Cells of a row that are written out."""
+"""Most cells of a row that are written out."""
 WIDEST: Final = 26
-"""Letters of a cell and its column."""
+"""Most letters of a line with a cell and its column."""
 
 
 def plot_exemplars(
@@ -134,7 +134,7 @@ def _spreads(rows: Any) -> list[float]:
 
 
 def _unlike(cell: Any, other: Any, spread: float) -> bool:
-    """Whether a cell differs from another; a hole is like a hole."""
+    """Whether a cell differs from another; two missing cells do not."""
     holes = (cell != cell, other != other)
     if any(holes):
         return not all(holes)

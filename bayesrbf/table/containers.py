@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from bayesrbf.table.objects import clean
+_PANDAS_MISSING = {"NAType", "NaTType"}
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The columns of a container, cleaned but not yet interpreted.
+    """The columns of a container, cleaned but not yet interpreted."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Column names, or ``x0, x1, ...`` when the container has none.
-    has_names : bool
-        Whether the container itself names its columns.
-    columns : tuple of ndarray of shape (n_rows,)
-        float64 with NaN for missing cells, or object holding only ``str`` or
-        only ``bool`` with None for missing cells.
-    declared : tuple of bool
-        Whether the container's own dtype says that a column is categorical.
-    """
-
-    names: tuple[str, ...]
-    has_names: bool
+    names: tuple[str, ...]  # ``x0, x1, ...`` when the container has none.
+    has_names: bool  # Whether the container itself names its columns.
+    # float64 with NaN for missing cells, or object holding only ``str`` or only ``bool`` with None
+    # for missing cells.
     columns: tuple[np.ndarray, ...]
+    # Whether the container's own dtype says that a column is categorical.
     declared: tuple[bool, ...]
 
 
 def read_cells(X: Any) -> Cells:
-    """Read a container of at least one row and one column.
+    """Read a container of at least one row and one column, one clean array per column.
 
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_rows, n_columns)
-        NumPy array, pandas or polars frame, or whatever ``np.asarray`` takes.
-
-    Returns
-    -------
-    Cells
-        One clean array per column.
-
-    Raises
-    ------
-    ValueError
-        If X is empty, not two-dimensional, complex, holds dates, or infinity.
-    TypeError
-        If X is sparse, or a column mixes types.
+    A container is a NumPy array, a pandas or polars frame, or whatever ``np.asarray`` takes.
+    ValueError if it is empty, not two-dimensional, complex, holds dates or infinity; TypeError if
+    it is sparse or a column mixes types.
     """
     frame = as_frame(X)
     cells = _read_array(X) if frame is None else _read_frame(frame)
@@ -67,42 +47,17 @@ def read_cells(X: Any) -> Cells:
 
 
 def missing_cells(column: np.ndarray) -> np.ndarray:
-    """Mask of the missing cells of a clean column.
-
-    Parameters
-    ----------
-    column : ndarray of shape (n_rows,)
-        float64 or object, as in :class:`Cells`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        True where a cell is NaN or None.
-    """
+    """Mask of the missing cells, NaN or None, of a clean column."""
     if column.dtype.kind == "f":
         return np.isnan(column)
     return np.array([value is None for value in column.tolist()], dtype=bool)
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    """View a pandas or polars frame through narwhals.
+    """View a pandas or polars frame through narwhals; None when X is no frame.
 
-    Parameters
-    ----------
-    X : object
-        Any container.
-
-    Returns
-    -------
-    narwhals.DataFrame or None
-        None when X is no frame.
-
-    Raises
-    ------
-    ValueError
-        If two columns have the same name.
-    TypeError
-        If the frame is lazy: its cells are not there yet.
+    ValueError if two columns have the same name. TypeError if the frame is lazy: its cells are not
+    there yet.
     """
     try:
         frame = nw.from_native(X, pass_through=True)
@@ -233,3 +188,69 @@ def _read_numbers(series: nw.Series[Any]) -> np.ndarray:
     nulls = series.is_null().to_numpy()
     cells = zip(series.to_list(), nulls, strict=True)
     return np.array([np.nan if null else float(value) for value, null in cells])
+
+
+def clean(values: Sequence[object], name: str) -> np.ndarray:
+    """One column of Python objects as float64, or as object of one type, str or bool.
+
+    None, NaN, and pandas' NA and NaT are missing; ``name`` is the column's, for messages. TypeError
+    if a cell is neither text, boolean nor number, or the column mixes them.
+    """
+    if not set(map(type, values)) <= {str, bool, type(None)}:
+        values = [None if _is_missing(value) else value for value in values]
+    kinds = {kind: _kind_of(kind, name) for kind in set(map(type, values)) - {type(None)}}
+    if len(set(kinds.values())) > 1:
+        _refuse_mixture(values, kinds, name)
+    if not kinds or "number" in kinds.values():
+        return _to_float(values, name)
+    plain: type = str if "string" in kinds.values() else bool
+    column = np.empty(len(values), dtype=object)
+    column[:] = [None if value is None else plain(value) for value in values]
+    return column
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a cell is None, NaN, or pandas' NA or NaT (told by name: pandas is optional)."""
+    if value is None or type(value).__name__ in _PANDAS_MISSING:
+        return True
+    return isinstance(value, float | np.floating | Decimal) and bool(value != value)
+
+
+def _kind_of(kind: type, name: str) -> str:
+    """Whether a Python type is a boolean, a string or a number; an error if it is none."""
+    if issubclass(kind, bool | np.bool_):
+        return "boolean"
+    if issubclass(kind, str):
+        return "string"
+    if issubclass(kind, numbers.Real | Decimal):
+        return "number"
+    if issubclass(kind, numbers.Complex):
+        raise ValueError(f"Complex data not supported: column {name!r} holds complex numbers.")
+    raise TypeError(
+        f"A cell of column {name!r} is a {kind.__name__}, but the argument must be a string "
+        "or a number; convert the column, or leave it out."
+    )
+
+
+def _refuse_mixture(values: Iterable[object], kinds: dict[type, str], name: str) -> None:
+    """TypeError that names two cells of different kinds."""
+    first: dict[str, tuple[int, object]] = {}
+    for row, value in enumerate(values):
+        if value is not None:
+            first.setdefault(kinds[type(value)], (row, value))
+    found = " and ".join(f"the {k} {v!r} at row {row}" for k, (row, v) in first.items())
+    raise TypeError(
+        f"Column {name!r} has mixed types: {found}; make every cell text to read the column as "
+        "categories, or every cell a number (NaN where missing)."
+    )
+
+
+def _to_float(values: Sequence[object], name: str) -> np.ndarray:
+    """Numbers as float64, None as NaN."""
+    try:
+        return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError(
+            f"Column {name!r} holds a number too large for float64; rescale the column, or pass "
+            "it as text if it is an identifier."
+        ) from error

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from bayesrbf.parameters import Observations, Standardisation
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
-"""Spread, relative to the largest cell, that rounding alone can make."""
+"""Most spread, relative to the largest cell, that rounding alone can make."""
 _LEAST = 1e-154
 """Smallest scale whose square, a variance, is still a normal number."""
 
@@ -20,23 +20,9 @@ def standardisation(
 
     location = sum v x / sum v,  scale^2 = sum v (x - location)^2 / sum v
 
-    Parameters
-    ----------
-    real : ndarray of shape (n_obs, n_features)
-        Real cells, NaN where missing.
-    weights : ndarray of shape (n_obs,)
-        Row weights, at least 0.
-
-    Returns
-    -------
-    Standardisation
-        Scale 1 for a column that is constant up to rounding (or whose spread
-        is below 1e-154), location 0 and scale 1 for one without a cell.
-
-    Raises
-    ------
-    ValueError
-        If the spread of a column is above 1e154: its square is not a number.
+    The scale is 1 for a column that is constant up to rounding (or whose spread is below 1e-154);
+    location is 0 and scale 1 for one without a cell. ValueError if a spread is above 1e154: its
+    square is not a number.
 
     Examples
     --------
@@ -83,20 +69,6 @@ def marginals(
 
     p_l = (n_l + 1/2) / sum_m (n_m + 1/2)
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_obs, n_categorical)
-        Level codes, -1 where missing.
-    n_levels : tuple of int
-        Number of levels of each column.
-    weights : ndarray of shape (n_obs,)
-        Row weights, at least 0.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n_levels,)
-        Positive probabilities, one array per column.
-
     Examples
     --------
     >>> marginals(np.array([[0], [0], [-1]]), (2,), np.ones(3))[0].round(3)
@@ -111,22 +83,12 @@ def marginals(
 
 
 def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, " obs"]]:
-    """Distinct rows in a canonical order, with the weights of their copies added up.
+    """Distinct rows in a canonical order, and the place of each given row among them.
 
-    The result depends on the multiset of rows alone: not on their order, and
-    not on whether a row stands twice or has weight 2. -0.0 is 0.0, NaN is NaN.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows; those of weight zero are dropped.
-
-    Returns
-    -------
-    rows : Observations
-        Distinct rows, sorted by label, codes and real cells.
-    inverse : ndarray of shape (n_obs,)
-        Position of each given row among the distinct ones, -1 if dropped.
+    The weights of copies are added up. The result depends on the multiset of rows alone: not on
+    their order, and not on whether a row stands twice or has weight 2. -0.0 is 0.0, NaN is NaN.
+    Rows are sorted by label, codes and real cells; those of weight zero are dropped, and their
+    place is -1.
 
     Examples
     --------

@@ -1,8 +1,10 @@
-r"""Means and full precisions of a declared mixture: their prior and the gradient.
+r"""Means and precisions of a declared mixture: their prior and the gradient.
 
-Factors are :math:`L_{ii} = e^{\theta / 2} / s_i` and :math:`L_{ij} = \theta / s_i`; with n rows
-and G means under a factor, S their scatter and M that of the means,
-:math:`\partial / \partial L = (n + G) L^{-T} - (S + \kappa_0 M) L`.
+Full precisions have factors :math:`L_{ii} = e^{\theta / 2} / s_i` and
+:math:`L_{ij} = \theta / s_i`; with n rows and G means under a factor, S their scatter and M that
+of the means, :math:`\partial / \partial L = (n + G) L^{-T} - (S + \kappa_0 M) L`. Diagonal ones
+have roots :math:`e^{\theta / 2} / s_i`, with one :math:`\theta` for all columns where they are
+spherical.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 from bayesrbf.numerics.kernels.compilation import kernel
 from bayesrbf.numerics.kernels.driver import Results
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
 
 HALF_LOG_2PI: Final = 0.5 * math.log(2 * math.pi)
 
@@ -115,10 +118,10 @@ def write_precisions(factors: np.ndarray, precisions: np.ndarray) -> None:
 
 
 @kernel
-def full_slopes(
-    theta: np.ndarray, reals: Reals, point: Point, sums: Results, slope: np.ndarray
+def full_gradient(
+    theta: np.ndarray, reals: Reals, point: Point, sums: Results, gradient: np.ndarray
 ) -> None:
-    """Write the slopes of means and precisions under the statistics of the rows."""
+    """Write the gradient in means and precisions under the statistics of the rows."""
     means, kappa = point.means, reals.mean_precision
     k, d = means.shape
     counts, scatter = np.zeros(len(point.factors)), np.zeros_like(point.factors)
@@ -128,12 +131,12 @@ def full_slopes(
         for i in range(d):
             for j in range(d):
                 scatter[g, i, j] += sums.second[c, i, j] + kappa * means[c, i] * means[c, j]
-    _mean_slopes(reals, point, sums.first, slope)
-    _factor_slopes(theta, reals, point.factors, counts, scatter, slope)
+    _mean_gradient(reals, point, sums.first, gradient)
+    _factor_gradient(theta, reals, point.factors, counts, scatter, gradient)
 
 
 @kernel
-def _mean_slopes(reals: Reals, point: Point, first: np.ndarray, slope: np.ndarray) -> None:
+def _mean_gradient(reals: Reals, point: Point, first: np.ndarray, gradient: np.ndarray) -> None:
     """Write L L' (sum r (x - mu) - kappa0 mu), in the user's units."""
     means, factors, kappa = point.means, point.factors, reals.mean_precision
     k, d = means.shape
@@ -148,19 +151,19 @@ def _mean_slopes(reals: Reals, point: Point, first: np.ndarray, slope: np.ndarra
             total = 0.0
             for j in range(i + 1):
                 total += factors[g, i, j] * line[j]
-            slope[reals.means + c * d + i] = total / reals.scale[i]
+            gradient[reals.means + c * d + i] = total / reals.scale[i]
 
 
 @kernel
-def _factor_slopes(
+def _factor_gradient(
     theta: np.ndarray,
     reals: Reals,
     factors: np.ndarray,
     counts: np.ndarray,
     scatter: np.ndarray,
-    slope: np.ndarray,
+    gradient: np.ndarray,
 ) -> None:
-    """Write the slopes behind the factors: line i of scatter times L up to its diagonal."""
+    """Write the gradient behind the factors: line i of scatter times L up to its diagonal."""
     n_groups, d = factors.shape[:2]
     line, lower = np.empty(d), reals.lower
     for g in range(n_groups):
@@ -171,8 +174,68 @@ def _factor_slopes(
                 for j in range(min(i, m) + 1):
                     line[j] += scatter[g, i, m] * factors[g, m, j]
             for j in range(i):
-                slope[lower] = -line[j] / reals.base[g, i] - theta[lower]
+                gradient[lower] = -line[j] / reals.base[g, i] - theta[lower]
                 lower += 1
             place = reals.diagonal + g * d + i
             free = reals.rate * (counts[g] - math.exp(theta[place])) + reals.powers[g]
-            slope[place] = free - 0.5 * line[i] * factors[g, i, i]
+            gradient[place] = free - 0.5 * line[i] * factors[g, i, i]
+
+
+@kernel
+def _write_roots(theta: np.ndarray, reals: Reals, factors: np.ndarray) -> float:
+    """Write the roots of the precisions; log prior of the gamma variables behind them."""
+    groups, d = factors.shape
+    value = 0.0
+    for g in range(groups):
+        for i in range(d):
+            place = reals.diagonal + (g if reals.spherical else g * d + i)
+            factors[g, i] = math.exp(0.5 * theta[place]) / reals.base[g, i]
+            if i == 0 or not reals.spherical:
+                value += reals.powers[g] * theta[place] - reals.rate * math.exp(theta[place])
+    return value
+
+
+@kernel
+def diagonal_point(
+    theta: np.ndarray,
+    reals: Reals,
+    point: Point,
+    diagonal: DiagonalGaussians,
+    constants: np.ndarray,
+) -> float:
+    """Write means and roots, add normalisers to ``constants``; log prior of the point."""
+    write_means(theta, reals, diagonal.means)
+    value = _write_roots(theta, reals, point.factors)
+    kappa = reals.mean_precision
+    for k in range(len(constants)):
+        for i in range(diagonal.means.shape[1]):
+            root = point.factors[reals.group[k], i]
+            value -= 0.5 * kappa * (root * diagonal.means[k, i]) ** 2
+            diagonal.scales[k, i] = root * math.sqrt(0.5)
+            diagonal.constants[k, i] = math.log(root) - HALF_LOG_2PI
+            constants[k] += diagonal.constants[k, i]
+    return value
+
+
+@kernel
+def diagonal_gradient(
+    theta: np.ndarray, reals: Reals, point: Point, sums: Results, gradient: np.ndarray
+) -> None:
+    """Write the gradient in means and precisions under the statistics of the rows."""
+    means, factors = point.means, point.factors
+    (k, d), kappa = means.shape, reals.mean_precision
+    counts, scatter = np.zeros(len(factors)), np.zeros_like(factors)
+    for c in range(k):
+        g = reals.group[c]
+        counts[g] += sums.counts[c]
+        for i in range(d):
+            force = sums.first[c, i] - kappa * means[c, i]
+            gradient[reals.means + c * d + i] = force * factors[g, i] ** 2 / reals.scale[i]
+            scatter[g, i] += sums.second[c, i] + kappa * means[c, i] ** 2
+    for g in range(len(factors)):
+        for i in range(d):
+            place = reals.diagonal + (g if reals.spherical else g * d + i)
+            if i == 0 or not reals.spherical:
+                free = reals.rate * (counts[g] - math.exp(theta[place]))
+                gradient[place] = free + reals.powers[g]
+            gradient[place] -= 0.5 * scatter[g, i] * factors[g, i] ** 2

@@ -1,4 +1,4 @@
-"""From a file to a frame: which reader, which kinds were given, what was noticed."""
+"""CSV and Parquet files as frames: which reader, which kinds were given, what was noticed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayesrbf.reading.delimited import read_delimited
+from bayesrbf.reading.delimited import TableError, read_delimited
 from bayesrbf.reading.inferring import Kind, TextColumn, infer
-from bayesrbf.reading.table_error import TableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,21 +23,11 @@ MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "n
 
 @dataclass(frozen=True)
 class ReadTable:
-    """A table and what was noticed while reading it.
+    """A table and what was noticed while reading it."""
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        Real columns as float64, categorical ones as str; NaN where missing.
-    kinds : dict of str to {"real", "categorical"}
-        Kind of each column, in order.
-    notes : tuple of str
-        Sentences on what was decided, dropped or doubtful.
-    """
-
-    frame: pd.DataFrame
-    kinds: dict[str, Kind]
-    notes: tuple[str, ...]
+    frame: pd.DataFrame  # Real columns as float64, categorical ones as str; NaN where missing.
+    kinds: dict[str, Kind]  # In the order of the columns.
+    notes: tuple[str, ...]  # Sentences on what was decided, dropped or doubtful.
 
 
 def read_table(
@@ -51,35 +40,15 @@ def read_table(
 ) -> ReadTable:
     """Read a CSV or Parquet file as real and categorical columns.
 
-    CSV: commas, semicolons, tabs or bars; UTF-8, UTF-16 or Windows-1252; gzip or
-    not; blanks around cells are removed. A column of numbers is real, one of text
-    is categorical; decimal commas are understood. Whole numbers with leading
-    zeros, or too long for a float, are codes and stay text. Parquet keeps its
-    types; booleans become the text "True" and "False".
+    CSV: commas, semicolons, tabs or bars; UTF-8, UTF-16 or Windows-1252; gzip or not; blanks around
+    cells are removed. A column of numbers is real, one of text is categorical; decimal commas are
+    understood. Whole numbers with leading zeros, or too long for a float, are codes and stay text.
+    Parquet keeps its types; booleans become the text "True" and "False".
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    categorical, real : collection of str
-        Columns whose kind is given and not inferred.
-    ignore : collection of str
-        Columns to leave out.
-    missing : sequence of str
-        Cells of a CSV file that mean "missing"; an empty cell always does.
-
-    Returns
-    -------
-    ReadTable
-        The table, its kinds, and notes.
-
-    Raises
-    ------
-    TableError
-        If the file is no table, a column mixes numbers and text or holds dates,
-        or a named column does not exist; with file, line and column.
-    OSError
-        If the file cannot be read.
+    Columns named in ``categorical`` or ``real`` are of that kind, and those in ``ignore`` are left
+    out. A cell of ``missing`` in a CSV file means "missing"; an empty cell always does. TableError,
+    with file, line and column, if the file is no table, a column mixes numbers and text or holds
+    dates, or a named column does not exist.
     """
     name = Path(path).name
     content = Path(path).read_bytes()

@@ -1,7 +1,12 @@
-"""Rows of a table as nodes under the priors: summed out, or with a component each."""
+"""Rows of a table as nodes under the priors, and the names along their axes.
+
+The component of a row is summed out, or it is a node.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -12,10 +17,8 @@ from pytensor.tensor import TensorVariable
 
 from bayesrbf import names
 from bayesrbf.models import densities
-from bayesrbf.models.axes import CELL, COLUMN, Axes, coords
-from bayesrbf.models.objectives import declare_objective
-from bayesrbf.models.priors import MixtureNodes, declare_priors
-from bayesrbf.models.row_mixture import RowMixture
+from bayesrbf.models.mixture_priors import MixtureNodes, declare_priors
+from bayesrbf.models.row_mixture import RowMixture, declare_objective
 from bayesrbf.objective import Objective
 from bayesrbf.parameters import Observations
 from bayesrbf.priors import MixtureHyperparameters
@@ -24,6 +27,11 @@ from bayesrbf.specification import MixtureSpecification
 Latent = Literal["marginal", "explicit"]
 
 LIKELIHOOD = Objective()
+
+COLUMN = "column"
+"""Columns of the value matrix: the label, the reals, the categories."""
+CELL = "cell"
+"""Columns of the table: the reals, the categories."""
 
 
 def declare_rows(
@@ -34,33 +42,10 @@ def declare_rows(
     latent: Latent,
     objective: Objective = LIKELIHOOD,
 ) -> pm.Model:
-    """Declare priors and rows in a new model.
+    """Declare priors and rows, in the user's units, in a new model.
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows, in the user's units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the user's units.
-    axes : Axes
-        Coordinate values.
-    latent : {"marginal", "explicit"}
-        Whether the components of the rows are summed out or nodes.
-    objective : Objective
-        What stands in the place of the log likelihood.
-
-    Returns
-    -------
-    pm.Model
-        The declared graph.
-
-    Raises
-    ------
-    ValueError
-        If rows, structure, prior and names do not fit each other, or if there is
-        no graph with latent nodes because the objective is no likelihood.
+    ValueError if rows, structure, prior and names do not fit each other, or if there is no graph
+    with latent nodes because the objective is no likelihood.
     """
     if latent not in get_args(Latent):
         raise ValueError(f"latent must be one of {get_args(Latent)}; received {latent!r}.")
@@ -80,17 +65,7 @@ def declare_rows(
 
 
 def value_matrix(observations: Observations) -> Float[np.ndarray, "obs column"]:
-    """Label code, real cells and category codes of every row, 0 where missing.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows, in the user's units.
-
-    Returns
-    -------
-    ndarray of shape (n_obs, 1 + n_features + n_categorical)
-        What the node ``x`` observes.
+    """What the node ``x`` observes: label code, real cells and category codes, 0 where missing.
 
     Examples
     --------
@@ -127,16 +102,7 @@ def declare_marginal(
 ) -> None:
     """Declare one observed node ``x``: label and component of every row summed out.
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows, in the user's units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    nodes : MixtureNodes
-        The mixture's variables.
-    objective : Objective
-        What the rows are for; potentials stand beside ``x`` unless a likelihood.
+    Potentials stand beside it unless the objective is the likelihood.
     """
     label_observed, cell_observed = _declare_masks(observations)
     row_weight = pm.Data("row_weight", observations.weights, dims=names.OBS)
@@ -237,22 +203,7 @@ def check_rows(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> None:
-    """Refuse rows or priors that another structure was meant for.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows, in the user's units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the user's units.
-
-    Raises
-    ------
-    ValueError
-        If columns, labels or prior do not fit the structure.
-    """
+    """ValueError if columns, labels or prior do not fit the structure."""
     d, j = specification.n_features, len(specification.levels)
     if (observations.real.shape[1], observations.codes.shape[1]) != (d, j):
         raise ValueError(
@@ -270,3 +221,62 @@ def check_rows(
             f"hyperparameters must be resolved for {d} real columns and levels "
             f"{specification.levels}; received {hyperparameters.location.size} and {sizes}."
         )
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Coordinate values of a declared mixture, None where positions will do."""
+
+    feature_names: Sequence[object] | None = None
+    categorical_names: Sequence[object] | None = None
+    level_names: Sequence[Sequence[object]] | None = None
+    class_names: Sequence[object] | None = None
+    obs_names: Sequence[object] | None = None
+
+
+def coords(
+    observations: Observations, specification: MixtureSpecification, axes: Axes
+) -> dict[str, Sequence[object]]:
+    """Names along every dim of the graph; ValueError if their number does not fit an axis."""
+    d, levels = specification.n_features, specification.levels
+    features = _names("feature_names", axes.feature_names, d, "x")
+    categories = _names("categorical_names", axes.categorical_names, len(levels), "category")
+    values: dict[str, Sequence[object]] = {
+        names.OBS: _names("obs_names", axes.obs_names, observations.n_obs),
+        COLUMN: (names.LABEL, *features, *categories),
+        CELL: (*features, *categories),
+        names.COMPONENT: range(specification.n_components),
+    }
+    if specification.n_classes > 1:
+        values[names.LABEL] = _names("class_names", axes.class_names, specification.n_classes)
+        for c, components in enumerate(specification.class_slices):
+            values[names.class_components(c, specification.n_classes)] = range(
+                components.stop - components.start
+            )
+    if d:
+        values[names.FEATURE] = values[names.FEATURE_BIS] = features
+    if d > 1 and specification.shape == "full":
+        values[names.PRECISION_ENTRY] = tuple(
+            f"{features[i]},{features[j]}" for i in range(d) for j in range(i)
+        )
+    level_names = (None,) * len(levels) if axes.level_names is None else axes.level_names
+    if len(level_names) != len(levels):
+        raise ValueError(
+            f"level_names must list the levels of {len(levels)} categorical columns; "
+            f"received {len(level_names)}."
+        )
+    for j, size in enumerate(levels):
+        values[names.category_level(j)] = _names(f"level_names[{j}]", level_names[j], size)
+    return values
+
+
+def _names(
+    argument: str, given: Iterable[object] | None, size: int, prefix: str | None = None
+) -> Sequence[object]:
+    """Names as given, else positions behind a prefix; their number must fit."""
+    if given is None:
+        return range(size) if prefix is None else tuple(f"{prefix}{i}" for i in range(size))
+    values = tuple(given)
+    if len(values) != size:
+        raise ValueError(f"{argument} must have {size} entries; received {len(values)}.")
+    return values

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from bayesrbf.table.cells import Cells, missing_cells, read_cells
+from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
 Kind = Literal["real", "categorical"]
 Missingness = Literal["ignorable", "informative"]
@@ -16,31 +16,18 @@ MASK_LEVELS: tuple[object, ...] = (False, True)
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of the table that an estimator was fitted to.
+    """The columns of the table that an estimator was fitted to."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Column names, ``x0, x1, ...`` when the table had none.
-    kinds : tuple of {"real", "categorical"}
-        Kind of each column.
-    levels : tuple of tuple
-        Sorted levels of each categorical column, in the order of the columns.
-    masked : tuple of int
-        Positions of the columns whose missingness mask joins the model as a
-        binary categorical column, after the categorical ones.
-    has_names : bool
-        Whether the table itself named its columns.
-    empty : tuple of int
-        Positions of the columns without a single observed cell; they are real,
-        and whatever they hold later is treated as missing.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # ``x0, x1, ...`` when the table had none.
     kinds: tuple[Kind, ...]
+    # Sorted levels of each categorical column, in the order of the columns.
     levels: tuple[tuple[object, ...], ...]
+    # Positions of the columns whose missingness mask joins the model as a binary categorical
+    # column, after the categorical ones.
     masked: tuple[int, ...] = ()
-    has_names: bool = False
+    has_names: bool = False  # Whether the table itself named its columns.
+    # Positions of the columns without a single observed cell; they are real, and whatever they hold
+    # later is treated as missing.
     empty: tuple[int, ...] = ()
 
     @property
@@ -86,32 +73,16 @@ def learn_columns(
     categorical_features: Any = None,
     missingness: str = "ignorable",
 ) -> Columns:
-    """Learn what each column of a table is.
+    """Learn what each column of a table is; NaN, None and pandas' NA are missing cells.
 
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_rows, n_columns)
-        Table; NaN, None and pandas' NA are missing cells.
-    categorical_features : None, "from_dtype", or sequence of int, str or bool
-        None and "from_dtype" infer: category, string and boolean columns of a
-        frame, and columns of strings or booleans in an object array, are
-        categorical; everything else is real. Otherwise exactly the given
-        columns are categorical.
-    missingness : {"ignorable", "informative"}, default="ignorable"
-        Under "informative" the mask of every column with holes becomes a
-        binary categorical column.
+    ``categorical_features`` None and "from_dtype" infer: category, string and boolean columns of a
+    frame, and columns of strings or booleans in an object array, are categorical; everything else
+    is real. Otherwise exactly the given columns (positions, names or a mask) are categorical. Under
+    ``missingness="informative"`` the mask of every column with holes becomes a binary categorical
+    column. Levels are sorted, whatever the order of the rows.
 
-    Returns
-    -------
-    Columns
-        Kinds and levels; levels are sorted, whatever the order of the rows.
-
-    Raises
-    ------
-    ValueError
-        If X is empty or holds infinity or dates, or an argument is not valid.
-    TypeError
-        If a column mixes types.
+    ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
+    column mixes types.
 
     Examples
     --------

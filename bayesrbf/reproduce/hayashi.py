@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
-from bayesrbf.reproduce import sdgm_pictures, sdgm_synthetic
+from bayesrbf.reproduce import sdgm_synthetic
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 
 PAPER: Final[Mapping[str, Mapping[str, float]]] = {
@@ -54,18 +54,11 @@ FORMS: Final[tuple[Form, ...]] = ("primal", "kernel")
 
 @dataclass(frozen=True)
 class Use:
-    """How the probabilities of a fit are made.
+    """How the probabilities of a fit are made."""
 
-    Attributes
-    ----------
-    prediction : {"average", "single-mode"}
-        Over all modes that the restarts found, or around the most probable one.
-    calibrate : bool
-        With a temperature.
-    """
-
+    # Over all modes that the restarts found, or around the most probable one.
     prediction: Literal["average", "single-mode"] = "average"
-    calibrate: bool = False
+    calibrate: bool = False  # With a temperature.
 
 
 USES: Final[Mapping[str, Use]] = {
@@ -73,22 +66,14 @@ USES: Final[Mapping[str, Use]] = {
     ", modes": Use(),
     ", modes, calibrated": Use(calibrate=True),
 }
-"""What is added to the name of a form: one mode, as published, or all of them."""
+"""Suffixes of a form's name, and what they stand for: one mode, as published, or all."""
 SEEDS: Final = 5
 """Seeds of the restarts on the one split of Ripley's table."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from and rows to predict.
-
-    Attributes
-    ----------
-    X, X_new : ndarray of shape (n_obs, n_columns)
-        Reals.
-    y, y_new : ndarray of shape (n_obs,)
-        Classes.
-    """
+    """Rows to learn from and rows to predict."""
 
     X: Float[np.ndarray, "train column"]
     y: Int[np.ndarray, " train"]
@@ -101,16 +86,9 @@ def run(
 ) -> None:
     """Compute what is not there yet, print every table and draw the figures.
 
-    Parameters
-    ----------
-    folder : Path
-        Where figures are kept; a run that was stopped goes on there.
-    quick : bool
-        One split of the smallest table, one start, one chequerboard, no images.
-    images : int
-        Images of MNIST to learn from.
-    console : Console, optional
-        Where tables are printed; stdout by default.
+    Figures are kept in ``folder``; a run that was stopped goes on there. A quick run has one split
+    of the smallest table, one start, one chequerboard and no images; else ``images`` of MNIST are
+    learnt from. Tables are printed on stdout by default.
     """
     file = folder / ("sdgm_quick.jsonl" if quick else "sdgm.jsonl")
     tables = ("titanic",) if quick else tuple(PAPER)
@@ -129,7 +107,7 @@ def run(
     _print_compared(compared, figures, console)
     sdgm_synthetic.print_synthetic(figures, console)
     shown = console or Console()
-    for picture in sdgm_pictures.draw(folder, quick=quick):
+    for picture in sdgm_synthetic.draw(folder, quick=quick):
         shown.print(f"Drawn: {picture}", soft_wrap=True)
     if with_images:
         _print_images(figures, images, shown)
@@ -157,18 +135,7 @@ def _print_images(figures: Mapping[str, Figures], n_images: int, console: Consol
 
 @cache
 def splits(table: str) -> tuple[Split, ...]:
-    """All splits of a table.
-
-    Parameters
-    ----------
-    table : str
-        ``"ripley"``, repeated for as many seeds, or one of Raetsch's.
-
-    Returns
-    -------
-    tuple of Split
-        In the order of the file.
-    """
+    """All splits of a table in the order of the file; Ripley's one is repeated for every seed."""
     if table == "ripley":
         train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
         one = Split(train.X.to_numpy(), _codes(train.y), test.X.to_numpy(), _codes(test.y))
@@ -228,7 +195,7 @@ def _fitted(table: str, index: int, form: Form, n_init: int, calibrate: bool) ->
 
 
 def _process(table: str, index: int) -> Figures:
-    """A Gaussian process with one length scale, of which every row is a support."""
+    """A Gaussian process with one length scale, whose every row counts as a weight."""
     split = splits(table)[index]
     kernel = ConstantKernel(1.0, (1e-3, 1e4)) * RBF(1.0, (1e-2, 1e3))
     model = make_pipeline(StandardScaler(), GaussianProcessClassifier(kernel, random_state=0))

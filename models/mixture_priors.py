@@ -16,42 +16,18 @@ from bayesrbf.specification import MixtureSpecification
 
 @dataclass(frozen=True)
 class MixtureNodes:
-    """What the rows of a mixture depend on.
+    """What the rows of a mixture depend on."""
 
-    Attributes
-    ----------
-    component_probabilities : TensorVariable of shape (component,)
-        p(class) p(component | class).
-    component_class : TensorVariable of shape (component,)
-        Class of every component, as constant data.
-    means : TensorVariable of shape (component, feature)
-        Means, in the user's units.
-    covariances : TensorVariable of shape (group, feature, feature)
-        Covariances, in the user's units squared.
-    category_probabilities : tuple of TensorVariable of shape (component, level)
-        Level probabilities of each categorical column.
-    """
-
-    component_probabilities: TensorVariable
-    component_class: TensorVariable
-    means: TensorVariable
-    covariances: TensorVariable
+    component_probabilities: TensorVariable  # (component,): p(class) p(component | class).
+    component_class: TensorVariable  # (component,), as constant data.
+    means: TensorVariable  # (component, feature), in the user's units.
+    covariances: TensorVariable  # (group, feature, feature), in the user's units squared.
+    # (component, level) of each categorical column.
     category_probabilities: tuple[TensorVariable, ...]
 
 
 def group_dims(specification: MixtureSpecification) -> tuple[str, ...]:
-    """Dims of the covariances' groups.
-
-    Parameters
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    tuple of str
-        ``("component",)`` for one covariance a component, ``("label",)`` for
-        one a class, ``()`` for a single one.
+    """Dims of the covariances' groups: of components, of classes, or none for a single one.
 
     Examples
     --------
@@ -78,19 +54,7 @@ def declare_priors(
 
     Without the Jacobian of the coordinates the mode of the covariances is
     :math:`(S + (\nu_0 + G) S_0 + \kappa_0 \sum (\mu - m_0)(\mu - m_0)^\top)
-    / (n + \nu_0 + G)`.
-
-    Parameters
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the user's units.
-
-    Returns
-    -------
-    MixtureNodes
-        What the rows depend on.
+    / (n + \nu_0 + G)`. The prior is in the user's units.
     """
     class_probabilities = _declare_class_probabilities(specification, hyperparameters)
     weights = _declare_weights(specification, hyperparameters)
@@ -142,22 +106,7 @@ def _declare_weights(
 def declare_normals(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> tuple[TensorVariable, TensorVariable]:
-    """Declare means and covariances; nothing for a table without real columns.
-
-    Parameters
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the user's units.
-
-    Returns
-    -------
-    means : TensorVariable of shape (component, feature)
-        Component means.
-    covariances : TensorVariable of shape (group, feature, feature)
-        Covariances, one a covariance group.
-    """
+    """Declare means and covariances; nothing for a table without real columns."""
     k, d = specification.n_components, specification.n_features
     if d == 0:
         return pt.zeros((k, 0)), pt.zeros((1, 0, 0))
@@ -220,20 +169,7 @@ def _precision_factor(
 def declare_categories(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> tuple[TensorVariable, ...]:
-    """Declare the level probabilities of every categorical column.
-
-    Parameters
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in the user's units.
-
-    Returns
-    -------
-    tuple of TensorVariable of shape (component, level)
-        One variable a categorical column.
-    """
+    """Declare the level probabilities of every categorical column."""
     shape = (specification.n_components, 1)
     return tuple(
         pm.Dirichlet(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GRID: Final = 150
 """Points of the picture along each axis."""
 MARGIN: Final = 0.1
-"""Of the range of the rows, on every side."""
+"""Space beyond the rows on every side, as a fraction of their range."""
 
 
 def plot_sdgm(

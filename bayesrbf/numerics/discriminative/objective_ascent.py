@@ -1,17 +1,19 @@
-"""The fit of any objective from the EM start: L-BFGS, or Adam on mini-batches."""
+"""The fit of any objective from the EM start: L-BFGS, or Adam on mini-batches.
+
+Mini-batches are for tables that are too long to be read at every step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
 from bayesrbf.numerics.ascent import Ascent
-from bayesrbf.numerics.discriminative.log_posterior import HybridLogPosterior
-from bayesrbf.numerics.discriminative.minibatches import adam, batches
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
 from bayesrbf.numerics.maximisation import at_floor
 from bayesrbf.numerics.threads import one_blas_thread
@@ -30,28 +32,22 @@ NOTHING_HIGHER = (0, 2)
 PATIENCE = 20
 """Iterations without a better score of held-out rows after which a fit stops."""
 
+STEP = 0.02
+"""Longest step of a coordinate, in units of the components' own spread."""
+
+DECAY_OF_GRADIENT = 0.9
+DECAY_OF_SQUARE = 0.99
+
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long an objective is followed.
+    """How long an objective is followed."""
 
-    Attributes
-    ----------
-    max_iter : int
-        Most iterations of L-BFGS, or passes over the rows in mini-batches.
-    tol : float
-        The fit has converged when an iteration raises the objective by at most
-        ``tol`` nats per unit of row weight.
-    batch_size : int or None
-        Rows of a mini-batch; None: all rows at every step.
-    seed : int
-        Seed of the mini-batches.
-    """
-
-    max_iter: int = 100
+    max_iter: int = 100  # Iterations of L-BFGS, or passes over the rows in mini-batches.
+    # Converged: an iteration raises the objective by no more, nats per unit of row weight.
     tol: float = 1e-6
-    batch_size: int | None = None
-    seed: int = 0
+    batch_size: int | None = None  # None: all rows at every step.
+    seed: int = 0  # Of the mini-batches.
 
 
 def fit_objective(
@@ -66,28 +62,9 @@ def fit_objective(
 ) -> Fit:
     """Climb from a start to a mode of the log Gibbs posterior (without Jacobian).
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in standard units.
-    objective : Objective
-        What is maximised.
-    start : MixtureParameters
-        Where to start, in standard units: the fit by EM, as a rule.
-    schedule : Schedule
-        Iterations, tolerance, mini-batches.
-    score : callable, optional
-        Score of held-out rows at a point, the larger the better. The best point
-        is kept, and the fit stops when ``PATIENCE`` iterations bring no better.
-
-    Returns
-    -------
-    Fit
-        The point, trace and status.
+    All is in standard units; the start is the fit by EM, as a rule. ``score`` gives the score of
+    held-out rows at a point, the larger the better: the best point is kept, and the fit stops when
+    ``PATIENCE`` iterations bring no better.
     """
     every = HybridLogPosterior(observations, specification, hyperparameters, objective)
     relative = RelativeCoordinates(every.pack(start), start, specification)
@@ -183,20 +160,23 @@ def _climb(
 def _descent(
     log_posterior: HybridLogPosterior, relative: RelativeCoordinates, first: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """What L-BFGS minimises; where a far step overflows, a value that turns it back."""
+    """What L-BFGS minimises.
+
+    Where a far step overflows it is a value above the start's, which turns the line search back.
+    """
     barrier = 2 * (1 + abs(first)) - first
 
     def descent(z: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             with np.errstate(all="ignore"):
                 theta = relative.theta(z)
-                value, slope = log_posterior.value_and_gradient(theta, jacobian=False)
-                carried = relative.gradient(z, slope)
+                value, by_theta = log_posterior.value_and_gradient(theta, jacobian=False)
+                gradient = relative.gradient(z, by_theta)
         except np.linalg.LinAlgError:
             return barrier, np.zeros_like(z)
-        if not (np.isfinite(value) and np.isfinite(carried).all()):
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return barrier, np.zeros_like(z)
-        return -value, -carried
+        return -value, -gradient
 
     return descent
 
@@ -210,11 +190,63 @@ def _descend_in_batches(
 ) -> Ascent:
     """Adam over mini-batches; every pass is one entry of the trace."""
 
-    def slope(index: int, z: Float[np.ndarray, " coordinate"]) -> tuple[float, np.ndarray]:
+    def of_batch(index: int, z: Float[np.ndarray, " coordinate"]) -> tuple[float, np.ndarray]:
         theta = relative.theta(z)
-        value, gradient = parts[index].value_and_gradient(theta, jacobian=False)
-        return value, relative.gradient(z, gradient)
+        value, by_theta = parts[index].value_and_gradient(theta, jacobian=False)
+        return value, relative.gradient(z, by_theta)
 
     origin = np.zeros(parts[0].dimension)
-    adam(slope, origin, len(parts), n_epochs, watch.sees, rng)
+    adam(of_batch, origin, len(parts), n_epochs, watch.sees, rng)
     return watch.ended(Status.STOPPED)
+
+
+def batches(
+    observations: Observations, size: int, rng: np.random.Generator
+) -> Iterator[Observations]:
+    """Deal rows to mini-batches of at most ``size`` rows, each with the same share of every class.
+
+    The weights of each sum to those of all rows, so that a prior beside them counts once.
+    """
+    n_batches = -(-observations.n_obs // size)
+    shuffled = rng.permutation(observations.n_obs)
+    by_label = shuffled[np.argsort(observations.labels[shuffled], kind="stable")]
+    total = float(observations.weights.sum())
+    for first in range(n_batches):
+        part = observations.take(by_label[first::n_batches])
+        yield replace(part, weights=part.weights * (total / part.weights.sum()))
+
+
+def adam(
+    value_and_gradient: Callable[[int, np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    n_batches: int,
+    n_epochs: int,
+    sees: Callable[[np.ndarray, float], bool],
+    rng: np.random.Generator,
+) -> None:
+    """Climb by Adam, with steps that shrink to nothing over the passes.
+
+    ``value_and_gradient`` takes the index of a batch and a point. ``sees`` is told the point and
+    the mean value of every pass, and says whether to stop there.
+
+    References
+    ----------
+    .. [1] Kingma, Ba (2015), Adam: a method for stochastic optimization, ICLR,
+       algorithm 1.
+    """
+    z = start.copy()
+    mean, square, step = np.zeros_like(z), np.zeros_like(z), 0
+    for _ in range(n_epochs):
+        values = []
+        for index in rng.permutation(n_batches):
+            value, gradient = value_and_gradient(int(index), z)
+            values.append(value)
+            step += 1
+            mean += (1 - DECAY_OF_GRADIENT) * (gradient - mean)
+            square += (1 - DECAY_OF_SQUARE) * (gradient**2 - square)
+            unbiased = mean / (1 - DECAY_OF_GRADIENT**step)
+            size = np.sqrt(square / (1 - DECAY_OF_SQUARE**step)) + 1e-300
+            left = 1 - (step - 1) / (n_epochs * n_batches)
+            z = z + STEP * left * unbiased / size
+        if sees(z, float(np.mean(values))):
+            return

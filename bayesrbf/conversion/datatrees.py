@@ -1,0 +1,235 @@
+"""Draws as a DataTree in ArviZ's layout, and back, whatever sampler made them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from bayesrbf import names
+from bayesrbf.inference.draws import MEMORY, Draws, log_likelihoods
+from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.coordinates import to_unconstrained
+from bayesrbf.results import Trace
+from bayesrbf.specification import Variable
+from bayesrbf.version import __version__
+
+Labelled = tuple[tuple[str, ...], Any]
+"""Dims and values of one array."""
+
+Names = Sequence[object] | np.ndarray | Labelled
+"""Names along a dim, or along other dims than their own name's."""
+
+_SAMPLES = (names.CHAIN, names.DRAW)
+
+
+def to_datatree(
+    log_posterior: LogPosterior,
+    draws: Draws,
+    *,
+    coords: Mapping[str, Names] | None = None,
+    attrs: Mapping[str, str | float | int] | None = None,
+    observed: Mapping[str, Labelled] | None = None,
+    constant: Mapping[str, Labelled] | None = None,
+    log_likelihood: bool = True,
+    trace: Trace | None = None,
+    memory: int = MEMORY,
+) -> xr.DataTree:
+    """Pack draws, what is known about each, and the data they come from.
+
+    A point estimate is one chain of one draw. The groups are ``posterior`` (free variables under
+    the graph's names, and deterministic ones), ``sample_stats`` and, where given,
+    ``log_likelihood`` (of every row and draw, not weighted), ``observed_data``, ``constant_data``
+    and, from ``trace``, ``optimiser_path``. ``attrs`` are written on the tree beside method and
+    version.
+
+    A name in ``coords`` that is not a dim is given with the dim it runs along, as
+    ``("component",), values``. The log likelihood may take ``memory`` bytes; where it would take
+    more, every k-th draw is evaluated, with a warning. ValueError if the names along a dim are not
+    as many as its entries.
+    """
+    coords = dict(coords or {})
+    posterior = _variables(log_posterior.variables, log_posterior.constrained(draws.theta))
+    posterior |= _variables(
+        log_posterior.deterministic_variables, log_posterior.deterministic(draws.theta)
+    )
+    groups = {
+        names.POSTERIOR: dataset_of(posterior, coords),
+        names.SAMPLE_STATS: dataset_of({k: (_SAMPLES, v) for k, v in draws.stats.items()}, coords),
+    }
+    if log_likelihood:
+        values, thinning = _log_likelihood(log_posterior, draws.theta, memory)
+        dataset = dataset_of({_node(observed or {}): ((*_SAMPLES, names.OBS), values)}, coords)
+        evaluated = {names.DRAW: thinning * np.arange(values.shape[1])}
+        groups[names.LOG_LIKELIHOOD] = dataset.assign_coords(evaluated)
+    if observed:
+        groups[names.OBSERVED_DATA] = dataset_of(observed, coords)
+    if constant:
+        groups[names.CONSTANT_DATA] = dataset_of(constant, coords)
+    if trace is not None:
+        path = {"log_posterior": (("iteration",), trace.log_posterior)}
+        groups[names.OPTIMISER] = dataset_of(path, coords)
+    about = _attributes(draws) | dict(attrs or {})
+    for name in (names.POSTERIOR, names.SAMPLE_STATS):
+        groups[name].attrs.update(about)
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs.update(about)
+    return tree
+
+
+def _node(observed: Mapping[str, Labelled]) -> str:
+    """The node of the graph that has the likelihood: the rows, or labels given the rows."""
+    conditional = names.OBSERVED_LABEL in observed and names.OBSERVED not in observed
+    return names.OBSERVED_LABEL if conditional else names.OBSERVED
+
+
+def _log_likelihood(
+    log_posterior: LogPosterior, theta: np.ndarray, memory: int
+) -> tuple[Float[np.ndarray, "chain draw obs"], int]:
+    """Log likelihood of every row under every k-th draw, and k: above 1 if draws are too many."""
+    n_chains, n_draws, _ = theta.shape
+    first = log_posterior.pointwise(theta[0, 0])
+    thinning = min(n_draws, -(-n_chains * n_draws * first.nbytes // memory))
+    if thinning > 1:
+        warnings.warn(
+            f"The log likelihood of {first.size} rows under {n_chains * n_draws} draws would take "
+            f"more than {memory / 2**30:.3g} GiB: one draw in {thinning} is evaluated.",
+            stacklevel=4,
+        )
+    chains = [log_likelihoods(log_posterior, chain) for chain in theta[:, ::thinning]]
+    return np.stack(chains), thinning
+
+
+def _variables(
+    variables: tuple[Variable, ...], values: Mapping[str, np.ndarray]
+) -> dict[str, Labelled]:
+    """Values under their names, with the dims of chain and draw before their own."""
+    return {v.name: ((*_SAMPLES, *v.dims), values[v.name]) for v in variables}
+
+
+def dataset_of(
+    variables: Mapping[str, Labelled],
+    coords: Mapping[str, Names],
+) -> xr.Dataset:
+    """A dataset with those of the coords that its dims have."""
+    sizes: dict[str, int] = {}
+    for dims, values in variables.values():
+        sizes.update(zip(dims, np.shape(values), strict=True))
+    chosen: dict[str, Labelled] = {
+        name: ((name,), np.arange(sizes[name])) for name in _SAMPLES if name in sizes
+    }
+    for name, given in coords.items():
+        dims, values = given if isinstance(given, tuple) else ((name,), given)
+        if set(dims) <= set(sizes):
+            chosen[name] = (dims, _storable(values))
+            _check_length(name, dims, chosen[name][1], sizes)
+    return xr.Dataset(dict(variables), coords=chosen)
+
+
+def _check_length(
+    name: str, dims: tuple[str, ...], values: np.ndarray, sizes: Mapping[str, int]
+) -> None:
+    """Names along a dim must be as many as its entries."""
+    expected = tuple(sizes[dim] for dim in dims)
+    if values.shape != expected:
+        raise ValueError(
+            f"Coordinate {name!r} must have shape {expected}, one name for every entry of "
+            f"{', '.join(dims)}; received {values.shape}."
+        )
+
+
+def _storable(values: Any) -> np.ndarray:
+    """Names that netCDF can hold: objects of mixed kinds become text."""
+    array = np.asarray(values)
+    return array.astype(str) if array.dtype.kind == "O" else array
+
+
+def _attributes(draws: Draws) -> dict[str, str | float | int]:
+    """What made the draws; netCDF takes neither bool nor None."""
+    return {
+        "inference_library": "bayesrbf",
+        "inference_library_version": __version__,
+        "inference": draws.method,
+        "point_estimate": int(draws.point_estimate),
+        "complete": int(draws.complete),
+        **draws.attributes,
+    }
+
+
+def from_datatree(
+    tree: xr.DataTree,
+    log_posterior: LogPosterior,
+    coords: Mapping[str, Names] | None = None,
+) -> Draws:
+    """Coordinates and log densities of draws that any sampler of the declared graph made.
+
+    The tree needs a group ``posterior`` over chain and draw that holds every free variable of the
+    graph under its name. ``coords`` are names along the dims, as :func:`to_datatree` takes them;
+    where the tree names the same dim, it must name it so. ValueError if the group or a free
+    variable is missing, or one has other dims, another shape, other names along a dim, or values
+    outside its support.
+    """
+    if names.POSTERIOR not in tree.children:
+        raise ValueError(
+            f"use_posterior(tree) needs a group 'posterior'; received {list(tree.children)}. "
+            "Give what pm.sample() returns, or Approximation.sample() after pm.fit()."
+        )
+    posterior = tree.children[names.POSTERIOR].to_dataset()
+    values = {v.name: _values_of(posterior, v, coords or {}) for v in log_posterior.variables}
+    shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
+    theta = np.empty((*shape, log_posterior.dimension))
+    lp = np.empty(shape)
+    for draw in np.ndindex(*shape):
+        one = {name: value[draw] for name, value in values.items()}
+        theta[draw] = to_unconstrained(log_posterior.variables, one)
+        lp[draw] = log_posterior.value_and_gradient(theta[draw])[0]
+    if not np.isfinite(theta).all():
+        raise ValueError(
+            "use_posterior(tree) needs draws inside the support of every variable; some have no "
+            "finite coordinates. Sample the graph of this very estimator."
+        )
+    stats = {"lp": lp}
+    if names.SAMPLE_STATS in tree.children and "diverging" in tree[names.SAMPLE_STATS]:
+        stats["diverging"] = tree[names.SAMPLE_STATS]["diverging"].to_numpy()
+    return Draws(theta, stats, "graph")
+
+
+def _values_of(
+    posterior: xr.Dataset,
+    variable: Variable,
+    coords: Mapping[str, Names],
+) -> np.ndarray:
+    """Draws of one variable, its axes in the graph's order."""
+    name = variable.name
+    if name not in posterior:
+        raise ValueError(
+            f"use_posterior(tree) needs draws of {name!r} in the group 'posterior', which holds "
+            f"{list(posterior.data_vars)}; sample the graph of declare()."
+        )
+    found = posterior[name]
+    expected = {names.CHAIN, names.DRAW, *variable.dims}
+    if set(found.dims) != expected:
+        raise ValueError(
+            f"use_posterior(tree) needs {name!r} over the dims {sorted(expected)}; received "
+            f"{sorted(map(str, found.dims))}. Sample the graph of this very estimator."
+        )
+    ordered = found.transpose(names.CHAIN, names.DRAW, *variable.dims)
+    if ordered.shape[2:] != variable.shape:
+        raise ValueError(
+            f"use_posterior(tree) needs {name!r} of shape {variable.shape} in every draw; "
+            f"received {ordered.shape[2:]}. Sample the graph of this very estimator."
+        )
+    for dim in variable.dims:
+        given = coords.get(dim)
+        if given is None or isinstance(given, tuple) or dim not in ordered.coords:
+            continue
+        if [str(x) for x in ordered[dim].to_numpy().tolist()] != [str(x) for x in list(given)]:
+            raise ValueError(
+                f"use_posterior(tree) needs {dim!r} of {name!r} to be {list(given)}; received "
+                f"{ordered[dim].to_numpy().tolist()}. Sample the graph of this very estimator."
+            )
+    return np.asarray(ordered.to_numpy(), dtype=np.float64)

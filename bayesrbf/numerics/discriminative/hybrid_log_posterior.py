@@ -1,0 +1,204 @@
+r"""Log Gibbs posterior of a class-conditional mixture under any objective.
+
+.. math:: \log q(\phi) = \sum_n v_n J_n(\phi) + \tau \log p(\phi)
+
+with row weights v, an objective J and the power :math:`\tau` of the prior
+(:class:`bayesrbf.objective.Objective`). For ``objective="likelihood"`` it is the
+log posterior itself.
+
+The objectives differ in nothing but :math:`G_{nc} = \partial J / \partial \log p(x_n, c)`;
+what carries G on to the parameters is shared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.log_sums import log_sum_exp
+from bayesrbf.numerics.mixture_rows import MixtureOnRows
+from bayesrbf.numerics.statistics import Statistics
+from bayesrbf.numerics.weighted_statistics import JointDensities
+from bayesrbf.objective import Objective
+from bayesrbf.parameters import Observations
+from bayesrbf.priors import MixtureHyperparameters
+from bayesrbf.specification import MixtureSpecification
+
+
+class HybridLogPosterior(MixtureOnRows):
+    """Log Gibbs posterior of a class-conditional mixture given a table.
+
+    Rows are in standard units. The prior is in the user's units: its location and scale are the
+    change of units between the rows and the coordinates.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        hyperparameters: MixtureHyperparameters,
+        objective: Objective,
+    ) -> None:
+        super().__init__(observations, specification, hyperparameters)
+        self.objective = objective
+        self._shift = float(observations.weights @ self._objective_shift())
+        self._shift += objective.prior_power * self._prior_shift
+
+    def _prepare_rows(self, many: bool) -> None:
+        """Put the rows into the form that suits one evaluation, or many."""
+        super()._prepare_rows(many)
+        self._densities = JointDensities(self._observations, self.specification, many=many)
+
+    def value_and_gradient(
+        self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
+    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+        """Log density and its gradient, equal to the declared graph's with its potentials.
+
+        In nats, up to the constant that normalises it; with the log determinant of the transforms
+        if ``jacobian``.
+        """
+        values, parameters = self._standard_point(theta)
+        rows = self._densities.at(parameters)
+        by_class, responsibilities = class_log_joint(rows.log_joint, self.specification)
+        pointwise, by_component = objective_and_gradient(
+            self.objective, by_class, self._observations.labels
+        )
+        weights = self._observations.weights
+        by_component = (weights[:, None] * by_component)[:, self.component_class] * responsibilities
+        value = float(weights @ pointwise) + self._shift
+        value += self.objective.prior_power * self._prior.log_density(parameters)
+        gradient = self._prior.gradient(values, parameters, rows.statistics(by_component))
+        if self.objective.prior_power != 1:
+            alone = self._prior.gradient(values, parameters, _no_rows(self.specification))
+            gradient += (self.objective.prior_power - 1) * alone
+        if jacobian:
+            extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
+            value, gradient = value + extra, gradient + extra_gradient
+        return value, gradient / self.scales
+
+    def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
+        """Objective J of every row in nats, not weighted: what leaving the row out leaves out.
+
+        It is ``log p(y_n | x_n)`` for the conditional objective.
+        """
+        _, parameters = self._standard_point(theta)
+        log_joint = self._expectation.component_log_joint(parameters)
+        by_class, _ = class_log_joint(log_joint, self.specification)
+        value, _ = objective_and_gradient(self.objective, by_class, self._observations.labels)
+        return value + self._objective_shift()
+
+    def _objective_shift(self) -> Float[np.ndarray, " obs"]:
+        """Change of units of J: densities have units, ratios of them do not."""
+        return self.objective.generative_weight * self._row_shift
+
+
+def _no_rows(specification: MixtureSpecification) -> Statistics:
+    """Statistics of an empty table, with which the prior's gradient stands alone."""
+    k, d = specification.n_components, specification.n_features
+    return Statistics(
+        counts=np.zeros(k),
+        first=np.zeros((k, d)),
+        second=np.zeros((k, d, d) if specification.shape == "full" else (k, d)),
+        category_counts=tuple(np.zeros((k, size)) for size in specification.levels),
+        log_likelihood=0.0,
+        pointwise=np.zeros(0),
+    )
+
+
+def objective_and_gradient(
+    objective: Objective,
+    log_joint: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
+    """Objective J of every row in nats, not weighted, and its derivatives in ``log_joint``.
+
+    ``log_joint`` has ``log p(x_n, c)`` in nats; labels are -1 where hidden.
+
+    Examples
+    --------
+    >>> joint = np.log([[0.1, 0.3], [0.2, 0.2]])
+    >>> value, gradient = objective_and_gradient(
+    ...     Objective("conditional"), joint, np.array([1, -1])
+    ... )
+    >>> float(np.exp(value[0]).round(6))
+    0.75
+    >>> gradient
+    array([[-0.25,  0.25],
+           [ 0.  ,  0.  ]])
+    """
+    own, every, hinge = objective.coefficients
+    labelled = labels >= 0
+    rows, classes = np.flatnonzero(labelled), labels[labelled]
+    density, probabilities = log_sum_exp(log_joint, axis=1)
+    of_density = np.where(labelled, every, objective.generative_weight)
+    value = of_density * density
+    gradient = of_density[:, None] * probabilities
+    value[rows] += own * log_joint[rows, classes]
+    gradient[rows, classes] += own
+    if hinge and log_joint.shape[1] > 1:
+        violation, pulls = margin_violation(objective, log_joint[rows], classes)
+        loss, derivative = bounded_hinge(objective, violation)
+        value[rows] -= hinge * loss
+        gradient[rows] -= hinge * derivative[:, None] * pulls
+    return value, gradient
+
+
+def margin_violation(
+    objective: Objective,
+    log_joint: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
+    r"""How much every labelled row lacks of the margin, by a soft maximum, and its gradient.
+
+    .. math:: m = \tfrac1\eta \log \sum_{c \neq y} e^{\eta (\gamma - b_y + b_c)}
+
+    with :math:`b_c` the log joint, in nats, of at least two classes. m is negative where the margin
+    is kept.
+    """
+    rows = np.arange(labels.size)
+    own = log_joint[rows, labels]
+    rivals = log_joint - own[:, None]
+    rivals[rows, labels] = -np.inf
+    most, gradient = log_sum_exp(objective.sharpness * rivals, axis=1)
+    gradient[rows, labels] = -1.0
+    return objective.margin + most / objective.sharpness, gradient
+
+
+def bounded_hinge(
+    objective: Objective, violation: Float[np.ndarray, " obs"]
+) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+    r"""Soft hinge of a violation m in nats, or soft ramp where there is a cap, and its derivative.
+
+    .. math:: h(m) = \begin{cases} 0 & m < -\varepsilon \\
+        (m + \varepsilon)^2 / 4\varepsilon & |m| \le \varepsilon \\
+        m & m > \varepsilon \end{cases}
+
+    The ramp is ``h(m) - h(m - cap)``.
+    """
+    loss, derivative = _soft_hinge(violation, objective.smoothing)
+    if objective.ramp_cap is not None:
+        beyond, beyond_derivative = _soft_hinge(violation - objective.ramp_cap, objective.smoothing)
+        loss, derivative = loss - beyond, derivative - beyond_derivative
+    return loss, derivative
+
+
+def _soft_hinge(violation: np.ndarray, smoothing: float) -> tuple[np.ndarray, np.ndarray]:
+    """Soft hinge and its derivative."""
+    lift = np.clip(violation + smoothing, 0.0, 2 * smoothing)
+    above = np.maximum(violation - smoothing, 0.0)
+    return lift**2 / (4 * smoothing) + above, lift / (2 * smoothing)
+
+
+def class_log_joint(
+    log_joint: Float[np.ndarray, "obs component"], specification: MixtureSpecification
+) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs component"]]:
+    """Sum components to classes: ``log p(x_n, c)`` in nats, and ``p(k | x_n, c)``."""
+    by_class = np.empty((len(log_joint), specification.n_classes))
+    responsibilities = np.ones_like(log_joint)
+    for label, part in enumerate(specification.class_slices):
+        if part.stop - part.start == 1:
+            by_class[:, label] = log_joint[:, part.start]
+        else:
+            by_class[:, label], responsibilities[:, part] = log_sum_exp(log_joint[:, part], axis=1)
+    return by_class, responsibilities
