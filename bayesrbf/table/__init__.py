@@ -11,12 +11,14 @@ from bayesrbf.table.cells import as_frame
 from bayesrbf.table.columns import Columns, learn_columns
 from bayesrbf.table.encode import Table, decode, encode
 from bayesrbf.table.labels import encode_labels
+from bayesrbf.table.order import canonical_order
 from bayesrbf.table.rows import distinct, marginals, standardisation
 
 __all__ = [
     "Columns",
     "Table",
     "as_frame",
+    "canonical_order",
     "decode",
     "distinct",
     "encode",

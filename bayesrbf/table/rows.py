@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.table.order import canonical_order
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 """Spread, relative to the largest cell, that rounding alone can make."""
@@ -115,6 +118,7 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
 
     The result depends on the multiset of rows alone: not on their order, and
     not on whether a row stands twice or has weight 2. -0.0 is 0.0, NaN is NaN.
+    The order of the rows does not depend on that of columns and classes.
 
     Parameters
     ----------
@@ -124,7 +128,8 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     Returns
     -------
     rows : Observations
-        Distinct rows, sorted by label, codes and real cells.
+        Distinct rows, sorted by label, codes and real cells, classes and columns taken
+        in their own canonical order (:func:`bayesrbf.table.canonical_order`).
     inverse : ndarray of shape (n_obs,)
         Position of each given row among the distinct ones, -1 if dropped.
 
@@ -138,13 +143,12 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     """
     kept = np.flatnonzero(observations.weights > 0)
     used = observations.take(kept)
-    real = np.where(np.isnan(used.real), np.nan, used.real + 0.0)
-    keys = [used.labels, *used.codes.T, *real.T]
+    used = replace(used, real=np.where(np.isnan(used.real), np.nan, used.real + 0.0))
     # Weights come last, so that copies are added up in one order whatever the input's.
-    order = np.lexsort([used.weights, *keys[::-1]])
+    order = np.lexsort([used.weights, *_keys(used)])
     first = np.zeros(len(order), dtype=bool)
     first[:1] = True
-    for key in keys:
+    for key in _keys(used):
         ordered = key[order]
         changed = ordered[1:] != ordered[:-1]
         if ordered.dtype.kind == "f":
@@ -152,10 +156,13 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
         first[1:] |= changed
     starts = np.flatnonzero(first)
     totals = np.add.reduceat(used.weights[order], starts) if len(starts) else used.weights
+    rows = replace(used.take(order[starts]), weights=totals)
+    canonical = np.lexsort(_keys(rows.reordered(canonical_order(rows))))
     inverse = np.full(observations.n_obs, -1, dtype=np.intp)
-    inverse[kept[order]] = np.cumsum(first) - 1
-    chosen = order[starts]
-    return (
-        Observations(real[chosen], used.codes[chosen], used.labels[chosen], totals),
-        inverse,
-    )
+    inverse[kept[order]] = np.argsort(canonical)[np.cumsum(first) - 1]
+    return rows.take(canonical), inverse
+
+
+def _keys(rows: Observations) -> list[np.ndarray]:
+    """What rows are sorted by, the last first, as lexsort takes them."""
+    return [*rows.real.T[::-1], *rows.codes.T[::-1], rows.labels]

@@ -14,6 +14,7 @@ from bayesrbf.numerics.discriminative.fitting import Schedule, fit_objective
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.objective import Objective
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.results import Fit
@@ -85,11 +86,14 @@ class FittedMixture:
         Resolved prior, in the user's units; its centre is the standardisation.
     parameters : MixtureParameters
         The fitted point, in standard units.
+    order : Order
+        The canonical order of columns and classes, in which it was fitted.
     """
 
     specification: MixtureSpecification
     hyperparameters: MixtureHyperparameters
     parameters: MixtureParameters
+    order: Order
 
     @property
     def units(self) -> Standardisation:
@@ -160,6 +164,26 @@ class FittedMixture:
         """
         return -(~np.isnan(rows.real) @ np.log(self.units.scale))
 
+    def reordered(self, order: Order) -> FittedMixture:
+        """Put columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        FittedMixture
+            The same mixture.
+        """
+        return FittedMixture(
+            self.specification.reordered(order),
+            self.hyperparameters.reordered(order),
+            self.parameters.reordered(order, self.specification),
+            order.inverse.then(self.order),
+        )
+
 
 def fit_rows(
     rows: Observations,
@@ -169,6 +193,9 @@ def fit_rows(
     start: MixtureParameters | None = None,
 ) -> tuple[FittedMixture, Fit]:
     """Standardise distinct rows and fit a mixture to them.
+
+    All of it happens in the canonical order of columns and classes: what is found does
+    not depend on the order in which they are given.
 
     Parameters
     ----------
@@ -186,24 +213,31 @@ def fit_rows(
     Returns
     -------
     mixture : FittedMixture
-        What predicts.
+        What predicts, columns and classes as they were given.
     fit : Fit
         How it was reached.
     """
-    units = table.standardisation(rows.real, rows.weights)
-    marginals = table.marginals(rows.codes, specification.levels, rows.weights)
-    hyperparameters = prior.resolve(specification, units, marginals)
+    order = table.canonical_order(rows, specification.n_classes)
+    structure, canonical = specification.reordered(order), rows.reordered(order)
+    units = table.standardisation(canonical.real, canonical.weights)
+    marginals = table.marginals(canonical.codes, structure.levels, canonical.weights)
+    hyperparameters = prior.resolve(structure, units, marginals)
     problem = (
-        replace(rows, real=units.forward(rows.real)),
-        specification,
+        replace(canonical, real=units.forward(canonical.real)),
+        structure,
         hyperparameters.standardised(),
     )
-    begin = None if start is None else start.standardised(units)
+    begin = None
+    if start is not None:
+        begin = start.reordered(order, specification).standardised(units)
     if solver.objective.name == "likelihood":
         fit = _fit_likelihood(problem, solver, begin)
     else:
         fit = _fit_objective(problem, solver, begin)
-    return FittedMixture(specification, hyperparameters, fit.parameters), fit
+    unchanged = order.inverse.then(order)
+    mixture = FittedMixture(structure, hyperparameters, fit.parameters, unchanged)
+    mixture = mixture.reordered(order.inverse)
+    return mixture, replace(fit, parameters=mixture.parameters)
 
 
 Problem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]

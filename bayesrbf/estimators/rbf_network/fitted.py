@@ -16,6 +16,7 @@ from bayesrbf.numerics.rbf_network.log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network.output import Output
 from bayesrbf.numerics.rbf_network.rows import Network
 from bayesrbf.numerics.rbf_network.schemes import imputed
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
@@ -49,6 +50,8 @@ class FittedNetwork:
     integrate : bool
         Whether rows with holes are predicted by the mean over their completions, and not by
         their features.
+    order : Order
+        The canonical order of columns and mixtures, in which rows are completed.
     """
 
     specification: RBFNetworkSpecification
@@ -56,6 +59,7 @@ class FittedNetwork:
     parameters: RBFNetworkParameters
     impute: bool
     integrate: bool
+    order: Order
 
     @property
     def n_features(self) -> int:
@@ -75,9 +79,8 @@ class FittedNetwork:
     @property
     def mixture(self) -> FittedMixture:
         """The hidden layer, without its outputs."""
-        return FittedMixture(
-            self.specification.mixture, self.hyperparameters.mixture, self.parameters.mixture
-        )
+        hidden, prior = self.specification.mixture, self.hyperparameters.mixture
+        return FittedMixture(hidden, prior, self.parameters.mixture, self.order)
 
     @property
     def start(self) -> RBFNetworkParameters:
@@ -159,6 +162,7 @@ class FittedNetwork:
             self.specification,
             draws=COMPLETIONS,
             temperature=temperature,
+            order=self.order,
         )
 
     def integrates(self, prepared: Observations) -> bool:
@@ -205,7 +209,12 @@ class FittedNetwork:
         if not self.integrates(prepared):
             return Network(prepared, self.specification).linear(point)[None]
         return completed_linear(
-            prepared, point, self.specification, draws=draws, replicate=replicate
+            prepared,
+            point,
+            self.specification,
+            draws=draws,
+            replicate=replicate,
+            order=self.order,
         )
 
     def log_posterior(self, rows: Observations, output: Output) -> RBFNetworkLogPosterior:
@@ -295,7 +304,7 @@ class FittedNetwork:
         """
         prepared = self.prepare(rows)
         completions = COMPLETIONS_OF_A_DRAW if self.integrates(prepared) else 0
-        return log_posterior.predictor(prepared, completions, temperature)
+        return log_posterior.predictor(prepared, completions, temperature, self.order)
 
     def coords(self, classes: Shaped[np.ndarray, " label"]) -> dict[str, np.ndarray]:
         """Names along dims of the output layer that are no names of components.

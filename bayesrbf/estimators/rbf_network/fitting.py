@@ -14,7 +14,7 @@ from bayesrbf.numerics.completion import mostly_complete, with_holes
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.rbf_network.alternating import Problem, Scheme, fit_published
 from bayesrbf.numerics.rbf_network.fitting import NetworkFit, fit_joint
-from bayesrbf.numerics.rbf_network.output import Output
+from bayesrbf.numerics.rbf_network.output import Classes, Output
 from bayesrbf.numerics.rbf_network.schemes import imputed
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
@@ -38,6 +38,9 @@ def fit_network(
 ) -> tuple[FittedNetwork, NetworkFit]:
     """Standardise distinct rows and fit a network to them.
 
+    All of it happens in the canonical order of columns and classes: what is found does
+    not depend on the order in which they are given.
+
     Parameters
     ----------
     rows : Observations
@@ -56,16 +59,24 @@ def fit_network(
     Returns
     -------
     network : FittedNetwork
-        What predicts.
+        What predicts, columns and classes as they were given.
     fit : NetworkFit
         How it was reached.
     """
+    if isinstance(output, Classes):
+        order = table.canonical_order(rows, specification.n_outputs)
+        output = Classes(order.labels(output.labels))
+    else:
+        order = table.canonical_order(rows).of_one_class
+        rows = replace(rows, labels=np.minimum(rows.labels, 0))
+    begin = None if start is None else start.reordered(order, specification)
+    rows, specification = rows.reordered(order), specification.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
     standard = replace(rows, real=units.forward(rows.real))
     hyperparameters = _resolve(rows, units, specification, prior, settings)
     inner = hyperparameters.standardised()
     rng = np.random.default_rng(settings.seed)
-    begin = None if start is None else start.standardised(units)
+    begin = None if begin is None else begin.standardised(units)
     # One BLAS thread: the matrices are small.
     with ThreadpoolController().limit(limits=1, user_api="blas"):
         if settings.scheme == "joint":
@@ -78,14 +89,17 @@ def fit_network(
                 n_init=settings.n_init,
                 start=begin,
             )
+    back = order.inverse
+    given = fit.specification.reordered(back)
     network = FittedNetwork(
-        fit.specification,
-        hyperparameters,
-        fit.parameters,
+        given,
+        hyperparameters.reordered(back),
+        fit.parameters.reordered(back, fit.specification),
         impute=settings.impute,
         integrate=mostly_complete(rows) and not settings.impute,
+        order=given.hidden_order(order),
     )
-    return network, fit
+    return network, replace(fit, specification=given, parameters=network.parameters)
 
 
 def _resolve(

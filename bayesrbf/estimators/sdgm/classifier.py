@@ -14,7 +14,8 @@ from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
 from bayesrbf.estimators.mixture.fitting import FittedMixture
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.estimators.sdgm.checking import check_arguments
-from bayesrbf.estimators.sdgm.fitting import FittedSDGM, SDGMSolver, fit_rows_sdgm
+from bayesrbf.estimators.sdgm.fitted import FittedSDGM
+from bayesrbf.estimators.sdgm.fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.sdgm.posterior import SDGMPosterior
 from bayesrbf.numerics.sdgm.basis import has_all_products

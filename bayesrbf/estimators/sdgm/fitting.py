@@ -6,30 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.estimators.mixture.fitting import FittedMixture, Solver, fit_rows
-from bayesrbf.estimators.sdgm.rows import LabelSets, completions, labelled, told
+from bayesrbf.estimators.sdgm.fitted import FittedSDGM
+from bayesrbf.estimators.sdgm.rows import LabelSets, labelled, told
 from bayesrbf.numerics.sdgm.basis import quadratic_basis, sparse_basis, standard_points
 from bayesrbf.numerics.sdgm.fitting import Settings, fit_sdgm
-from bayesrbf.numerics.sdgm.prediction import drawn_log_probabilities, predict
+from bayesrbf.order import Order
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior
-from bayesrbf.sdgm_parameters import (
-    Basis,
-    CompletedRows,
-    KernelBasis,
-    SDGMFit,
-    SDGMModes,
-    SDGMParameters,
-)
+from bayesrbf.sdgm_parameters import Basis, CompletedRows, KernelBasis, SDGMFit, SDGMModes
 from bayesrbf.specification import MixtureSpecification
-
-PREDICTION_DRAWS = 64
-"""Completions of a row with holes in each replicate of a prediction."""
-POSTERIOR_DRAWS = 128
-"""Completions of a row with holes under every draw of a posterior."""
 
 
 @dataclass(frozen=True)
@@ -54,112 +42,6 @@ class SDGMSolver:
     seed: int
 
 
-@dataclass(frozen=True)
-class FittedSDGM:
-    """A fitted sparse discriminative mixture: what predicting needs and nothing else.
-
-    Attributes
-    ----------
-    modes : SDGMModes
-        Active weights of every mode, and their covariance.
-    basis : QuadraticBasis or KernelBasis
-        The intercept and the features that active weights of any mode use.
-    features : ndarray of shape (n_features,)
-        Number of each of them among all features.
-    units : Standardisation
-        Location and scale of the coordinates of a point.
-    """
-
-    modes: SDGMModes
-    basis: Basis
-    features: Int[np.ndarray, " feature"]
-    units: Standardisation
-
-    @property
-    def parameters(self) -> SDGMParameters:
-        """The most probable mode."""
-        return self.modes.best
-
-    def with_one_mode(self) -> FittedSDGM:
-        """Leave the other modes out.
-
-        Returns
-        -------
-        FittedSDGM
-            The most probable mode.
-        """
-        return replace(self, modes=self.modes.alone)
-
-    def predict(
-        self,
-        companion: FittedMixture,
-        rows: Observations,
-        *,
-        average: bool,
-        temperature: float = 1.0,
-        shift: Float[np.ndarray, " label"] | float = 0.0,
-    ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
-        """Class probabilities of rows, and their numerical standard errors.
-
-        Parameters
-        ----------
-        companion : FittedMixture
-            Density of the columns, which completes rows with holes.
-        rows : Observations
-            Rows in the user's units.
-        average : bool
-            Over the Laplace posterior of the weights; else at its most probable mode.
-        temperature : float
-            Factor of the log probabilities under every draw and completion.
-        shift : ndarray of shape (n_classes,), or 0
-            Added to them: log ratio of the prevalences of use to those of the fit.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_obs, n_classes)
-            Rows sum to one.
-        error : ndarray of shape (n_obs, n_classes)
-            Standard errors.
-        """
-        return predict(
-            self.modes,
-            self.basis,
-            self.units,
-            lambda replicate: completions(companion, rows, PREDICTION_DRAWS, replicate),
-            average=average,
-            temperature=temperature,
-            shift=shift,
-        )
-
-    def drawn_log_probabilities(
-        self, companion: FittedMixture, rows: Observations, *, average: bool
-    ) -> Float[np.ndarray, "obs draw label"]:
-        """Class log probabilities of which :meth:`predict` gives the mean.
-
-        Parameters
-        ----------
-        companion : FittedMixture
-            Density of the columns, which completes rows with holes.
-        rows : Observations
-            Rows in the user's units.
-        average : bool
-            Draw weights from their Laplace posterior; else they stay at its most
-            probable mode.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_draws, n_classes)
-            In nats.
-        """
-        return drawn_log_probabilities(
-            self.modes,
-            self.basis,
-            self.units,
-            lambda replicate: completions(companion, rows, PREDICTION_DRAWS, replicate),
-            average=average,
-        )
-
-
 def fit_rows_sdgm(
     rows: Observations,
     sets: LabelSets,
@@ -168,6 +50,10 @@ def fit_rows_sdgm(
     solver: SDGMSolver,
 ) -> tuple[FittedMixture, FittedSDGM, SDGMFit]:
     """Fit the companion, complete the rows, and fit the sparse mixture.
+
+    All of it happens in the canonical order of columns and classes: what is found does
+    not depend on the order in which they are given. The component without weights is the
+    last one of the last class in that order.
 
     Parameters
     ----------
@@ -192,9 +78,12 @@ def fit_rows_sdgm(
     fit : SDGMFit
         How it was reached.
     """
-    companion = _fit_companion(rows, levels, solver)
+    given = MixtureSpecification(rows.real.shape[1], levels, component_class)
+    order, codes_order = _canonical_orders(rows, sets)
+    specification, rows = given.reordered(order), rows.reordered(codes_order)
+    sets = sets[codes_order.classes][:, order.classes]
+    companion = _fit_companion(rows, specification.levels, solver)
     units = _point_units(companion, rows, shrink=solver.kernel is not None)
-    specification = MixtureSpecification(rows.real.shape[1], levels, component_class)
     rows = rows.take(told(rows, sets))
     completed = labelled(companion, rows, sets)
     basis = full_basis(specification, units, completed, solver.kernel)
@@ -208,7 +97,21 @@ def fit_rows_sdgm(
         rng=np.random.default_rng(solver.seed),
         settings=solver.settings,
     )
-    return companion, _sparse(fit.modes, basis, units), fit
+    fitted = _sparse(fit.modes, basis, units).reordered(order.inverse, specification)
+    return companion.reordered(order.inverse.of_one_class), fitted, fit
+
+
+def _canonical_orders(rows: Observations, sets: LabelSets) -> tuple[Order, Order]:
+    """Orders of columns and classes, and of columns and label sets; classes before other sets.
+
+    Classes go by the sets that they belong to, in the order of these.
+    """
+    found = table.canonical_order(rows, len(sets))
+    classes = np.lexsort(~sets[found.classes[::-1]])
+    several = found.classes[found.classes >= classes.size]
+    return replace(found, classes=classes), replace(
+        found, classes=np.concatenate([classes, several])
+    )
 
 
 def _sparse(modes: SDGMModes, basis: Basis, units: Standardisation) -> FittedSDGM:

@@ -17,7 +17,8 @@ from bayesrbf.estimators.companion import CompanionClassifier
 from bayesrbf.estimators.posterior_estimator import Description
 from bayesrbf.estimators.sdgm.checking import PREDICTIONS, check_choice
 from bayesrbf.estimators.sdgm.describing import coefficient_names
-from bayesrbf.estimators.sdgm.fitting import POSTERIOR_DRAWS, FittedSDGM, full_basis
+from bayesrbf.estimators.sdgm.fitted import POSTERIOR_DRAWS, FittedSDGM
+from bayesrbf.estimators.sdgm.fitting import full_basis
 from bayesrbf.estimators.sdgm.rows import completions, labelled, told
 from bayesrbf.numerics.sdgm.drawing import replicated_draws
 from bayesrbf.numerics.sdgm.learned import learned_specification, learned_weights

@@ -51,6 +51,7 @@ def completions(
         companion.units,
         draws=draws,
         replicate=replicate,
+        order=companion.order,
     )
 
 

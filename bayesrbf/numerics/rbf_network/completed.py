@@ -16,6 +16,7 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesrbf.numerics.completion import complete
 from bayesrbf.numerics.rbf_network.rows import Network
+from bayesrbf.order import Order
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
 
@@ -30,6 +31,7 @@ def completed_linear(
     *,
     draws: int,
     replicate: int = 0,
+    order: Order | None = None,
 ) -> Float[np.ndarray, "draw obs output"]:
     """Linear outputs of rows whose missing cells are drawn by the hidden layer.
 
@@ -45,6 +47,8 @@ def completed_linear(
         Completions of a row with holes, a power of two.
     replicate : int
         Which of the independent sets of draws.
+    order : Order, optional
+        Order of columns and components in which cells are drawn; None: as they stand.
 
     Returns
     -------
@@ -54,7 +58,12 @@ def completed_linear(
     results = []
     for rows in _blocks(observations):
         points, starts = complete(
-            rows, parameters.mixture, specification.mixture, draws=draws, replicate=replicate
+            rows,
+            parameters.mixture,
+            specification.mixture,
+            draws=draws,
+            replicate=replicate,
+            order=order,
         )
         linear = Network(points, specification).linear(parameters)
         last = np.diff(starts, append=points.n_obs) - 1
@@ -69,6 +78,7 @@ def mean_log_probabilities(
     *,
     draws: int,
     temperature: float = 1.0,
+    order: Order | None = None,
 ) -> Float[np.ndarray, "obs label"]:
     """Log of the mean class probabilities over completions.
 
@@ -87,6 +97,8 @@ def mean_log_probabilities(
         Completions of a row with holes, a power of two.
     temperature : float
         Factor t of the log probabilities of a complete row.
+    order : Order, optional
+        Order of columns and components in which cells are drawn; None: as they stand.
 
     Returns
     -------
@@ -95,7 +107,7 @@ def mean_log_probabilities(
     """
     results = []
     for rows in _blocks(observations):
-        linear = completed_linear(rows, parameters, specification, draws=draws)
+        linear = completed_linear(rows, parameters, specification, draws=draws, order=order)
         log_p = log_softmax(temperature * linear, axis=2)
         results.append(log_softmax(logsumexp(log_p, axis=0) / temperature, axis=1))
     return np.concatenate(results)

@@ -26,6 +26,7 @@ from bayesrbf.numerics.rbf_network.output import Output
 from bayesrbf.numerics.rbf_network.point import NetworkPoint
 from bayesrbf.numerics.rbf_network.rows import Network
 from bayesrbf.numerics.weighted_statistics import JointDensities, JointPoint
+from bayesrbf.order import Order
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
@@ -172,7 +173,11 @@ class RBFNetworkLogPosterior(NetworkPoints):
         return float(self._weights @ log_likelihood)
 
     def predictor(
-        self, observations: Observations, completions: int = 0, temperature: float = 1.0
+        self,
+        observations: Observations,
+        completions: int = 0,
+        temperature: float = 1.0,
+        order: Order | None = None,
     ) -> Callable[[Float[np.ndarray, " coordinate"]], Float[np.ndarray, "obs output"]]:
         """Prepare new rows for the log joint of class and row at many points.
 
@@ -186,6 +191,8 @@ class RBFNetworkLogPosterior(NetworkPoints):
         temperature : float
             What the result will be multiplied by, for then it is the mean of calibrated
             probabilities.
+        order : Order, optional
+            Order of columns and components in which cells are drawn; None: as they stand.
 
         Returns
         -------
@@ -207,6 +214,7 @@ class RBFNetworkLogPosterior(NetworkPoints):
                 self.network,
                 draws=completions,
                 temperature=temperature,
+                order=order,
             )
             return log_p + (network.log_density(point.mixture) + shift)[:, None]
 

@@ -147,6 +147,30 @@ def sparse_basis(basis: Basis, used: Int[np.ndarray, " used"]) -> Basis:
     return KernelBasis(basis.kernel, basis.exemplars[used[1:] - 1])
 
 
+def numbers_of(some: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
+    """Find features among others.
+
+    Parameters
+    ----------
+    some : QuadraticBasis
+        Features to find.
+    basis : QuadraticBasis
+        A basis that has them.
+
+    Returns
+    -------
+    ndarray of shape (n_features of some,)
+        Their numbers in the basis.
+
+    Examples
+    --------
+    >>> numbers_of(QuadraticBasis(np.array([[-1, 1], [0, 1]])), quadratic_basis(2, ())).tolist()
+    [2, 4]
+    """
+    place = {tuple(pair): number for number, pair in enumerate(basis.factors.tolist())}
+    return np.array([place[tuple(pair)] for pair in some.factors.tolist()], dtype=np.intp)
+
+
 def _kernel(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[np.ndarray, "n m"]:
     """Kernel values, checked where they are a user's."""
     if kernel == "polynomial":

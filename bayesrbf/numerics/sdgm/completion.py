@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics import completion
 from bayesrbf.numerics.categories import one_hot
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.specification import MixtureSpecification
 
@@ -30,6 +31,7 @@ def complete(
     *,
     draws: int,
     replicate: int = 0,
+    order: Order | None = None,
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
     """Points of every row: itself if it is whole, else its completions.
 
@@ -47,6 +49,9 @@ def complete(
         Completions of a row with holes, a power of two.
     replicate : int
         Which of the independent sets of draws.
+    order : Order, optional
+        Order of columns and components in which cells are drawn, whatever theirs is; None: as
+        they stand.
 
     Returns
     -------
@@ -57,7 +62,7 @@ def complete(
     """
     standard = replace(observations, real=units.forward(observations.real))
     rows, starts = completion.complete(
-        standard, parameters, specification, draws=draws, replicate=replicate
+        standard, parameters, specification, draws=draws, replicate=replicate, order=order
     )
     sizes = np.diff(starts, append=rows.n_obs)
     # Cells that were seen stay what they were, to the last bit.
