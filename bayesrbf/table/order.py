@@ -5,7 +5,8 @@ the order of their terms. So a table is fitted in an order of its own: whatever 
 and columns came in, and whatever its classes are called, the same numbers meet in the same order.
 
 Columns, classes and rows are told apart by colour refinement, as graphs are. A colour is 64
-bits, mixed from the cells it meets, by their ranks within the column (units do not matter):
+bits, mixed from the cells it meets, by their ranks within the column (units do not matter,
+unless ranks leave columns alike):
 
 .. math:: r_i = h\Big(v_i, k_{y_i}, \sum_j h(c_j, x_{ij})\Big), \quad
     c_j \leftarrow h\Big(c_j, \sum_i h(r_i, x_{ij})\Big), \quad
@@ -52,7 +53,7 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
     rows : Observations
         Distinct rows of positive weight.
     n_classes : int, optional
-        Number of classes; None: as many as there are codes.
+        Number of classes; those without a row come last. None: as many as there are codes.
 
     Returns
     -------
@@ -72,20 +73,24 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
     >>> np.array_equal(one.classes, 1 - other.classes)
     True
     """
-    if n_classes is None:
-        n_classes = int(rows.labels.max(initial=-1)) + 1
-    cells, n_features = _Cells.of(rows, n_classes), rows.real.shape[1]
+    n_features, known = rows.real.shape[1], rows.labels >= 0
+    present = np.unique(rows.labels[known])
+    size = int(rows.labels.max(initial=-1)) + 1 if n_classes is None else n_classes
+    absent = np.setdiff1d(np.arange(size), present)
+    labels = np.where(known, np.searchsorted(present, rows.labels), -1)
+    cells = _Cells.of(replace(rows, labels=labels), present.size)
     kinds = np.repeat([1, 2], [n_features, rows.codes.shape[1]]).astype(np.uint64)
-    colouring = cells.settled(_Colouring(kinds, np.zeros(n_classes, np.uint64)))
+    colouring = cells.settled(_Colouring(kinds, np.zeros(present.size, np.uint64)))
+    if not cells.told(colouring):  # by their ranks; their values may tell them apart
+        columns = colouring.columns.copy()
+        columns[:n_features] ^= _mix(np.ascontiguousarray(rows.real.T).view(np.uint64)).sum(axis=1)
+        colouring = cells.settled(replace(colouring, columns=columns))
     while (parted := cells.parted(colouring)) is not None:
         colouring = cells.settled(parted)
-    real, codes = colouring.columns[:n_features], colouring.columns[n_features:]
-    # Columns that have the same ranks are told apart by their values.
-    low, high = np.fmin.reduce(rows.real, axis=0), np.fmax.reduce(rows.real, axis=0)
     return Order(
-        np.lexsort((high, low, real)),
-        np.argsort(codes, kind="stable"),
-        np.argsort(colouring.classes, kind="stable"),
+        np.argsort(colouring.columns[:n_features], kind="stable"),
+        np.argsort(colouring.columns[n_features:], kind="stable"),
+        np.append(present[np.argsort(colouring.classes, kind="stable")], absent),
     )
 
 
@@ -120,19 +125,21 @@ class _Cells:
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
         return cls(ranks, _ranks(shares).astype(np.uint64), rows.labels, n_classes)
 
+    def told(self, colouring: _Colouring) -> bool:
+        """Whether every column and every class has a colour of its own."""
+        return colouring.number == self.ranks.shape[0] + self.n_classes
+
     def settled(self, colouring: _Colouring) -> _Colouring:
         """Refine until no more colours part."""
         number = 0
-        while number < colouring.number:
+        while number < colouring.number and not self.told(colouring):
             number = colouring.number
-            if number == self.ranks.shape[0] + self.n_classes:
-                break
             colouring = self._refined(colouring)
         return colouring
 
     def parted(self, colouring: _Colouring) -> _Colouring | None:
         """Set one apart of several that are alike without being copies; None if all are told."""
-        if colouring.number == self.ranks.shape[0] + self.n_classes:
+        if self.told(colouring):
             return None
         one_by_one = _mix(np.arange(self.labels.size, dtype=np.uint64))
         columns = _parted(colouring.columns, self._over_rows(one_by_one))
