@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesrbf.order import Order
+from bayesrbf.specification import MixtureSpecification
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -50,6 +53,22 @@ class Observations:
         return Observations(
             self.real[rows], self.codes[rows], self.labels[rows], self.weights[rows]
         )
+
+    def reordered(self, order: Order) -> Observations:
+        """Put columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        Observations
+            The same rows, one after another as before.
+        """
+        real, codes = self.real[:, order.features], self.codes[:, order.categories]
+        return Observations(real, codes, order.labels(self.labels), self.weights)
 
     def unlabelled(self) -> Observations:
         """Hide the labels.
@@ -140,6 +159,37 @@ class MixtureParameters:
     precisions_cholesky: Float[np.ndarray, "group *feature"]
     category_probabilities: tuple[Float[np.ndarray, "component _"], ...]
 
+    def reordered(self, order: Order, specification: MixtureSpecification) -> MixtureParameters:
+        """The same mixture, columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+        specification : MixtureSpecification
+            Structure of the mixture as it is.
+
+        Returns
+        -------
+        MixtureParameters
+            A point of the reordered structure, with the same density.
+        """
+        components = specification.components_in(order)
+        groups = specification.covariance_group[components]
+        groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
+        if self.precisions_cholesky.ndim == 2:
+            factors = self.precisions_cholesky[groups][:, order.features]
+        else:
+            factors = _triangular(self.precisions_cholesky[groups][:, order.features])
+        levels = [self.category_probabilities[j][components] for j in order.categories]
+        return MixtureParameters(
+            self.class_probabilities[order.classes],
+            self.weights[components],
+            self.means[components][:, order.features],
+            factors,
+            tuple(levels),
+        )
+
     def covariances(self) -> Float[np.ndarray, "group feature feature"]:
         """Covariance matrices (L L')^-1, whatever their shape.
 
@@ -199,3 +249,11 @@ class MixtureParameters:
             self.precisions_cholesky * rows,
             self.category_probabilities,
         )
+
+
+def _triangular(
+    roots: Float[np.ndarray, "group feature feature"],
+) -> Float[np.ndarray, "group feature feature"]:
+    """Lower triangles L of positive diagonal with L L' = R R'."""
+    lower = np.linalg.qr(roots.swapaxes(-1, -2), mode="r").swapaxes(-1, -2)
+    return np.ascontiguousarray(lower * np.sign(np.einsum("gii->gi", lower))[:, None, :])

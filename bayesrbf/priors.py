@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.order import Order
 from bayesrbf.parameters import Standardisation
 from bayesrbf.specification import MixtureSpecification
 
@@ -136,6 +137,28 @@ class MixtureHyperparameters:
         """
         zeros = np.zeros_like(self.location)
         return replace(self, location=zeros, scale=zeros + 1)
+
+    def reordered(self, order: Order) -> MixtureHyperparameters:
+        """Put the columns in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        MixtureHyperparameters
+            The same prior.
+        """
+        return replace(
+            self,
+            location=self.location[order.features],
+            scale=self.scale[order.features],
+            category_concentrations=tuple(
+                self.category_concentrations[place] for place in order.categories
+            ),
+        )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Standardisation
 from bayesrbf.priors import MixtureHyperparameters
 from bayesrbf.specification import MixtureSpecification
@@ -63,6 +64,36 @@ class RBFNetworkSpecification:
             return np.ones((self.n_outputs, classes.size), dtype=bool)
         return classes == np.arange(self.n_outputs)[:, None]
 
+    def hidden_order(self, order: Order) -> Order:
+        """The order of the hidden layer, whose mixture may be one for all outputs.
+
+        Parameters
+        ----------
+        order : Order
+            Order of columns and outputs.
+
+        Returns
+        -------
+        Order
+            Order of columns and mixtures.
+        """
+        return order.of_one_class if self.shared else order
+
+    def reordered(self, order: Order) -> RBFNetworkSpecification:
+        """Put columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order; of a numeric response, that of one class.
+
+        Returns
+        -------
+        RBFNetworkSpecification
+            The same structure.
+        """
+        return replace(self, mixture=self.mixture.reordered(self.hidden_order(order)))
+
 
 @dataclass(frozen=True)
 class RBFNetworkParameters:
@@ -86,6 +117,32 @@ class RBFNetworkParameters:
     coefficients: Float[np.ndarray, "output component"]
     intercepts: Float[np.ndarray, " output"]
     noise_precision: float = 1.0
+
+    def reordered(
+        self, order: Order, specification: RBFNetworkSpecification
+    ) -> RBFNetworkParameters:
+        """The same network, columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order; of a numeric response, that of one class.
+        specification : RBFNetworkSpecification
+            Structure of the network as it is.
+
+        Returns
+        -------
+        RBFNetworkParameters
+            A point of the reordered structure, with the same outputs.
+        """
+        hidden = specification.hidden_order(order)
+        components = specification.mixture.components_in(hidden)
+        return RBFNetworkParameters(
+            self.mixture.reordered(hidden, specification.mixture),
+            self.coefficients[order.classes][:, components],
+            self.intercepts[order.classes],
+            self.noise_precision,
+        )
 
     def standardised(self, units: Standardisation) -> RBFNetworkParameters:
         """The same network for standard units of the columns.
@@ -167,6 +224,21 @@ class RBFNetworkHyperparameters:
             Location 0 and scale 1; everything else is free of units.
         """
         return replace(self, mixture=self.mixture.standardised())
+
+    def reordered(self, order: Order) -> RBFNetworkHyperparameters:
+        """Put the columns in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        RBFNetworkHyperparameters
+            The same prior.
+        """
+        return replace(self, mixture=self.mixture.reordered(order))
 
     def log_noise(self, precision: float) -> float:
         """Log prior density of the noise precision.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesrbf.order import Order
 from bayesrbf.priors import PrecisionPrior
 from bayesrbf.results import Status
 
@@ -174,9 +175,37 @@ class SDGMParameters:
 
     @cached_property
     def root(self) -> Float[np.ndarray, "weight weight"]:
-        """R with ``R R'`` the covariance, the longest axis first."""
+        """R with ``R R'`` the covariance, the longest axis first, all towards the weights."""
         variances, axes = np.linalg.eigh(self.covariance)
+        axes = axes * np.where(self.coefficients @ axes < 0, -1.0, 1.0)
         return (axes * np.sqrt(np.maximum(variances, 0)))[:, ::-1]
+
+    def reordered(self, order: Order) -> SDGMParameters:
+        """Put the classes in another order; features keep their numbers.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        SDGMParameters
+            The same point.
+        """
+        classes = order.new_codes[self.component_class]
+        components = np.argsort(classes, kind="stable")
+        component = np.argsort(components)[self.component]
+        weights = np.argsort(component, kind="stable")
+        return SDGMParameters(
+            classes[components],
+            self.proportions[components],
+            component[weights],
+            self.feature[weights],
+            self.coefficients[weights],
+            self.precisions[weights],
+            self.covariance[np.ix_(weights, weights)],
+        )
 
     def dense(self, n_features: int) -> Float[np.ndarray, "feature component"]:
         """The weights with their zeros.

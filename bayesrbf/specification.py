@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Int
+
+from bayesrbf.order import Order
 
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
 CovarianceShape = Literal["full", "diag", "spherical"]
@@ -106,6 +108,39 @@ class MixtureSpecification:
     def n_classes(self) -> int:
         """Number C of classes; 1 for a plain density."""
         return self.component_class[-1] + 1
+
+    def components_in(self, order: Order) -> Int[np.ndarray, " component"]:
+        """Component that each one comes from, where classes are in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        ndarray of shape (n_components,)
+            Components of a class stay in theirs.
+        """
+        places = np.arange(self.n_components)
+        return np.concatenate([places[self.class_slices[label]] for label in order.classes])
+
+    def reordered(self, order: Order) -> MixtureSpecification:
+        """Put columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        MixtureSpecification
+            The same structure.
+        """
+        classes = order.new_codes[np.asarray(self.component_class)[self.components_in(order)]]
+        levels = tuple(self.levels[place] for place in order.categories)
+        return replace(self, levels=levels, component_class=tuple(classes.tolist()))
 
     @property
     def shape(self) -> CovarianceShape:

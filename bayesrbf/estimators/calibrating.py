@@ -21,6 +21,8 @@ def stratified_folds(
 ) -> Int[np.ndarray, " obs"]:
     """Deal the rows of every class to folds in turn; no fold takes the last row of a class.
 
+    Classes are dealt in the order of their first rows, whatever their codes.
+
     Parameters
     ----------
     labels : ndarray of shape (n_obs,)
@@ -44,7 +46,9 @@ def stratified_folds(
     rng = np.random.default_rng(seed)
     folds = np.full(labels.size, -1)
     dealt = 0
-    for label in range(labels.max(initial=-1) + 1):
+    known = np.flatnonzero(labels >= 0)
+    firsts = np.sort(np.unique(labels[known], return_index=True)[1])
+    for label in labels[known[firsts]]:
         members = rng.permutation(np.flatnonzero(labels == label))
         if members.size > 1:
             folds[members] = (dealt + np.arange(members.size)) % n_folds

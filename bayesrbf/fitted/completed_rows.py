@@ -22,7 +22,7 @@ LabelSets = Bool[np.ndarray, "set label"]
 def completions(
     companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of rows, and the first of each row; those with holes are completed by the companion."""
+    """Points of rows, and the first of each row; the companion completes those with holes."""
     # The companion has one class for all: codes of labels mean nothing to it.
     unlabelled = replace(rows, labels=np.full_like(rows.labels, -1))
     return complete(
@@ -32,6 +32,7 @@ def completions(
         companion.units,
         draws=draws,
         replicate=replicate,
+        order=companion.order,
     )
 
 

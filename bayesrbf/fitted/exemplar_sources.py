@@ -10,6 +10,7 @@ from jaxtyping import Float, Int, Real, Shaped
 
 from bayesrbf import table
 from bayesrbf.numerics.median_lvq.gower import Gower
+from bayesrbf.order import Order
 from bayesrbf.parameters import Observations
 from bayesrbf.solvers.pairwise import Metric, pairwise
 
@@ -59,12 +60,15 @@ class TableSource:
         Training rows.
     handle_unknown : str
         What an unseen level is.
+    order : Order
+        The canonical order of columns, in which ``gower`` and ``rows`` have them.
     """
 
     columns: table.Columns
     gower: Gower
     rows: Observations
     handle_unknown: str
+    order: Order
 
     def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
         """Dissimilarities of new rows to chosen training rows.
@@ -84,7 +88,7 @@ class TableSource:
         encoded = table.encode(X, self.columns, handle_unknown=self.handle_unknown)
         n_obs = encoded.real.shape[0]
         rows = Observations(encoded.real, encoded.codes, np.full(n_obs, -1), np.ones(n_obs))
-        return self.gower.between(rows, self.rows.take(chosen))
+        return self.gower.between(rows.reordered(self.order), self.rows.take(chosen))
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,14 @@ from bayesrbf.fitted.fitted_model import (
     row_weights,
 )
 from bayesrbf.numerics.ascent import Acceleration
-from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
+from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture_rows import MixtureOnRows
 from bayesrbf.objective import Objective
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.results import Fit
@@ -82,6 +83,8 @@ class FittedMixture(FittedModel):
     """The resolved prior, in the user's units; its centre is the standardisation."""
     parameters: MixtureParameters
     """The fitted point, in standard units."""
+    order: Order
+    """The canonical order of columns and classes, in which it was fitted."""
     objective: Objective = LIKELIHOOD
     """What the fit maximised, and what stands in the place of the likelihood in its posterior."""
 
@@ -99,6 +102,16 @@ class FittedMixture(FittedModel):
     def start(self) -> MixtureParameters:
         """The fitted point in the user's units, from where another fit may start."""
         return self.parameters.in_units(self.units)
+
+    def reordered(self, order: Order) -> FittedMixture:
+        """The same mixture, columns and classes in another order."""
+        return FittedMixture(
+            self.specification.reordered(order),
+            self.hyperparameters.reordered(order),
+            self.parameters.reordered(order, self.specification),
+            order.inverse.then(self.order),
+            self.objective,
+        )
 
     def standardise(self, rows: Observations) -> Observations:
         """Rows in standard units; extreme cells are held within ``FARTHEST`` scales."""
@@ -219,23 +232,31 @@ def fit_mixture_rows(
 ) -> tuple[FittedMixture, Fit]:
     """Standardise distinct weighted rows, in the user's units, and fit a mixture to them.
 
-    A start, in the user's units as well, takes the place of restarts.
+    A start, in the user's units as well, takes the place of restarts. All of it happens in the
+    canonical order of columns and classes: what is found does not depend on the order in which
+    they are given.
     """
-    units = table.standardisation(rows.real, rows.weights)
-    marginals = table.marginals(rows.codes, specification.levels, rows.weights)
-    hyperparameters = prior.resolve(specification, units, marginals)
+    order = table.canonical_order(rows, specification.n_classes)
+    structure, canonical = specification.reordered(order), rows.reordered(order)
+    units = table.standardisation(canonical.real, canonical.weights)
+    marginals = table.marginals(canonical.codes, structure.levels, canonical.weights)
+    hyperparameters = prior.resolve(structure, units, marginals)
     problem = (
-        replace(rows, real=units.forward(rows.real)),
-        specification,
+        replace(canonical, real=units.forward(canonical.real)),
+        structure,
         hyperparameters.standardised(),
     )
-    begin = None if start is None else start.standardised(units)
+    begin = None
+    if start is not None:
+        begin = start.reordered(order, specification).standardised(units)
     if solver.objective.name == "likelihood":
         fit = _fit_likelihood(problem, solver, begin)
     else:
         fit = _fit_objective(problem, solver, begin)
-    mixture = FittedMixture(specification, hyperparameters, fit.parameters, solver.objective)
-    return mixture, fit
+    unchanged = order.inverse.then(order)
+    mixture = FittedMixture(structure, hyperparameters, fit.parameters, unchanged, solver.objective)
+    mixture = mixture.reordered(order.inverse)
+    return mixture, replace(fit, parameters=mixture.parameters)
 
 
 StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]

@@ -27,6 +27,7 @@ from bayesrbf.numerics.rbf_network.network_rows import (
 )
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
@@ -108,6 +109,8 @@ class FittedNetwork(FittedModel):
     """Whether missing cells are filled in rather than summed out."""
     integrate: bool
     """Whether rows with holes are predicted by the mean over completions."""
+    order: Order
+    """The canonical order of columns and mixtures, in which rows are completed."""
 
     @property
     def n_features(self) -> int:
@@ -117,9 +120,8 @@ class FittedNetwork(FittedModel):
     @property
     def density(self) -> FittedMixture:
         """The hidden layer, without its outputs."""
-        return FittedMixture(
-            self.specification.mixture, self.hyperparameters.mixture, self.parameters.mixture
-        )
+        hidden, prior = self.specification.mixture, self.hyperparameters.mixture
+        return FittedMixture(hidden, prior, self.parameters.mixture, self.order)
 
     @property
     def start(self) -> RBFNetworkParameters:
@@ -154,6 +156,7 @@ class FittedNetwork(FittedModel):
             self.specification,
             draws=COMPLETIONS,
             temperature=temperature,
+            order=self.order,
         )
 
     def integrates(self, prepared: Observations) -> bool:
@@ -172,7 +175,12 @@ class FittedNetwork(FittedModel):
         if not self.integrates(prepared):
             return Network(prepared, self.specification).linear(point)[None]
         return completed_linear(
-            prepared, point, self.specification, draws=draws, replicate=replicate
+            prepared,
+            point,
+            self.specification,
+            draws=draws,
+            replicate=replicate,
+            order=self.order,
         )
 
     def predictive(
@@ -233,7 +241,7 @@ class FittedNetwork(FittedModel):
         """Prepare rows for predictions at any coordinates: classes and density apart."""
         prepared = self.prepare(rows)
         completions = COMPLETIONS_OF_A_DRAW if self.integrates(prepared) else 0
-        return log_posterior.predictor(prepared, completions, temperature)
+        return log_posterior.predictor(prepared, completions, temperature, self.order)
 
     def declare(
         self,

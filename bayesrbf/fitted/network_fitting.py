@@ -13,7 +13,7 @@ from bayesrbf.fitted.network_settings import NetworkSettings
 from bayesrbf.numerics.completion import mostly_complete, with_holes
 from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.rbf_network.alternation import imputed
-from bayesrbf.numerics.rbf_network.elastic_net_output import Output
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Output
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, fit_joint
 from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
 from bayesrbf.parameters import Observations, Standardisation
@@ -38,15 +38,25 @@ def fit_network(
 ) -> tuple[FittedNetwork, NetworkFit]:
     """Standardise distinct weighted rows, in the user's units, and fit a network to them.
 
-    A start, its mixture in the user's units as well, takes the place of restarts.
+    A start, its mixture in the user's units as well, takes the place of restarts. All of it
+    happens in the canonical order of columns and classes: what is found does not depend on the
+    order in which they are given.
     """
     output = responses.output(rows)
+    if isinstance(output, Classes):
+        order = table.canonical_order(rows, specification.n_outputs)
+        output = Classes(order.labels(output.labels))
+    else:
+        order = table.canonical_order(rows).of_one_class
+        rows = replace(rows, labels=np.minimum(rows.labels, 0))
+    begin = None if start is None else start.reordered(order, specification)
+    rows, specification = rows.reordered(order), specification.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
     standard = replace(rows, real=units.forward(rows.real))
     hyperparameters = _resolve(rows, units, specification, prior, settings)
     inner = hyperparameters.standardised()
     rng = np.random.default_rng(settings.seed)
-    begin = None if start is None else start.standardised(units)
+    begin = None if begin is None else begin.standardised(units)
     # One BLAS thread: the matrices are small.
     with ThreadpoolController().limit(limits=1, user_api="blas"):
         if settings.scheme == "joint":
@@ -59,15 +69,18 @@ def fit_network(
                 n_init=settings.n_init,
                 start=begin,
             )
+    back = order.inverse
+    given = fit.specification.reordered(back)
     network = FittedNetwork(
-        fit.specification,
-        hyperparameters,
-        fit.parameters,
+        given,
+        hyperparameters.reordered(back),
+        fit.parameters.reordered(back, fit.specification),
         responses,
         impute=settings.impute,
         integrate=mostly_complete(rows) and not settings.impute,
+        order=given.hidden_order(order),
     )
-    return network, fit
+    return network, replace(fit, specification=given, parameters=network.parameters)
 
 
 def _resolve(

@@ -13,10 +13,11 @@ from bayesrbf.fitted.completed_rows import LabelSets, labelled, told
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction, full_basis
 from bayesrbf.numerics.sdgm.ard_fit import Settings, fit_sdgm
-from bayesrbf.numerics.sdgm.sdgm_features import sparse_basis
+from bayesrbf.numerics.sdgm.sdgm_features import numbers_of, quadratic_basis, sparse_basis
+from bayesrbf.order import Order
 from bayesrbf.parameters import Observations, Standardisation
 from bayesrbf.priors import MixturePrior, PrecisionPrior
-from bayesrbf.sdgm_parameters import SDGMFit, SDGMModes
+from bayesrbf.sdgm_parameters import Basis, QuadraticBasis, SDGMFit, SDGMModes
 from bayesrbf.specification import MixtureSpecification
 
 
@@ -42,11 +43,16 @@ def fit_rows_sdgm(
 ) -> tuple[FittedSDGM, SDGMFit]:
     """Fit the companion, complete distinct weighted rows, and fit the sparse mixture.
 
-    Labels are codes of label sets.
+    Labels are codes of label sets. All of it happens in the canonical order of columns and
+    classes: what is found does not depend on the order in which they are given. The component
+    without weights is the last one of the last class in that order.
     """
-    companion = _fit_companion(rows, levels, solver)
+    given, given_sets = MixtureSpecification(rows.real.shape[1], levels, component_class), sets
+    order, codes_order = _canonical_orders(rows, sets)
+    specification, rows = given.reordered(order), rows.reordered(codes_order)
+    sets = sets[codes_order.classes][:, order.classes]
+    companion = _fit_companion(rows, specification.levels, solver)
     units = _point_units(companion, rows, shrink=solver.kernel is not None)
-    specification = MixtureSpecification(rows.real.shape[1], levels, component_class)
     rows = rows.take(told(rows, sets))
     completed = labelled(companion, rows, sets)
     basis = full_basis(specification, units, completed, solver.kernel)
@@ -61,18 +67,54 @@ def fit_rows_sdgm(
         settings=solver.settings,
     )
     modes, features = _sparse(fit.modes)
+    basis, features = _reordered_basis(
+        sparse_basis(basis, features), features, order.inverse, specification
+    )
+    places = order.inverse.coordinates(specification.levels)
     fitted = FittedSDGM(
-        modes,
-        sparse_basis(basis, features),
+        SDGMModes(
+            tuple(mode.reordered(order.inverse) for mode in modes.parameters),
+            modes.probabilities,
+        ),
+        basis,
         features,
-        units,
-        companion,
-        sets,
+        Standardisation(units.location[places], units.scale[places]),
+        companion.reordered(order.inverse.of_one_class),
+        given_sets,
         component_class,
         solver.precision_prior,
         solver.prediction,
     )
     return fitted, fit
+
+
+def _canonical_orders(rows: Observations, sets: LabelSets) -> tuple[Order, Order]:
+    """Orders of columns and classes, and of columns and label sets; classes before other sets.
+
+    Classes go by the sets that they belong to, in the order of these.
+    """
+    found = table.canonical_order(rows, len(sets))
+    classes = np.lexsort(~sets[found.classes[::-1]])
+    several = found.classes[found.classes >= classes.size]
+    return replace(found, classes=classes), replace(
+        found, classes=np.concatenate([classes, several])
+    )
+
+
+def _reordered_basis(
+    basis: Basis,
+    features: Int[np.ndarray, " feature"],
+    order: Order,
+    specification: MixtureSpecification,
+) -> tuple[Basis, Int[np.ndarray, " feature"]]:
+    """Features of columns in another order, which stay one after another as they were."""
+    coordinates = order.coordinates(specification.levels)
+    if not isinstance(basis, QuadraticBasis):
+        return replace(basis, exemplars=basis.exemplars[:, coordinates]), features
+    places = np.append(np.argsort(coordinates), -1)
+    moved = QuadraticBasis(np.sort(places[basis.factors], axis=1))
+    levels = specification.reordered(order).levels
+    return moved, numbers_of(moved, quadratic_basis(specification.n_features, levels))
 
 
 def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:

@@ -223,8 +223,9 @@ def _convergence(
         text = "R-hat of the parameters before relabelling: above 1 where components traded names."
         yield Finding("rhat_parameters_raw", rhat(raw.theta), text, True)
     asked = ESS_PER_CHAIN * lp.shape[0]
-    yield judge_size("ess_log_posterior", _least_effective(lp), asked)
-    yield judge_size("ess_parameters", _least_effective(draws.theta), asked)
+    copied = draws.worth if draws.attributes.get("resampled", 0) else None
+    yield judge_size("ess_log_posterior", _least_effective(lp), asked, copied)
+    yield judge_size("ess_parameters", _least_effective(draws.theta), asked, copied)
 
 
 def _least_effective(values: Float[np.ndarray, "chain draw *rest"]) -> float:

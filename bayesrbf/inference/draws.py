@@ -39,6 +39,13 @@ class Draws:
         return self.theta.shape[0] * self.theta.shape[1]
 
     @property
+    def worth(self) -> float:
+        """Most independent draws that these can stand for: copies in a resample are one draw."""
+        resampled = bool(self.attributes.get("resampled", 0))
+        share = float(self.attributes["importance_share"]) if resampled else 1.0
+        return share * self.n_draws
+
+    @property
     def point_estimate(self) -> bool:
         """Whether this is one point and not a posterior."""
         return self.n_draws == 1

@@ -237,7 +237,7 @@ def judge_agreement(row: str, what: str, value: float, bound: float) -> Finding:
     return Finding(row, value, sentence, good)
 
 
-def judge_size(row: str, value: float, asked: int) -> Finding:
+def judge_size(row: str, value: float, asked: int, copied: float | None = None) -> Finding:
     """Effective draws against those asked for; NaN means that nothing moved.
 
     Parameters
@@ -245,22 +245,29 @@ def judge_size(row: str, value: float, asked: int) -> Finding:
     row : str
         Name of the figure.
     value : float
-        Effective draws.
+        Effective draws as autocorrelations have them, which take copies for new draws.
     asked : int
         Smallest good number.
+    copied : float, optional
+        Most that an importance resample is worth; None where there are no copies.
 
     Returns
     -------
     Finding
-        The figure judged.
+        The figure judged: at most ``copied``.
     """
+    limit, advice = "", "ask for more draws."
+    if copied is not None:
+        value = float(np.minimum(value, copied))
+        limit = f" Copies are one draw: by importance weights the resample is worth {copied:.0f}."
+        advice = "do without resample=True, or use refine('nuts')."
     good = not value < asked
     sentence = (
         f"Effective draws, bulk and tail, of the worst quantity; {asked} are enough."
         if good
-        else f"Fewer effective draws than {asked}: intervals are rough; ask for more draws."
+        else f"Fewer effective draws than {asked}: intervals are rough; {advice}"
     )
-    return Finding(row, value, sentence, good)
+    return Finding(row, value, sentence + limit, good)
 
 
 def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:

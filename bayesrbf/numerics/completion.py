@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.conditional import Conditional, conditionals, responsibilities
 from bayesrbf.numerics.quasi_random import normals, uniforms
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
 
@@ -57,6 +58,7 @@ def complete(
     *,
     draws: int,
     replicate: int = 0,
+    order: Order | None = None,
 ) -> tuple[Observations, Int[np.ndarray, " row"]]:
     """Every row as itself if it is whole, else as its completions, side by side.
 
@@ -72,6 +74,9 @@ def complete(
         Completions of a row with holes, a power of two.
     replicate : int
         Which of the independent sets of draws.
+    order : Order, optional
+        Order of columns and components in which cells are drawn, whatever theirs is; None: as
+        they stand.
 
     Returns
     -------
@@ -86,7 +91,12 @@ def complete(
     result = observations.take(np.repeat(np.arange(observations.n_obs), sizes))
     if holes.any():
         rows = observations.take(holes).unlabelled()
+        if order is not None:
+            rows, parameters = rows.reordered(order), parameters.reordered(order, specification)
+            specification = specification.reordered(order)
         real, codes = _drawn(rows, parameters, specification, draws, replicate)
+        if order is not None:
+            real, codes = real[:, order.inverse.features], codes[:, order.inverse.categories]
         places = np.repeat(holes, sizes)
         result.real[places], result.codes[places] = real, codes
     return result, starts

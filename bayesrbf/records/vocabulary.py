@@ -38,6 +38,7 @@ HOMES: Final = {
     "NumberResponses": "bayesrbf.fitted.fitted_network",
     "Objective": "bayesrbf.objective",
     "Observations": "bayesrbf.parameters",
+    "Order": "bayesrbf.order",
     "Pool": "bayesrbf.estimators.stack.fitting",
     "PowerMap": "bayesrbf.numerics.column_maps",
     "ProductKernel": "bayesrbf.numerics.kernel_network.product_kernels",

@@ -44,12 +44,14 @@ def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
         With the judgement that ``diagnose()`` has of every figure.
     """
     posterior = refined.posterior_[names.POSTERIOR]
+    worth = np.inf if refined._draws is None else refined._draws.worth
     variables = []
     for name in map(str, posterior.data_vars):
         if name == names.COVARIANCES:  # a function of the precisions, and large
             continue
         values = posterior[name].transpose("chain", "draw", ...).to_numpy().astype(float)
-        least = min(effective_draws(values, "bulk"), effective_draws(values, "tail"))
+        by_chain = min(effective_draws(values, "bulk"), effective_draws(values, "tail"))
+        least = float(np.minimum(by_chain, worth))
         size = int(np.prod(values.shape[2:], dtype=int))
         variables.append((name, size, rhat(values), least))
     status = (

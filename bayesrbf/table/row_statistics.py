@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.table.order import canonical_order
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 """Most spread, relative to the largest cell, that rounding alone can make."""
@@ -87,8 +90,9 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
 
     The weights of copies are added up. The result depends on the multiset of rows alone: not on
     their order, and not on whether a row stands twice or has weight 2. -0.0 is 0.0, NaN is NaN.
-    Rows are sorted by label, codes and real cells; those of weight zero are dropped, and their
-    place is -1.
+    Rows are sorted by label, codes and real cells, classes and columns taken in their own
+    canonical order (:func:`bayesrbf.table.canonical_order`). Rows of weight zero are dropped, and
+    their place is -1.
 
     Examples
     --------
@@ -100,13 +104,12 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     """
     kept = np.flatnonzero(observations.weights > 0)
     used = observations.take(kept)
-    real = np.where(np.isnan(used.real), np.nan, used.real + 0.0)
-    keys = [used.labels, *used.codes.T, *real.T]
+    used = replace(used, real=np.where(np.isnan(used.real), np.nan, used.real + 0.0))
     # Weights come last, so that copies are added up in one order whatever the input's.
-    order = np.lexsort([used.weights, *keys[::-1]])
+    order = np.lexsort([used.weights, *_keys(used)])
     first = np.zeros(len(order), dtype=bool)
     first[:1] = True
-    for key in keys:
+    for key in _keys(used):
         ordered = key[order]
         changed = ordered[1:] != ordered[:-1]
         if ordered.dtype.kind == "f":
@@ -114,10 +117,13 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
         first[1:] |= changed
     starts = np.flatnonzero(first)
     totals = np.add.reduceat(used.weights[order], starts) if len(starts) else used.weights
+    rows = replace(used.take(order[starts]), weights=totals)
+    canonical = np.lexsort(_keys(rows.reordered(canonical_order(rows))))
     inverse = np.full(observations.n_obs, -1, dtype=np.intp)
-    inverse[kept[order]] = np.cumsum(first) - 1
-    chosen = order[starts]
-    return (
-        Observations(real[chosen], used.codes[chosen], used.labels[chosen], totals),
-        inverse,
-    )
+    inverse[kept[order]] = np.argsort(canonical)[np.cumsum(first) - 1]
+    return rows.take(canonical), inverse
+
+
+def _keys(rows: Observations) -> list[np.ndarray]:
+    """What rows are sorted by, the last first, as lexsort takes them."""
+    return [*rows.real.T[::-1], *rows.codes.T[::-1], rows.labels]

@@ -69,6 +69,27 @@ def test_an_approximation_reports_its_trust():
     assert "refine('nuts')" in bad["pareto_k"].sentence
 
 
+@pytest.mark.parametrize("method", [laplace, advi])
+@pytest.mark.parametrize("freedom", [2.0, 10.0])
+def test_copies_in_a_resample_are_one_draw(method, freedom):
+    target = HeavyTailed(freedom=freedom, dimension=8)
+    draws = method(target, np.zeros(8), draws=500, resample=True, random_state=0)
+    worth = draws.attributes["importance_share"] * draws.n_draws
+    assert worth < draws.n_draws
+    found = by_row(findings(draws))
+    for row in ("ess_log_posterior", "ess_parameters"):
+        assert found[row].value <= worth
+        assert f"worth {worth:.0f}" in found[row].sentence
+
+
+def test_draws_without_copies_are_counted_as_they_are():
+    draws = laplace(HeavyTailed(freedom=2.0), np.zeros(5), draws=500, random_state=0)
+    found = by_row(findings(draws))
+    assert draws.worth == draws.n_draws
+    assert found["ess_parameters"].value > draws.attributes["importance_share"] * draws.n_draws
+    assert "Copies" not in found["ess_parameters"].sentence
+
+
 def test_indefinite_directions_are_reported():
     found = by_row(findings(laplace(Saddle(), np.array([0.0, 1.0]), random_state=0)))
     assert found["indefinite_directions"].value == 1

@@ -178,9 +178,12 @@ def from_table(
     encoded = table.encode(X, columns)
     given = Observations(encoded.real, encoded.codes, labels[positive], weights[positive])
     rows, first = _distinct(given)
-    gower = learn_gower(rows)
-    values = gower.between(rows, rows, _dtype(rows.n_obs))
-    source = TableSource(columns, gower, rows, handle_unknown)
+    # Sums over columns in one order, whatever the table's: ties must stay ties.
+    order = table.canonical_order(rows)
+    canonical = rows.reordered(order)
+    gower = learn_gower(canonical)
+    values = gower.between(canonical, canonical, _dtype(rows.n_obs))
+    source = TableSource(columns, gower, canonical, handle_unknown, order)
     return Training(source, values, rows.labels, rows.weights, positive[first])
 
 

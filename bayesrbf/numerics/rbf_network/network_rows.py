@@ -28,6 +28,7 @@ from bayesrbf.numerics.completion import complete
 from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.gaussian import LOG_2PI
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
 from bayesrbf.results import ClassPrediction
@@ -134,17 +135,23 @@ def completed_linear(
     *,
     draws: int,
     replicate: int = 0,
+    order: Order | None = None,
 ) -> Float[np.ndarray, "draw obs output"]:
     """Linear outputs ``f w + b`` of completions of rows, drawn by the hidden layer.
 
     Rows are in standard units; labels and weights are not used. A row with holes has ``draws``
     completions, a power of two; a complete row is the same in all. ``replicate`` numbers
-    independent sets of draws.
+    independent sets of draws, and cells are drawn in ``order``.
     """
     results = []
     for rows in _blocks(observations):
         points, starts = complete(
-            rows, parameters.mixture, specification.mixture, draws=draws, replicate=replicate
+            rows,
+            parameters.mixture,
+            specification.mixture,
+            draws=draws,
+            replicate=replicate,
+            order=order,
         )
         linear = Network(points, specification).linear(parameters)
         last = np.diff(starts, append=points.n_obs) - 1
@@ -159,6 +166,7 @@ def mean_log_probabilities(
     *,
     draws: int,
     temperature: float = 1.0,
+    order: Order | None = None,
 ) -> Float[np.ndarray, "obs label"]:
     """Log of the mean class probabilities over completions, as for :func:`completed_linear`.
 
@@ -169,7 +177,7 @@ def mean_log_probabilities(
     """
     results = []
     for rows in _blocks(observations):
-        linear = completed_linear(rows, parameters, specification, draws=draws)
+        linear = completed_linear(rows, parameters, specification, draws=draws, order=order)
         log_p = log_softmax(temperature * linear, axis=2)
         results.append(log_softmax(logsumexp(log_p, axis=0) / temperature, axis=1))
     return np.concatenate(results)

@@ -26,6 +26,7 @@ from bayesrbf.numerics.rbf_network.network_prior import NetworkPoint, output_var
 from bayesrbf.numerics.rbf_network.network_rows import FeatureMap, Network, mean_log_probabilities
 from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth
 from bayesrbf.numerics.weighted_statistics import JointDensities, JointPoint
+from bayesrbf.order import Order
 from bayesrbf.parameters import Observations
 from bayesrbf.rbf_parameters import (
     RBFNetworkHyperparameters,
@@ -178,13 +179,18 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         return float(self._weights @ log_likelihood)
 
     def predictor(
-        self, observations: Observations, completions: int = 0, temperature: float = 1.0
+        self,
+        observations: Observations,
+        completions: int = 0,
+        temperature: float = 1.0,
+        order: Order | None = None,
     ) -> Callable[[Float[np.ndarray, " coordinate"]], ClassPrediction]:
         """Prepare new rows in standard units for predictions at many points.
 
         The result maps coordinates to class probabilities, and to the density in the user's
         units. Class probabilities are averaged over ``completions`` of a row with holes, a
-        power of two; with 0 they are those of the features ``f(x_o)``. Labels are not used.
+        power of two, drawn in ``order``; with 0 they are those of the features ``f(x_o)``.
+        Labels are not used.
         Multiplied by ``temperature``, the result gives the mean of calibrated probabilities.
         """
         network = Network(observations, self.network)
@@ -202,6 +208,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
                 self.network,
                 draws=completions,
                 temperature=temperature,
+                order=order,
             )
             return ClassPrediction(log_p, network.log_density(point.mixture) + shift)
 

@@ -29,6 +29,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics import completion
 from bayesrbf.numerics.categories import one_hot
+from bayesrbf.order import Order
 from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
 from bayesrbf.sdgm_parameters import Basis, KernelBasis, QuadraticBasis
 from bayesrbf.specification import MixtureSpecification
@@ -48,17 +49,18 @@ def complete(
     *,
     draws: int,
     replicate: int = 0,
+    order: Order | None = None,
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
     """Points of every row, and the first point of each row.
 
     A row without holes is its own only point; a row with holes has ``draws`` completions, a
     power of two, drawn from the companion mixture, whose parameters are in standard units.
-    ``replicate`` numbers independent sets of draws. Points are the reals in the user's units,
+    ``replicate`` numbers independent sets of draws; cells are drawn in ``order``. Points are the reals in the user's units,
     then the indicators of all levels. Labels are not used.
     """
     standard = replace(observations, real=units.forward(observations.real))
     rows, starts = completion.complete(
-        standard, parameters, specification, draws=draws, replicate=replicate
+        standard, parameters, specification, draws=draws, replicate=replicate, order=order
     )
     sizes = np.diff(starts, append=rows.n_obs)
     # Cells that were seen stay what they were, to the last bit.
@@ -130,6 +132,30 @@ def sparse_basis(basis: Basis, used: Int[np.ndarray, " used"]) -> Basis:
     if isinstance(basis, QuadraticBasis):
         return QuadraticBasis(basis.factors[used])
     return KernelBasis(basis.kernel, basis.exemplars[used[1:] - 1])
+
+
+def numbers_of(some: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
+    """Find features among others.
+
+    Parameters
+    ----------
+    some : QuadraticBasis
+        Features to find.
+    basis : QuadraticBasis
+        A basis that has them.
+
+    Returns
+    -------
+    ndarray of shape (n_features of some,)
+        Their numbers in the basis.
+
+    Examples
+    --------
+    >>> numbers_of(QuadraticBasis(np.array([[-1, 1], [0, 1]])), quadratic_basis(2, ())).tolist()
+    [2, 4]
+    """
+    place = {tuple(pair): number for number, pair in enumerate(basis.factors.tolist())}
+    return np.array([place[tuple(pair)] for pair in some.factors.tolist()], dtype=np.intp)
 
 
 def _kernel(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[np.ndarray, "n m"]:

@@ -1,0 +1,211 @@
+r"""A canonical order of columns and classes, which depends on the cells and on nothing else.
+
+Starts are drawn column by column and class by class, and sums differ in their last bits with
+the order of their terms. So a table is fitted in an order of its own: whatever order its rows
+and columns came in, and whatever its classes are called, the same numbers meet in the same order.
+
+Columns, classes and rows are told apart by colour refinement, as graphs are. A colour is 64
+bits, mixed from the cells it meets, by their ranks within the column (units do not matter,
+unless ranks leave columns alike):
+
+.. math:: r_i = h\Big(v_i, k_{y_i}, \sum_j h(c_j, x_{ij})\Big), \quad
+    c_j \leftarrow h\Big(c_j, \sum_i h(r_i, x_{ij})\Big), \quad
+    k_l \leftarrow h\Big(k_l, \sum_{i: y_i = l} h(r_i)\Big)
+
+for columns c, rows r of weight v, and classes k, until no more colours part. Sums of whole
+numbers modulo :math:`2^{64}` have no rounding, and no order. Of columns or classes that are still
+alike without being copies, one is set apart and the refinement goes on: a symmetry of the table
+would take it to any other, so it does not matter which.
+
+References
+----------
+Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI Series 2, 9, 12-16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int, UInt, UInt32, UInt64
+
+from bayesrbf.order import Order
+from bayesrbf.parameters import Observations
+
+CELLS = 2**20
+"""Cells that are mixed at a time."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_ROUNDS = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+)
+_LAST = np.uint64(31)
+
+Colours = UInt64[np.ndarray, " _"]
+
+
+def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
+    """Find the canonical order of columns and classes.
+
+    Parameters
+    ----------
+    rows : Observations
+        Distinct rows of positive weight.
+    n_classes : int, optional
+        Number of classes; those without a row come last. None: as many as there are codes.
+
+    Returns
+    -------
+    Order
+        Where every column and class of the canonical table stands in the given one.
+        Copies of a column, and columns or classes that a symmetry of the table
+        exchanges, stand in any order: the table is the same.
+
+    Examples
+    --------
+    >>> cells = np.array([[1.0, 7.0], [2.0, 7.0], [5.0, 8.0]])
+    >>> rows = Observations(cells, np.zeros((3, 0), int), np.array([0, 0, 1]), np.ones(3))
+    >>> turned = Observations(cells[:, ::-1], rows.codes, 1 - rows.labels, rows.weights)
+    >>> one, other = canonical_order(rows), canonical_order(turned)
+    >>> np.array_equal(one.features, 1 - other.features)
+    True
+    >>> np.array_equal(one.classes, 1 - other.classes)
+    True
+    """
+    n_features, known = rows.real.shape[1], rows.labels >= 0
+    present = np.unique(rows.labels[known])
+    size = int(rows.labels.max(initial=-1)) + 1 if n_classes is None else n_classes
+    absent = np.setdiff1d(np.arange(size), present)
+    labels = np.where(known, np.searchsorted(present, rows.labels), -1)
+    cells = _Cells.of(replace(rows, labels=labels), present.size)
+    kinds = np.repeat([1, 2], [n_features, rows.codes.shape[1]]).astype(np.uint64)
+    colouring = cells.settled(_Colouring(kinds, np.zeros(present.size, np.uint64)))
+    if not cells.told(colouring):  # by their ranks; their values may tell them apart
+        columns = colouring.columns.copy()
+        columns[:n_features] ^= _mix(np.ascontiguousarray(rows.real.T).view(np.uint64)).sum(axis=1)
+        colouring = cells.settled(replace(colouring, columns=columns))
+    while (parted := cells.parted(colouring)) is not None:
+        colouring = cells.settled(parted)
+    return Order(
+        np.argsort(colouring.columns[:n_features], kind="stable"),
+        np.argsort(colouring.columns[n_features:], kind="stable"),
+        np.append(present[np.argsort(colouring.classes, kind="stable")], absent),
+    )
+
+
+@dataclass(frozen=True)
+class _Colouring:
+    """Colours of the columns, real ones first, and of the classes."""
+
+    columns: Colours
+    classes: Colours
+
+    @property
+    def number(self) -> int:
+        """How many different ones there are."""
+        return np.unique(self.columns).size + np.unique(self.classes).size
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells of a table as their ranks, 0 where missing; labels and weights of the rows."""
+
+    ranks: UInt32[np.ndarray, "column row"]
+    weights: Colours
+    labels: Int[np.ndarray, " row"]
+    n_classes: int
+
+    @classmethod
+    def of(cls, rows: Observations, n_classes: int) -> _Cells:
+        """Ranks of the cells of a table."""
+        reals = [np.where(np.isnan(column), 0, 1 + _ranks(column)) for column in rows.real.T]
+        ranks = np.array([*reals, *(rows.codes.T + 1)], np.uint32).reshape(-1, rows.n_obs)
+        # Weights of copies add up with rounding: the last bits do not count.
+        shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
+        return cls(ranks, _ranks(shares).astype(np.uint64), rows.labels, n_classes)
+
+    def told(self, colouring: _Colouring) -> bool:
+        """Whether every column and every class has a colour of its own."""
+        return colouring.number == self.ranks.shape[0] + self.n_classes
+
+    def settled(self, colouring: _Colouring) -> _Colouring:
+        """Refine until no more colours part."""
+        number = 0
+        while number < colouring.number and not self.told(colouring):
+            number = colouring.number
+            colouring = self._refined(colouring)
+        return colouring
+
+    def parted(self, colouring: _Colouring) -> _Colouring | None:
+        """Set one apart of several that are alike without being copies; None if all are told."""
+        if self.told(colouring):
+            return None
+        one_by_one = _mix(np.arange(self.labels.size, dtype=np.uint64))
+        columns = _parted(colouring.columns, self._over_rows(one_by_one))
+        if columns is not None:
+            return replace(colouring, columns=columns)
+        place = _mix(np.arange(self.ranks.shape[0], dtype=np.uint64))
+        classes = _parted(colouring.classes, self._in_classes(self._over_columns(place)))
+        return None if classes is None else replace(colouring, classes=classes)
+
+    def _refined(self, colouring: _Colouring) -> _Colouring:
+        """One round: rows from columns and classes, then columns and classes from rows."""
+        rows = self._over_columns(colouring.columns)
+        rows = _mix(rows, np.append(colouring.classes, np.uint64(0))[self.labels])
+        return _Colouring(
+            _mix(self._over_rows(rows), colouring.columns),
+            _mix(self._in_classes(rows), colouring.classes),
+        )
+
+    def _over_columns(self, colours: Colours) -> Colours:
+        """Every row's weight and cells, mixed with the colours of their columns."""
+        total = np.zeros(self.labels.size, np.uint64)
+        for part in self._blocks():
+            total += _mix(self.ranks[part], colours[part, None]).sum(axis=0)
+        return _mix(total, self.weights)
+
+    def _over_rows(self, colours: Colours) -> Colours:
+        """Every column's cells, mixed with the colours of their rows."""
+        parts = [_mix(self.ranks[part], colours).sum(axis=1) for part in self._blocks()]
+        return np.concatenate([np.zeros(0, np.uint64), *parts])
+
+    def _in_classes(self, colours: Colours) -> Colours:
+        """The colours of every class's rows, mixed."""
+        total = np.zeros(self.n_classes, np.uint64)
+        known = self.labels >= 0
+        np.add.at(total, self.labels[known], _mix(colours[known]))
+        return total
+
+    def _blocks(self) -> list[slice]:
+        """Columns, some at a time."""
+        n_columns, n_rows = self.ranks.shape
+        step = max(1, CELLS // max(1, n_rows))
+        return [slice(start, start + step) for start in range(0, n_columns, step)]
+
+
+def _parted(colours: Colours, contents: Colours) -> Colours | None:
+    """Another colour for the first of one colour whose contents differ; None if there is none."""
+    _, first, group = np.unique(colours, return_index=True, return_inverse=True)
+    odd = np.flatnonzero(contents != contents[first[group]])
+    if not odd.size:
+        return None
+    chosen = first[group[odd].min()]
+    return np.where(np.arange(colours.size) == chosen, ~colours, colours)
+
+
+def _ranks(values: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+    """Place of each value among the different ones."""
+    return np.unique(values, return_inverse=True)[1]
+
+
+def _mix(
+    values: UInt[np.ndarray, "*shape"], others: UInt64[np.ndarray, "*_"] | None = None
+) -> UInt64[np.ndarray, "*_shape"]:
+    """Scatter 64 bits of one number, or of two, as in SplitMix64."""
+    mixed = values.astype(np.uint64) + _GOLDEN
+    if others is not None:
+        mixed = mixed * _GOLDEN ^ others
+    for shift, factor in _ROUNDS:
+        mixed = (mixed ^ (mixed >> shift)) * factor
+    return mixed ^ (mixed >> _LAST)
