@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.dissimilarity_tables import (
     Compared,
@@ -194,27 +195,25 @@ def run(out: Path, *, quick: bool, seed: int) -> None:
     plan = QUICK if quick else FULL
     file = out / ("nebel-quick.jsonl" if quick else "nebel.jsonl")
     figures = run_cells(list(cells(plan, seed)), file)
-    for title, name, digits_, factor in (
-        ("Error in %, mean over folds", "error", 1, 100.0),
-        ("Log loss in nats", "log_loss", 3, 1.0),
-        ("Prototypes", "prototypes", 0, 1.0),
-        ("Seconds of a fit", "seconds", 2, 1.0),
+    for title, name, digits_, factor, paper in (
+        ("Error in %, mean over folds (table 1)", "error", 1, 100.0, published.NEBEL),
+        ("Log loss in nats", "log_loss", 3, 1.0, published.NONE),
+        ("Prototypes (table 1)", "prototypes", 0, 1.0, published.NEBEL_PROTOTYPES),
+        ("Seconds of a fit", "seconds", 2, 1.0, published.NONE),
     ):
-        rows = summary(figures, plan, name, digits_, factor)
-        print_table(title, ["method", *plan.tables], rows)
+        header, rows = summary(figures, name, digits_, factor)
+        print_table(title, header, rows, published=paper)
 
 
 def summary(
-    figures: Mapping[str, Figures], plan: Plan, name: str, decimals: int, factor: float
-) -> list[list[str]]:
-    """One figure of every method and table, mean over repeats and folds.
+    figures: Mapping[str, Figures], name: str, decimals: int, factor: float
+) -> tuple[list[str], list[list[str]]]:
+    """One figure of every table and method, mean over repeats and folds.
 
     Parameters
     ----------
     figures : mapping of str to mapping
         Figures of the cells.
-    plan : Plan
-        Which tables there are.
     name : str
         Name of the figure.
     decimals : int
@@ -224,21 +223,27 @@ def summary(
 
     Returns
     -------
-    list of list of str
-        A row a method that has the figure; a dash where a table has none.
+    header : list of str
+        Names of the columns: methods that have the figure.
+    rows : list of list of str
+        A row a table; a dash where a method was not run on it.
     """
     found: dict[str, dict[str, list[float]]] = {}
     for cell, values in figures.items():
         table, method, *_ = cell.split("/")
         if name in values:
-            found.setdefault(method, {}).setdefault(table, []).append(float(values[name]))
-    return [
+            found.setdefault(table, {}).setdefault(method, []).append(float(values[name]))
+    methods = list(dict.fromkeys(method for by_method in found.values() for method in by_method))
+    rows = [
         [
-            method,
+            table,
             *[
-                f"{factor * np.mean(by_table[table]):.{decimals}f}" if table in by_table else "-"
-                for table in plan.tables
+                f"{factor * np.mean(by_method[method]):.{decimals}f}"
+                if method in by_method
+                else "-"
+                for method in methods
             ],
         ]
-        for method, by_table in found.items()
+        for table, by_method in found.items()
     ]
+    return ["", *methods], rows

@@ -3,7 +3,7 @@
 References
 ----------
 .. [1] Roth (2016), Hybrid generative-discriminative training of Gaussian mixture models,
-   master's thesis; tables 4.1 and 4.2, B.1 to B.3, B.5, B.7 and B.8.
+   master's thesis; tables 4.1 and 4.2, B.1 to B.3, B.5 and B.7.
 .. [2] Roth, Peharz, Tschiatschek, Pernkopf (2018), Pattern Recognition Letters 112, 131-137.
 """
 
@@ -24,11 +24,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.roth_tables import IMAGES, Mechanism, Split, splits
 
-THESIS: Final = {"mnist50": 3.20, "usps50": 4.87, "segment": 10.14}
-"""Errors of the hybrid in the thesis, in %; diagonal and low-rank covariances, K up to 128."""
 MISSING: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
 LABELLED: Final = (500, 1000)
 HINGE_WEIGHTS: Final = (1.0, 4.0, 16.0)
@@ -91,31 +90,39 @@ def run(
     n_train = QUICK_ROWS if quick else images
     file = folder / ("roth_quick.jsonl" if quick else "roth.jsonl")
     shares = (0.0, 0.5) if quick else MISSING
-    groups = {
-        "Error in % (table 4.1)": _errors(tables, n_train),
-        "Error in % with hidden test cells (tables B.1 to B.3)": (
-            _holes(pictured, n_train, shares)
+    labels = LABELLED[:1] if quick else LABELLED
+    shown = (
+        ("Error in % (table 4.1)", _errors(tables, n_train), published.ROTH_4_1),
+        (
+            "Error in % with hidden test cells (tables B.1 to B.3)",
+            _holes(pictured, n_train, shares),
+            published.ROTH_B,
         ),
-        "Error in % of the hinge by its weight and hidden cells (table B.5)": (
-            _dial("mnist50", n_train, shares)
+        (
+            "Error in % of the hinge by its weight and hidden cells (table B.5)",
+            _dial("mnist50", n_train, shares),
+            published.ROTH_B_5,
         ),
-        "Error in % with few labels, by the weight of the other rows (tables B.7, B.8)": (
-            _few_labels("mnist50", n_train, LABELLED[:1] if quick else LABELLED)
+        (
+            f"Error in % with few labels of {n_train}, by the weight of the other rows (table B.7)",
+            _few_labels("mnist50", n_train, labels),
+            published.ROTH_B_7,
         ),
-    }
-    cells = [cell for group in groups.values() for row in group.values() for cell in row.values()]
+    )
+    groups = [group for _, group, _ in shown]
+    cells = [cell for group in groups for row in group.values() for cell in row.values()]
     figures = run_cells(cells, file, console)
-    for title, group in groups.items():
+    for title, group, paper in shown:
         header = list(dict.fromkeys(name for row in group.values() for name in row))
-        lines = [[row, *(_shown(group[row].get(c), figures) for c in header)] for row in group]
-        print_table(title, ["", *header], lines, console)
+        lines = [[row, *(_figure(group[row].get(c), figures) for c in header)] for row in group]
+        print_table(title, ["", *header], lines, console, paper)
 
 
 Group = dict[str, dict[str, Cell]]
 """Cells of a table by row and column."""
 
 
-def _shown(cell: Cell | None, figures: Mapping[str, Figures]) -> str:
+def _figure(cell: Cell | None, figures: Mapping[str, Figures]) -> str:
     """One cell of a printed table; a dash where a run was stopped before it, or none is run."""
     found = None if cell is None else figures.get(cell.name)
     return "-" if found is None else f"{found['error']:.2f}"
@@ -168,9 +175,9 @@ def _dial(table: str, n_train: int, shares: tuple[float, ...]) -> Group:
 
 
 def _few_labels(table: str, n_train: int, numbers: tuple[int, ...]) -> Group:
-    """Tables B.7 and B.8: the other rows dropped, or used without their labels."""
+    """Table B.7: the other rows dropped, or used without their labels."""
     return {
-        f"{number} labels of {n_train}": {
+        f"{number} labels": {
             f"{name} {how}": Cell(
                 f"{table}/{n_train}/{name}/{number} labels/{how}",
                 partial(_error_few, table, name, n_train, number, weight),
