@@ -22,8 +22,10 @@ from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.dissimilarity_tables import (
+    Categories,
     Compared,
     aural_sonar,
+    categories_of_votes,
     chromosomes,
     digits,
     sonar,
@@ -51,7 +53,7 @@ class Experiment:
         Most cross-validations of it.
     """
 
-    load: Callable[[], Compared]
+    load: Callable[[], Compared | Categories]
     per_class: int
     heavy: tuple[str, ...] = ()
     most_repeats: int = 10
@@ -82,6 +84,7 @@ class Plan:
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "aural sonar": Experiment(cache(aural_sonar), 5),
     "votes": Experiment(cache(votes), 10),
+    "votes, value differences": Experiment(cache(categories_of_votes), 10),
     "sonar": Experiment(cache(sonar), 5),
     "digits": Experiment(cache(digits), 3, most_repeats=2),
     "chromosomes": Experiment(cache(chromosomes), 3, ("affinity propagation",), most_repeats=1),
@@ -160,12 +163,12 @@ def _fold(table: str, name: str, plan: Plan, seed: int, fold: int) -> Figures:
     splitter = StratifiedKFold(plan.folds, shuffle=True, random_state=seed)
     train, test = list(splitter.split(rows.labels, rows.labels))[fold]
     model = methods(experiment.per_class, plan, seed)[name]
+    known, new = rows.split(train, test)
     start = time.perf_counter()
-    model.fit(rows.values[np.ix_(train, train)], rows.labels[train])
+    model.fit(known, rows.labels[train])
     if name == "gibbs":
         model.refine(draws=plan.draws, tune=plan.draws // 2, thin=1, chains=2, cores=1)
     seconds = time.perf_counter() - start
-    new = rows.values[np.ix_(test, train)]
     figures: dict[str, float | int | str] = {
         "error": float(np.mean(model.predict(new) != rows.labels[test])),
         "seconds": round(seconds, 3),

@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 
 from bayesrbf.reproduce import nebel
 from bayesrbf.reproduce.cells import read_cells
+from bayesrbf.reproduce.dissimilarity_tables import Categories
 from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
 
 
@@ -72,7 +73,25 @@ def test_every_table_is_square_and_labelled(data_folder: Path) -> None:
         if name == "chromosomes":
             continue  # 150 MB
         rows = experiment.load()
-        assert rows.values.shape == (rows.labels.size,) * 2
-        assert np.all(rows.values >= 0)
-        assert np.all(np.diag(rows.values) == 0)
+        everyone = np.arange(rows.labels.size)
+        values, _ = rows.split(everyone, everyone[:1])
+        assert values.shape == (rows.labels.size,) * 2
+        assert np.all(values >= 0)
+        assert np.all(np.diag(values) == 0)
         assert np.bincount(rows.labels).min() >= 10
+
+
+def test_value_differences_know_no_label_that_is_predicted() -> None:
+    rng = np.random.default_rng(0)
+    levels, labels = rng.integers(0, 3, (40, 5)), rng.integers(0, 2, 40)
+    train, test = np.arange(25), np.arange(25, 40)
+    known, new = Categories(levels, labels).split(train, test)
+    others = np.where(np.arange(40) < 25, labels, 1 - labels)
+    for ours, theirs in zip(
+        (known, new), Categories(levels, others).split(train, test), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    # Two rows that differ in one column, whose levels have one row of each class and three.
+    tiny = Categories(np.array([[0], [0], [1], [1], [1]]), np.array([0, 1, 0, 0, 0]))
+    first, _ = tiny.split(np.arange(5), np.arange(1))
+    assert first[0, 2] == pytest.approx(2 * (0.5 - 3.5 / 4) ** 2)
