@@ -11,8 +11,9 @@ from scipy.spatial.distance import cdist, squareform
 
 from bayesrbf.datasets import data_folder, load_table
 
-Rows = Int[np.ndarray, " row"]
-Matrix = Float[np.ndarray, "row known"]
+Train = Int[np.ndarray, " train"]
+Test = Int[np.ndarray, " test"]
+Parts = tuple[Float[np.ndarray, "train train"], Float[np.ndarray, "test train"]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Compared:
     values: Float[np.ndarray, "obs obs"]
     labels: Int[np.ndarray, " obs"]
 
-    def split(self, train: Rows, test: Rows) -> tuple[Matrix, Matrix]:
+    def split(self, train: Train, test: Test) -> Parts:
         """Dissimilarities of rows to learn from, and of rows to predict to those.
 
         Parameters
@@ -72,7 +73,7 @@ class Categories:
     levels: Int[np.ndarray, "obs column"]
     labels: Int[np.ndarray, " obs"]
 
-    def split(self, train: Rows, test: Rows) -> tuple[Matrix, Matrix]:
+    def split(self, train: Train, test: Test) -> Parts:
         """Dissimilarities of rows to learn from, and of rows to predict to those.
 
         Parameters

@@ -17,10 +17,12 @@ import numpy as np
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
 
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
+from bayesrbf.reproduce.directions import LeadingDirections
 from bayesrbf.reproduce.dissimilarity_tables import (
     Categories,
     Compared,
@@ -51,12 +53,16 @@ class Experiment:
         Methods that would take hours on it.
     most_repeats : int
         Most cross-validations of it.
+    directions : tuple of int
+        Numbers of leading directions to choose from, by cross-validation inside the rows to
+        learn from; empty: dissimilarities as they are.
     """
 
     load: Callable[[], Compared | Categories]
     per_class: int
     heavy: tuple[str, ...] = ()
     most_repeats: int = 10
+    directions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,8 @@ class Plan:
 
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "aural sonar": Experiment(cache(aural_sonar), 5),
+    "aural sonar, 3 a class": Experiment(cache(aural_sonar), 3),
+    "aural sonar, 3 a class, directions": Experiment(cache(aural_sonar), 3, directions=(3, 5, 8)),
     "votes": Experiment(cache(votes), 10),
     "votes, value differences": Experiment(cache(categories_of_votes), 10),
     "sonar": Experiment(cache(sonar), 5),
@@ -93,15 +101,13 @@ FULL: Final = Plan(10, 10, 200, tuple(EXPERIMENTS))
 QUICK: Final = Plan(1, 2, 40, ("aural sonar",))
 
 
-def methods(per_class: int, plan: Plan, seed: int) -> dict[str, Any]:
+def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
     """Every contestant, by name.
 
     Parameters
     ----------
-    per_class : int
-        Prototypes of every class.
-    plan : Plan
-        How much is computed.
+    experiment : Experiment
+        How many prototypes there are, and of which dissimilarities.
     seed : int
         Seed of everything random.
 
@@ -111,10 +117,14 @@ def methods(per_class: int, plan: Plan, seed: int) -> dict[str, Any]:
         Classifiers of precomputed dissimilarities.
     """
     exemplars = partial(
-        MedianLVQClassifier, per_class, metric="precomputed", random_state=seed, n_init=2
+        MedianLVQClassifier,
+        experiment.per_class,
+        metric="precomputed",
+        random_state=seed,
+        n_init=2,
     )
     neighbours = KNeighborsClassifier(metric="precomputed")
-    return {
+    contestants = {
         "RSLVQ, swaps": exemplars(),
         "RSLVQ, generalised EM": exemplars(optimizer="gem"),
         "GLVQ, swaps": exemplars(objective="glvq"),
@@ -123,6 +133,16 @@ def methods(per_class: int, plan: Plan, seed: int) -> dict[str, Any]:
         "k-NN": GridSearchCV(neighbours, {"n_neighbors": [1, 3, 5, 9, 15]}, cv=5),
         "SVM, clipped": ClippedKernelSVC(),
         "affinity propagation": LabelledPropagation(seed),
+    }
+    if not experiment.directions:
+        return contestants
+    return {
+        name: GridSearchCV(
+            Pipeline([("directions", LeadingDirections()), ("classifier", model)]),
+            {"directions__n_directions": experiment.directions},
+            cv=5,
+        )
+        for name, model in contestants.items()
     }
 
 
@@ -146,7 +166,7 @@ def cells(plan: Plan, seed: int) -> Iterator[Cell]:
             experiment = EXPERIMENTS[table]
             if repeat >= experiment.most_repeats:
                 continue
-            for name in methods(experiment.per_class, plan, seed):
+            for name in methods(experiment, seed):
                 if name in experiment.heavy:
                     continue
                 for fold in range(plan.folds):
@@ -162,19 +182,20 @@ def _fold(table: str, name: str, plan: Plan, seed: int, fold: int) -> Figures:
     rows = experiment.load()
     splitter = StratifiedKFold(plan.folds, shuffle=True, random_state=seed)
     train, test = list(splitter.split(rows.labels, rows.labels))[fold]
-    model = methods(experiment.per_class, plan, seed)[name]
+    model = methods(experiment, seed)[name]
     known, new = rows.split(train, test)
     start = time.perf_counter()
     model.fit(known, rows.labels[train])
+    exemplars = model.best_estimator_[-1] if experiment.directions else model
     if name == "gibbs":
-        model.refine(draws=plan.draws, tune=plan.draws // 2, thin=1, chains=2, cores=1)
+        exemplars.refine(draws=plan.draws, tune=plan.draws // 2, thin=1, chains=2, cores=1)
     seconds = time.perf_counter() - start
     figures: dict[str, float | int | str] = {
         "error": float(np.mean(model.predict(new) != rows.labels[test])),
         "seconds": round(seconds, 3),
     }
-    if hasattr(model, "exemplars_"):
-        figures["prototypes"] = len(model.exemplars_)
+    if hasattr(exemplars, "exemplars_"):
+        figures["prototypes"] = len(exemplars.exemplars_)
     if hasattr(model, "predict_proba"):
         p = np.maximum(model.predict_proba(new), LEAST)
         figures["log_loss"] = float(

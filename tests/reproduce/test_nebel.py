@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
 from bayesrbf.reproduce import nebel
 from bayesrbf.reproduce.cells import read_cells
+from bayesrbf.reproduce.directions import Centring, LeadingDirections
 from bayesrbf.reproduce.dissimilarity_tables import Categories
 from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
 
@@ -35,9 +37,21 @@ def test_a_euclidean_matrix_loses_nothing_by_clipping() -> None:
 def test_a_spectrum_is_clipped() -> None:
     D = np.random.default_rng(0).random((20, 20))
     model = ClippedKernelSVC().fit(D, np.arange(20) % 2)
-    kernel = model._kernel((D + D.T) / 2)
+    symmetric = (D + D.T) / 2
+    kernel = Centring.of(symmetric).similarities(symmetric)
     assert np.linalg.eigvalsh(kernel).min() < -0.1
     assert np.linalg.eigvalsh(kernel @ model._projection).min() > -1e-10
+
+
+def test_leading_directions_are_principal_components() -> None:
+    D = cdist(X, X, "sqeuclidean")
+    directions = LeadingDirections(2).fit(D)
+    components = PCA(2).fit(X)
+    known, new = components.transform(X), components.transform(NEW)
+    np.testing.assert_allclose(directions.transform(D), cdist(known, known, "sqeuclidean"))
+    np.testing.assert_allclose(
+        directions.transform(cdist(NEW, X, "sqeuclidean")), cdist(new, known, "sqeuclidean")
+    )
 
 
 def test_the_cost_is_chosen_on_rows_that_are_held_out() -> None:
@@ -61,7 +75,9 @@ def test_a_quick_run_is_stored_and_printed(
     assert "RSLVQ, swaps" in shown
     assert "aural sonar" in shown
     stored = read_cells(tmp_path / "nebel-quick.jsonl")
-    assert len(stored) == len(nebel.methods(1, nebel.QUICK, 0)) * nebel.QUICK.folds
+    assert (
+        len(stored) == len(nebel.methods(nebel.EXPERIMENTS["aural sonar"], 0)) * nebel.QUICK.folds
+    )
     for name, figures in stored.items():
         assert 0 <= figures["error"] < 0.5, name
     nebel.run(tmp_path, quick=True, seed=0)
