@@ -16,8 +16,6 @@ from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
 from bayesrbf.reproduce.cells import Cell, Figures
 
 GAMMAS: Final = (0.0, 1e2, 1e3, 1e4)
-TO_REACH: Final = {"0": 28.6, "100": 27.7, "1000": 15.6, "10000": 12.9}
-"""Error in % on the three Gaussians by gamma, of an earlier implementation."""
 PENALTIES: Final = (0.0, 0.1, 0.3, 1.0, 3.0)
 MANY: Final = 20
 """Components at the start, where they are to leave."""
@@ -59,7 +57,7 @@ def cells(
 def three_gaussians(
     n_each: int, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, "obs 2"], Int[np.ndarray, " obs"]]:
-    """Draw the paper's table: the first cluster is a class, the others share one.
+    """Draw a table like the paper's: the first cluster is a class, the others share one.
 
     Parameters
     ----------

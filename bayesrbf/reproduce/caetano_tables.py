@@ -1,6 +1,6 @@
-"""Errors of RBF networks and their rivals where few rows have a label: tables 1 and 2.
+"""Errors of RBF networks and their rivals where few rows have a label: tables 2 and 3.
 
-Table 1: a share of the rows is labelled and learned from, the others are predicted. Table 2:
+Table 2: a share of the rows is labelled and learned from, the others are predicted. Table 3:
 categorical tables, 5,000 rows to learn from, of which a share is labelled and the others teach
 the hidden layer alone; 3,000 other rows are predicted. Whatever is chosen is chosen by
 cross-validation inside the labelled rows.
@@ -38,7 +38,7 @@ CATEGORICAL_SHARES: Final = (100, 50, 25, 10, 5)
 WIDEST: Final = 100
 """Of wider tables, as many columns of largest F value in the labelled rows are seen."""
 LEARNED, PREDICTED = 5000, 3000
-"""Rows of table 2."""
+"""Rows of table 3."""
 LEAST: Final = 1e-6
 """Probabilities are held above this in log losses, which may be infinite else."""
 CAETANO: Final[Mapping[str, list[Any]]] = {
@@ -64,7 +64,7 @@ class Effort:
     tried : int
         Settings of the randomised search.
     rounds : int
-        Most rounds of an alternation of table 1.
+        Most rounds of an alternation of table 2.
     """
 
     forest: int
@@ -99,7 +99,7 @@ def table(name: str) -> Dataset:
 
 
 def methods(seed: int, effort: Effort) -> dict[str, Any]:
-    """Contestants of table 1, by name.
+    """Contestants of table 2, by name.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def methods(seed: int, effort: Effort) -> dict[str, Any]:
 
 
 def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
-    """Contestants of table 2, by name.
+    """Contestants of table 3, by name.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
 def real_cells(
     names: tuple[str, ...], shares: tuple[int, ...], seeds: int, effort: Effort
 ) -> Iterator[Cell]:
-    """Cells of table 1.
+    """Cells of table 2.
 
     Parameters
     ----------
@@ -196,13 +196,13 @@ def real_cells(
             for share in shares:
                 for method in methods(seed, effort):
                     yield Cell(
-                        f"table 1/{name}, {share} %/{method}/{seed}",
+                        f"table 2/{name}, {share} %/{method}/{seed}",
                         partial(_real, name, share, method, seed, effort),
                     )
 
 
 def mixed_cells(names: tuple[str, ...], seeds: int, effort: Effort) -> Iterator[Cell]:
-    """Cells of table 2.
+    """Cells of table 3.
 
     Parameters
     ----------
@@ -223,13 +223,13 @@ def mixed_cells(names: tuple[str, ...], seeds: int, effort: Effort) -> Iterator[
             for share in CATEGORICAL_SHARES:
                 for method in mixed_methods(pd.DataFrame(), seed, effort):
                     yield Cell(
-                        f"table 2/{name}, {share} %/{method}/{seed}",
+                        f"table 3/{name}, {share} %/{method}/{seed}",
                         partial(_mixed, name, share, method, seed, effort),
                     )
 
 
 def _real(name: str, share: int, method: str, seed: int, effort: Effort) -> Figures:
-    """One fit of table 1."""
+    """One fit of table 2."""
     data = table(name)
     X, X_new, y, y_new = train_test_split(
         data.X.to_numpy(), data.y, train_size=share / 100, stratify=data.y, random_state=seed
@@ -242,7 +242,7 @@ def _real(name: str, share: int, method: str, seed: int, effort: Effort) -> Figu
 
 
 def _mixed(name: str, share: int, method: str, seed: int, effort: Effort) -> Figures:
-    """One fit of table 2; rivals learn from the labelled rows alone."""
+    """One fit of table 3; rivals learn from the labelled rows alone."""
     data = table(name)
     X, X_new, y, y_new = train_test_split(
         data.X,

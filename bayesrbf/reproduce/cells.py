@@ -18,6 +18,8 @@ from rich.measure import Measurement
 from rich.progress import Progress
 from rich.table import Table
 
+from bayesrbf.reproduce.published import NONE, Published, beside
+
 Figures = Mapping[str, float | int | str]
 """Figures of a cell by name."""
 MOST_WIDE: Final = 1000
@@ -96,9 +98,28 @@ def _append(file: Path, figures: Figures) -> None:
 
 
 def print_table(
-    title: str, header: Sequence[str], rows: Iterable[Sequence[str]], console: Console | None = None
+    title: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    console: Console | None = None,
+    published: Published = NONE,
 ) -> None:
-    """Show a table on stdout by default: the first column is text, the others are numbers."""
+    """Show a table, and the paper's figures beside ours.
+
+    Parameters
+    ----------
+    title : str
+        Stands above it.
+    header : sequence of str
+        Names of the columns.
+    rows : iterable of sequences of str
+        Its rows; the first column is text, the others are numbers.
+    console : Console, optional
+        Where it is shown; stdout by default.
+    published : mapping of str to mapping
+        The paper's figures by row and column.
+    """
+    header, rows = beside(header, rows, published)
     table = Table(title=title, title_justify="left", box=None)
     for position, name in enumerate(header):
         table.add_column(name, justify="right" if position else "left", no_wrap=True)

@@ -11,6 +11,10 @@ from scipy.spatial.distance import cdist, squareform
 
 from bayesrbf.datasets import data_folder, load_table
 
+Train = Int[np.ndarray, " train"]
+Test = Int[np.ndarray, " test"]
+Parts = tuple[Float[np.ndarray, "train train"], Float[np.ndarray, "test train"]]
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -18,6 +22,72 @@ class Compared:
 
     values: Float[np.ndarray, "obs obs"]
     labels: Int[np.ndarray, " obs"]
+
+    def split(self, train: Train, test: Test) -> Parts:
+        """Dissimilarities of rows to learn from, and of rows to predict to those.
+
+        Parameters
+        ----------
+        train : ndarray of shape (n_train,)
+            Rows to learn from.
+        test : ndarray of shape (n_test,)
+            Rows to predict.
+
+        Returns
+        -------
+        tuple of ndarray
+            Of shapes (n_train, n_train) and (n_test, n_train).
+        """
+        return self.values[np.ix_(train, train)], self.values[np.ix_(test, train)]
+
+
+@dataclass(frozen=True)
+class Categories:
+    r"""Rows of categories, by value differences.
+
+    .. math:: d(x, z) = \sum_j \sum_c (p(c | x_j) - p(c | z_j))^2
+
+    with the class frequencies of each level among the rows to learn from, half a row more in
+    every class.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (n_obs, n_columns)
+        Codes of the levels.
+    labels : ndarray of shape (n_obs,)
+        Class codes.
+
+    References
+    ----------
+    Stanfill, Waltz (1986), Toward memory-based reasoning, Communications of the ACM 29.
+    """
+
+    levels: Int[np.ndarray, "obs column"]
+    labels: Int[np.ndarray, " obs"]
+
+    def split(self, train: Train, test: Test) -> Parts:
+        """Dissimilarities of rows to learn from, and of rows to predict to those.
+
+        Parameters
+        ----------
+        train : ndarray of shape (n_train,)
+            Rows to learn from, whose labels are known.
+        test : ndarray of shape (n_test,)
+            Rows to predict.
+
+        Returns
+        -------
+        tuple of ndarray
+            Of shapes (n_train, n_train) and (n_test, n_train).
+        """
+        parts = []
+        for column in self.levels.T:
+            counts = np.full((column.max() + 1, self.labels.max() + 1), 0.5)
+            np.add.at(counts, (column[train], self.labels[train]), 1)
+            parts.append((counts / counts.sum(axis=1, keepdims=True))[column])
+        frequencies = np.concatenate(parts, axis=1)
+        known, new = frequencies[train], frequencies[test]
+        return cdist(known, known, "sqeuclidean"), cdist(new, known, "sqeuclidean")
 
 
 def chromosomes() -> Compared:
@@ -33,10 +103,28 @@ def aural_sonar() -> Compared:
 
 
 def votes() -> Compared:
-    """Votes of 435 members of the House, by the share that differ; no vote is a value too."""
+    """Votes of 435 members of the House, by the share that differ; no vote is a vote.
+
+    Returns
+    -------
+    Compared
+        The rows.
+    """
+    rows = categories_of_votes()
+    return Compared(cdist(rows.levels, rows.levels, "hamming"), rows.labels)
+
+
+def categories_of_votes() -> Categories:
+    """Votes of 435 members of the House, by value differences; no vote is a vote.
+
+    Returns
+    -------
+    Categories
+        The rows.
+    """
     table = load_table("house_votes84")
-    codes = np.stack([_codes(table.X[name].fillna("?")) for name in table.X], axis=1)
-    return Compared(cdist(codes, codes, "hamming"), _codes(table.y))
+    levels = np.stack([_codes(table.X[name].fillna("?")) for name in table.X], axis=1)
+    return Categories(levels, _codes(table.y))
 
 
 def sonar() -> Compared:

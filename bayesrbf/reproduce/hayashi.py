@@ -2,7 +2,7 @@
 
 Errors and non-zero weights of table 1 on the official splits, the chequerboard of appendix B,
 figures 1 and 3, and table 2's rows on MNIST where PyTorch is installed. The seeds and splits
-are those of the stored tables; the paper's own figures stand beside them.
+are those of the stored tables.
 
 References
 ----------
@@ -32,22 +32,20 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
-from bayesrbf.reproduce import sdgm_synthetic
+from bayesrbf.reproduce import published, sdgm_pictures, sdgm_synthetic
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 
-PAPER: Final[Mapping[str, Mapping[str, float]]] = {
-    "ripley": {"error": 9.1, "weights": 6.0},
-    "banana": {"error": 10.6, "weights": 11.1},
-    "titanic": {"error": 22.6},
-    "breast_cancer": {"error": 29.4},
-    "waveform": {"error": 10.1, "weights": 11.0},
+TABLES: Final = tuple(published.SDGM_1)
+SCORES: Final[Mapping[str, tuple[str, int, published.Published]]] = {
+    "error": ("Error in % (table 1)", 1, published.SDGM_1),
+    "log_loss": ("Log loss in nats", 3, published.NONE),
+    "weights": (
+        "Non-zero weights (table 1); rows of the process",
+        1,
+        published.SDGM_1_WEIGHTS,
+    ),
 }
-"""Error in % and non-zero weights of SDGM in table 1, as far as they are known here."""
-SCORES: Final = {
-    "error": ("Error in % (table 1)", 1),
-    "log_loss": ("Log loss in nats", 3),
-    "weights": ("Non-zero weights (table 1); rows of the process", 1),
-}
+"""Title, digits and the paper's figures."""
 Form = Literal["primal", "kernel"]
 FORMS: Final[tuple[Form, ...]] = ("primal", "kernel")
 
@@ -91,7 +89,7 @@ def run(
     learnt from. Tables are printed on stdout by default.
     """
     file = folder / ("sdgm_quick.jsonl" if quick else "sdgm.jsonl")
-    tables = ("titanic",) if quick else tuple(PAPER)
+    tables = ("titanic",) if quick else TABLES
     n_splits = {table: 1 if quick else len(splits(table)) for table in tables}
     compared = {table: _compared(table, n_splits[table], 1 if quick else 8) for table in tables}
     columns = [column for group in compared.values() for column in group.values()]
@@ -130,7 +128,8 @@ def _print_images(figures: Mapping[str, Figures], n_images: int, console: Consol
         weights = f"{values['weights']} of {values['all_weights']}"
         rows.append([f"{n_features} features, {head}", *shown, weights])
     title = f"MNIST, {n_images} images (table 2)"
-    print_table(title, ["", "error %", "log loss", "weights"], rows, console)
+    header = ["", "error %", "log loss", "weights"]
+    print_table(title, header, rows, console, published.SDGM_2)
 
 
 @cache
@@ -229,11 +228,10 @@ def _print_compared(
     groups: Mapping[str, Group], figures: Mapping[str, Figures], console: Console | None
 ) -> None:
     """Table 1, a score at a time."""
-    for score, (title, digits) in SCORES.items():
-        rows = []
-        for table, group in groups.items():
-            shown = [_mean(figures, cells, score, digits) for cells in group.values()]
-            paper = PAPER[table].get(score)
-            rows.append([table, *shown, "-" if paper is None else f"{paper:.{digits}f}"])
-        methods = next(iter(groups.values()))
-        print_table(title, ["", *methods, "paper"], rows, console)
+    header = ["", *next(iter(groups.values()))]
+    for score, (title, digits, paper) in SCORES.items():
+        rows = [
+            [table, *(_mean(figures, cells, score, digits) for cells in group.values())]
+            for table, group in groups.items()
+        ]
+        print_table(title, header, rows, console, paper)

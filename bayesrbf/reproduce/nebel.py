@@ -17,12 +17,17 @@ import numpy as np
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
 
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
+from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
+from bayesrbf.reproduce.directions import LeadingDirections
 from bayesrbf.reproduce.dissimilarity_tables import (
+    Categories,
     Compared,
     aural_sonar,
+    categories_of_votes,
     chromosomes,
     digits,
     sonar,
@@ -48,12 +53,16 @@ class Experiment:
         Methods that would take hours on it.
     most_repeats : int
         Most cross-validations of it.
+    directions : tuple of int
+        Numbers of leading directions to choose from, by cross-validation inside the rows to
+        learn from; empty: dissimilarities as they are.
     """
 
-    load: Callable[[], Compared]
+    load: Callable[[], Compared | Categories]
     per_class: int
     heavy: tuple[str, ...] = ()
     most_repeats: int = 10
+    directions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,10 @@ class Plan:
 
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "aural sonar": Experiment(cache(aural_sonar), 5),
+    "aural sonar, 3 a class": Experiment(cache(aural_sonar), 3),
+    "aural sonar, 3 a class, directions": Experiment(cache(aural_sonar), 3, directions=(3, 5, 8)),
     "votes": Experiment(cache(votes), 10),
+    "votes, value differences": Experiment(cache(categories_of_votes), 10),
     "sonar": Experiment(cache(sonar), 5),
     "digits": Experiment(cache(digits), 3, most_repeats=2),
     "chromosomes": Experiment(cache(chromosomes), 3, ("affinity propagation",), most_repeats=1),
@@ -89,15 +101,13 @@ FULL: Final = Plan(10, 10, 200, tuple(EXPERIMENTS))
 QUICK: Final = Plan(1, 2, 40, ("aural sonar",))
 
 
-def methods(per_class: int, plan: Plan, seed: int) -> dict[str, Any]:
+def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
     """Every contestant, by name.
 
     Parameters
     ----------
-    per_class : int
-        Prototypes of every class.
-    plan : Plan
-        How much is computed.
+    experiment : Experiment
+        How many prototypes there are, and of which dissimilarities.
     seed : int
         Seed of everything random.
 
@@ -107,10 +117,14 @@ def methods(per_class: int, plan: Plan, seed: int) -> dict[str, Any]:
         Classifiers of precomputed dissimilarities.
     """
     exemplars = partial(
-        MedianLVQClassifier, per_class, metric="precomputed", random_state=seed, n_init=2
+        MedianLVQClassifier,
+        experiment.per_class,
+        metric="precomputed",
+        random_state=seed,
+        n_init=2,
     )
     neighbours = KNeighborsClassifier(metric="precomputed")
-    return {
+    contestants = {
         "RSLVQ, swaps": exemplars(),
         "RSLVQ, generalised EM": exemplars(optimizer="gem"),
         "GLVQ, swaps": exemplars(objective="glvq"),
@@ -119,6 +133,16 @@ def methods(per_class: int, plan: Plan, seed: int) -> dict[str, Any]:
         "k-NN": GridSearchCV(neighbours, {"n_neighbors": [1, 3, 5, 9, 15]}, cv=5),
         "SVM, clipped": ClippedKernelSVC(),
         "affinity propagation": LabelledPropagation(seed),
+    }
+    if not experiment.directions:
+        return contestants
+    return {
+        name: GridSearchCV(
+            Pipeline([("directions", LeadingDirections()), ("classifier", model)]),
+            {"directions__n_directions": experiment.directions},
+            cv=5,
+        )
+        for name, model in contestants.items()
     }
 
 
@@ -142,7 +166,7 @@ def cells(plan: Plan, seed: int) -> Iterator[Cell]:
             experiment = EXPERIMENTS[table]
             if repeat >= experiment.most_repeats:
                 continue
-            for name in methods(experiment.per_class, plan, seed):
+            for name in methods(experiment, seed):
                 if name in experiment.heavy:
                     continue
                 for fold in range(plan.folds):
@@ -158,19 +182,20 @@ def _fold(table: str, name: str, plan: Plan, seed: int, fold: int) -> Figures:
     rows = experiment.load()
     splitter = StratifiedKFold(plan.folds, shuffle=True, random_state=seed)
     train, test = list(splitter.split(rows.labels, rows.labels))[fold]
-    model = methods(experiment.per_class, plan, seed)[name]
+    model = methods(experiment, seed)[name]
+    known, new = rows.split(train, test)
     start = time.perf_counter()
-    model.fit(rows.values[np.ix_(train, train)], rows.labels[train])
+    model.fit(known, rows.labels[train])
+    exemplars = model.best_estimator_[-1] if experiment.directions else model
     if name == "gibbs":
-        model.refine(draws=plan.draws, tune=plan.draws // 2, thin=1, chains=2, cores=1)
+        exemplars.refine(draws=plan.draws, tune=plan.draws // 2, thin=1, chains=2, cores=1)
     seconds = time.perf_counter() - start
-    new = rows.values[np.ix_(test, train)]
     figures: dict[str, float | int | str] = {
         "error": float(np.mean(model.predict(new) != rows.labels[test])),
         "seconds": round(seconds, 3),
     }
-    if hasattr(model, "exemplars_"):
-        figures["prototypes"] = len(model.exemplars_)
+    if hasattr(exemplars, "exemplars_"):
+        figures["prototypes"] = len(exemplars.exemplars_)
     if hasattr(model, "predict_proba"):
         p = np.maximum(model.predict_proba(new), LEAST)
         figures["log_loss"] = float(
@@ -194,27 +219,25 @@ def run(out: Path, *, quick: bool, seed: int) -> None:
     plan = QUICK if quick else FULL
     file = out / ("nebel-quick.jsonl" if quick else "nebel.jsonl")
     figures = run_cells(list(cells(plan, seed)), file)
-    for title, name, digits_, factor in (
-        ("Error in %, mean over folds", "error", 1, 100.0),
-        ("Log loss in nats", "log_loss", 3, 1.0),
-        ("Prototypes", "prototypes", 0, 1.0),
-        ("Seconds of a fit", "seconds", 2, 1.0),
+    for title, name, digits_, factor, paper in (
+        ("Error in %, mean over folds (table 1)", "error", 1, 100.0, published.NEBEL),
+        ("Log loss in nats", "log_loss", 3, 1.0, published.NONE),
+        ("Prototypes (table 1)", "prototypes", 0, 1.0, published.NEBEL_PROTOTYPES),
+        ("Seconds of a fit", "seconds", 2, 1.0, published.NONE),
     ):
-        rows = summary(figures, plan, name, digits_, factor)
-        print_table(title, ["method", *plan.tables], rows)
+        header, rows = summary(figures, name, digits_, factor)
+        print_table(title, header, rows, published=paper)
 
 
 def summary(
-    figures: Mapping[str, Figures], plan: Plan, name: str, decimals: int, factor: float
-) -> list[list[str]]:
-    """One figure of every method and table, mean over repeats and folds.
+    figures: Mapping[str, Figures], name: str, decimals: int, factor: float
+) -> tuple[list[str], list[list[str]]]:
+    """One figure of every table and method, mean over repeats and folds.
 
     Parameters
     ----------
     figures : mapping of str to mapping
         Figures of the cells.
-    plan : Plan
-        Which tables there are.
     name : str
         Name of the figure.
     decimals : int
@@ -224,21 +247,27 @@ def summary(
 
     Returns
     -------
-    list of list of str
-        A row a method that has the figure; a dash where a table has none.
+    header : list of str
+        Names of the columns: methods that have the figure.
+    rows : list of list of str
+        A row a table; a dash where a method was not run on it.
     """
     found: dict[str, dict[str, list[float]]] = {}
     for cell, values in figures.items():
         table, method, *_ = cell.split("/")
         if name in values:
-            found.setdefault(method, {}).setdefault(table, []).append(float(values[name]))
-    return [
+            found.setdefault(table, {}).setdefault(method, []).append(float(values[name]))
+    methods = list(dict.fromkeys(method for by_method in found.values() for method in by_method))
+    rows = [
         [
-            method,
+            table,
             *[
-                f"{factor * np.mean(by_table[table]):.{decimals}f}" if table in by_table else "-"
-                for table in plan.tables
+                f"{factor * np.mean(by_method[method]):.{decimals}f}"
+                if method in by_method
+                else "-"
+                for method in methods
             ],
         ]
-        for method, by_table in found.items()
+        for table, by_method in found.items()
     ]
+    return ["", *methods], rows

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from jaxtyping import Float, Real, Shaped
+from jaxtyping import Real, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import AffinityPropagation
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils import Tags
+
+from bayesrbf.reproduce.directions import Centring
 
 
 class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
@@ -42,26 +44,33 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
     def fit(self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]) -> Self:
         """Clip the spectrum and fit; asymmetric dissimilarities are averaged."""
         symmetric = (D + D.T) / 2
-        self._column_means, self._mean = symmetric.mean(axis=0), symmetric.mean()
-        values, vectors = np.linalg.eigh(self._kernel(symmetric))
+        self._centring = Centring.of(symmetric)
+        similarities = self._centring.similarities(symmetric)
+        values, vectors = np.linalg.eigh(similarities)
         kept = vectors[:, values > 0]
         self._projection = kept @ kept.T
         machine = SVC(kernel="precomputed")
         self._svc = GridSearchCV(machine, {"C": list(self.costs)}, cv=5)
-        self._svc.fit(self._kernel(symmetric) @ self._projection, y)
+        self._svc.fit(similarities @ self._projection, y)
         self.classes_ = self._svc.classes_
         return self
 
     def predict(self, D: Real[np.ndarray, "row obs"]) -> Shaped[np.ndarray, " row"]:
-        """Class of each row from its dissimilarities to the training rows."""
-        predicted: np.ndarray = self._svc.predict(self._kernel(D) @ self._projection)
-        return predicted
+        """Class of each row.
 
-    def _kernel(self, D: Real[np.ndarray, "row obs"]) -> Float[np.ndarray, "row obs"]:
-        """Similarities, centred by the training rows."""
-        centred = D - D.mean(axis=1, keepdims=True) - self._column_means + self._mean
-        kernel: Float[np.ndarray, "row obs"] = -centred / 2
-        return kernel
+        Parameters
+        ----------
+        D : ndarray of shape (n_rows, n_obs)
+            Dissimilarities to the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+        """
+        similarities = self._centring.similarities(D)
+        predicted: np.ndarray = self._svc.predict(similarities @ self._projection)
+        return predicted
 
 
 class LabelledPropagation(ClassifierMixin, BaseEstimator):

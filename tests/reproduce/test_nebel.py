@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
 from bayesrbf.reproduce import nebel
 from bayesrbf.reproduce.cells import read_cells
+from bayesrbf.reproduce.directions import Centring, LeadingDirections
+from bayesrbf.reproduce.dissimilarity_tables import Categories
 from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
 
 
@@ -34,9 +37,21 @@ def test_a_euclidean_matrix_loses_nothing_by_clipping() -> None:
 def test_a_spectrum_is_clipped() -> None:
     D = np.random.default_rng(0).random((20, 20))
     model = ClippedKernelSVC().fit(D, np.arange(20) % 2)
-    kernel = model._kernel((D + D.T) / 2)
+    symmetric = (D + D.T) / 2
+    kernel = Centring.of(symmetric).similarities(symmetric)
     assert np.linalg.eigvalsh(kernel).min() < -0.1
     assert np.linalg.eigvalsh(kernel @ model._projection).min() > -1e-10
+
+
+def test_leading_directions_are_principal_components() -> None:
+    D = cdist(X, X, "sqeuclidean")
+    directions = LeadingDirections(2).fit(D)
+    components = PCA(2).fit(X)
+    known, new = components.transform(X), components.transform(NEW)
+    np.testing.assert_allclose(directions.transform(D), cdist(known, known, "sqeuclidean"))
+    np.testing.assert_allclose(
+        directions.transform(cdist(NEW, X, "sqeuclidean")), cdist(new, known, "sqeuclidean")
+    )
 
 
 def test_the_cost_is_chosen_on_rows_that_are_held_out() -> None:
@@ -60,7 +75,9 @@ def test_a_quick_run_is_stored_and_printed(
     assert "RSLVQ, swaps" in shown
     assert "aural sonar" in shown
     stored = read_cells(tmp_path / "nebel-quick.jsonl")
-    assert len(stored) == len(nebel.methods(1, nebel.QUICK, 0)) * nebel.QUICK.folds
+    assert (
+        len(stored) == len(nebel.methods(nebel.EXPERIMENTS["aural sonar"], 0)) * nebel.QUICK.folds
+    )
     for name, figures in stored.items():
         assert 0 <= figures["error"] < 0.5, name
     nebel.run(tmp_path, quick=True, seed=0)
@@ -72,7 +89,25 @@ def test_every_table_is_square_and_labelled(data_folder: Path) -> None:
         if name == "chromosomes":
             continue  # 150 MB
         rows = experiment.load()
-        assert rows.values.shape == (rows.labels.size,) * 2
-        assert np.all(rows.values >= 0)
-        assert np.all(np.diag(rows.values) == 0)
+        everyone = np.arange(rows.labels.size)
+        values, _ = rows.split(everyone, everyone[:1])
+        assert values.shape == (rows.labels.size,) * 2
+        assert np.all(values >= 0)
+        assert np.all(np.diag(values) == 0)
         assert np.bincount(rows.labels).min() >= 10
+
+
+def test_value_differences_know_no_label_that_is_predicted() -> None:
+    rng = np.random.default_rng(0)
+    levels, labels = rng.integers(0, 3, (40, 5)), rng.integers(0, 2, 40)
+    train, test = np.arange(25), np.arange(25, 40)
+    known, new = Categories(levels, labels).split(train, test)
+    others = np.where(np.arange(40) < 25, labels, 1 - labels)
+    for ours, theirs in zip(
+        (known, new), Categories(levels, others).split(train, test), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    # Two rows that differ in one column, whose levels have one row of each class and three.
+    tiny = Categories(np.array([[0], [0], [1], [1], [1]]), np.array([0, 1, 0, 0, 0]))
+    first, _ = tiny.split(np.arange(5), np.arange(1))
+    assert first[0, 2] == pytest.approx(2 * (0.5 - 3.5 / 4) ** 2)

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.base import clone
 
-from bayesrbf.reproduce import roth
-from bayesrbf.reproduce.roth_tables import splits, with_holes
+from bayesrbf.reproduce import roth, roth_methods
+from bayesrbf.reproduce.roth_tables import PIXELS, USPS_TEST, splits, with_holes
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -49,9 +50,9 @@ def test_folds_hold_every_row_out_once():
 
 def test_parameters_are_counted():
     [split, *_] = splits("iris")
-    model = roth.MIXTURE.fit(split.X, split.y)
+    model = roth_methods.MIXTURE.fit(split.X, split.y)
     # 2 class probabilities, and for each class 4 means and 10 covariances.
-    assert roth._n_parameters(model) == 2 + 3 * (4 + 10)
+    assert roth_methods.n_parameters(model) == 2 + 3 * (4 + 10)
 
 
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -78,10 +79,31 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     assert made.count("iris/RBF SVM") == 1
 
 
-@pytest.mark.parametrize("name", list(roth.METHODS))
-def test_the_structure_of_pixels_goes_with_every_method(name):
-    candidates = roth._candidates(name, (roth.PIXELS,))
-    for model in candidates:
+@pytest.mark.parametrize("table", PIXELS)
+@pytest.mark.parametrize("name", list(roth_methods.METHODS))
+def test_the_structure_of_pixels_goes_with_every_method(name, table):
+    found = roth_methods.candidates(table, name, 10_000)
+    assert {model.tied for model in found} == {True, False}
+    for model in found:
         assert model.covariance_type == "diag"
-        assert model.objective == roth.METHODS[name]["objective"]
-        assert model.objective_iter == roth.PIXELS["objective_iter"]
+        assert model.objective == roth_methods.METHODS[name]["objective"]
+        assert model.objective_iter == 60
+        assert (model.n_components > roth_methods.COMPONENTS[table]) == (name == "ML")
+
+
+def test_images_of_usps_are_dealt_anew(data_folder: Path) -> None:
+    [split] = splits("usps")
+    assert (split.y.size, split.y_new.size) == (9298 - USPS_TEST, USPS_TEST)
+    assert split.X.shape == (split.y.size, 256)
+    shares = [np.bincount(y) / y.size for y in (split.y, split.y_new)]
+    np.testing.assert_allclose(*shares, atol=2e-3)
+    assert not {row.tobytes() for row in split.X} & {row.tobytes() for row in split.X_new}
+
+
+def test_the_dial_of_the_hinge_begins_at_the_likelihood(data_folder: Path) -> None:
+    [split] = roth_methods.few("usps", 300)
+    [structure, _] = roth_methods.structures("usps", "hinge", 300)
+    likely = clone(roth_methods.MIXTURE).set_params(**structure).fit(split.X, split.y)
+    free = roth_methods.weighted("usps", 0.0, 300)
+    new = split.X_new[:50]
+    np.testing.assert_allclose(free.predict_proba(new), likely.predict_proba(new), atol=1e-6)
