@@ -92,7 +92,9 @@ def hybrid_path(
     steps = [float(value) for value in (VALUES[dial] if values is None else values)]
     first = clone(asked).set_params(**{dial: steps[0]}, calibrate=False, inference="map")
     first.fit(X, y, sample_weight)
-    settings = [Setting(asked_objective(clone(first).set_params(**{dial: step})), 1.0) for step in steps]
+    settings = [
+        Setting(asked_objective(clone(first).set_params(**{dial: step})), 1.0) for step in steps
+    ]
     seed = first.seed_
     prior = MixturePrior() if first.prior is None else first.prior
     task = Task(first.model_.specification, prior, hybrid_solver(first, seed), chained=True)

@@ -206,7 +206,9 @@ class Estimator(BaseEstimator, ABC):
 
         check_is_fitted(self)
         log_posterior = self._log_posterior
-        draws = from_datatree(tree, log_posterior, self.model_.description(self.rows_, self._axes).coords)
+        draws = from_datatree(
+            tree, log_posterior, self.model_.description(self.rows_, self._axes).coords
+        )
         return self._keep(log_posterior, draws)
 
     def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:

@@ -262,7 +262,9 @@ def fit_mixture_rows(
 StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
 
 
-def _fit_likelihood(problem: StandardProblem, solver: Solver, start: MixtureParameters | None) -> Fit:
+def _fit_likelihood(
+    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
+) -> Fit:
     """The mode of the posterior, by EM."""
     return fit_mixture(
         *problem,
@@ -275,7 +277,9 @@ def _fit_likelihood(problem: StandardProblem, solver: Solver, start: MixturePara
     )
 
 
-def _fit_objective(problem: StandardProblem, solver: Solver, start: MixtureParameters | None) -> Fit:
+def _fit_objective(
+    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
+) -> Fit:
     """The mode of the Gibbs posterior, from the start that is given or the one by EM."""
     rows, specification, hyperparameters = problem
     score = None

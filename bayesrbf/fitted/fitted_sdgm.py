@@ -111,9 +111,7 @@ class FittedSDGM(FittedModel):
             log_ratio=log_ratio,
         )
 
-    def drawn_log_probabilities(
-        self, rows: Observations
-    ) -> Float[np.ndarray, "obs draw label"]:
+    def drawn_log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs draw label"]:
         """Class log probabilities of which :meth:`predict` gives the mean."""
         return drawn_log_probabilities(
             self.averaged_modes,
@@ -238,9 +236,7 @@ class FittedSDGM(FittedModel):
         }
         allowed = (names.OBS, names.LABEL), completed.allowed.astype(np.int64)
         proportions = {"proportions": ((names.COMPONENT,), specification.proportions)}
-        return Description(
-            coords, {names.OBSERVED_LABEL: allowed}, row_weights(rows) | proportions
-        )
+        return Description(coords, {names.OBSERVED_LABEL: allowed}, row_weights(rows) | proportions)
 
 
 def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:

@@ -116,7 +116,9 @@ def component_names(density: Any) -> tuple[str, ...]:
     """
     labels = ["component"] if is_shared(density) else list(map(str, density.classes_))
     names = []
-    for label, members in zip(labels, density.model_.density.specification.class_slices, strict=True):
+    for label, members in zip(
+        labels, density.model_.density.specification.class_slices, strict=True
+    ):
         size = members.stop - members.start
         names += [label if size == 1 else f"{label} {i + 1} of {size}" for i in range(size)]
     return tuple(names)

@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesrbf.datasets import data_folder, load_table
 from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
-from bayesrbf.reproduce import published, sdgm_pictures, sdgm_synthetic
+from bayesrbf.reproduce import published, sdgm_synthetic
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 
 TABLES: Final = tuple(published.SDGM_1)

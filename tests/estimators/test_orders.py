@@ -13,9 +13,7 @@ from bayesrbf import (
     HybridMixtureClassifier,
     KernelNetworkClassifier,
     MedianLVQClassifier,
-    MixtureDensity,
     RBFNetworkClassifier,
-    RBFNetworkRegressor,
     SDGMClassifier,
     StackedClassifier,
 )

@@ -198,9 +198,7 @@ def held_out(
         found = _searched(_restricted(rows, seen), prototypes, widths, seeded)
         return np.stack(
             [
-                exemplar_log_joint(
-                    rows.values[unseen[:, None], point.exemplars], prototypes, point
-                )
+                exemplar_log_joint(rows.values[unseen[:, None], point.exemplars], prototypes, point)
                 for point in found
             ],
             axis=1,
