@@ -71,7 +71,7 @@ class FittedSDGM:
             levels = specification.reordered(order).levels
             features = numbers_of(basis, quadratic_basis(specification.n_features, levels))
         else:
-            basis = replace(basis, exemplars=basis.exemplars[:, coordinates])
+            basis = replace(basis, exemplars=basis.exemplars.take(coordinates, 1))
         return FittedSDGM(
             SDGMModes(
                 tuple(mode.reordered(order) for mode in self.modes.parameters),
