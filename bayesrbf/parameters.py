@@ -67,7 +67,8 @@ class Observations:
         Observations
             The same rows, one after another as before.
         """
-        real, codes = self.real[:, order.features], self.codes[:, order.categories]
+        # take(), unlike an index, makes an array whose rows are in one piece
+        real, codes = self.real.take(order.features, 1), self.codes.take(order.categories, 1)
         return Observations(real, codes, order.labels(self.labels), self.weights)
 
     def unlabelled(self) -> Observations:
@@ -178,14 +179,14 @@ class MixtureParameters:
         groups = specification.covariance_group[components]
         groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
         if self.precisions_cholesky.ndim == 2:
-            factors = self.precisions_cholesky[groups][:, order.features]
+            factors = self.precisions_cholesky[groups].take(order.features, 1)
         else:
-            factors = _triangular(self.precisions_cholesky[groups][:, order.features])
+            factors = _triangular(self.precisions_cholesky[groups].take(order.features, 1))
         levels = [self.category_probabilities[j][components] for j in order.categories]
         return MixtureParameters(
             self.class_probabilities[order.classes],
             self.weights[components],
-            self.means[components][:, order.features],
+            self.means[components].take(order.features, 1),
             factors,
             tuple(levels),
         )

@@ -139,7 +139,7 @@ class RBFNetworkParameters:
         components = specification.mixture.components_in(hidden)
         return RBFNetworkParameters(
             self.mixture.reordered(hidden, specification.mixture),
-            self.coefficients[order.classes][:, components],
+            self.coefficients[order.classes].take(components, 1),
             self.intercepts[order.classes],
             self.noise_precision,
         )

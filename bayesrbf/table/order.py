@@ -120,7 +120,8 @@ class _Cells:
     def of(cls, rows: Observations, n_classes: int) -> _Cells:
         """Ranks of the cells of a table."""
         reals = [np.where(np.isnan(column), 0, 1 + _ranks(column)) for column in rows.real.T]
-        ranks = np.array([*reals, *(rows.codes.T + 1)], np.uint32).reshape(-1, rows.n_obs)
+        shape = (rows.real.shape[1] + rows.codes.shape[1], rows.n_obs)
+        ranks = np.array([*reals, *(rows.codes.T + 1)], np.uint32).reshape(shape)
         # Weights of copies add up with rounding: the last bits do not count.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
         return cls(ranks, _ranks(shares).astype(np.uint64), rows.labels, n_classes)
