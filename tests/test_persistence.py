@@ -73,9 +73,9 @@ def test_draws_come_back(tmp_path: Path) -> None:
         put(kind="HybridMixtureClassifier"),
         put(state={"dict": {}}),
         put(state=[]),
-        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].pop("_columns"),
+        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].pop("columns_"),
         lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(fit=1),
-        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(_mixture="x"),
+        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(model_="x"),
         lambda header, manifest: manifest["state"]["dict"]["arguments"]["dict"].update(also=1),
     ],
 )

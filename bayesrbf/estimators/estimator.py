@@ -26,6 +26,7 @@ from bayesrbf.estimators.training_table import (
 )
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completing import drawn, most_likely
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws, point
 from bayesrbf.inference.protocol import LogPosterior
@@ -311,7 +312,14 @@ class Estimator(BaseEstimator, ABC):
 
     def _log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density of rows."""
-        return self.model_.density.log_density(rows)
+        return self._density.log_density(rows)
+
+    @property
+    def _density(self) -> FittedMixture:
+        """The mixture that says what rows look like."""
+        mixture = self.model_.density
+        assert mixture is not None  # what calls this is not there for estimators without one
+        return mixture
 
     @available_if(_has_density)  # type: ignore[untyped-decorator]
     def impute(self, X: object, draws: int | None = None) -> Any:
@@ -338,7 +346,7 @@ class Estimator(BaseEstimator, ABC):
         ValueError
             If ``draws`` is below 1.
         """
-        rows, mixture = self._read(X), self.model_.density
+        rows, mixture = self._read(X), self._density
         if draws is None:
             return table.decode(*most_likely(mixture, rows), self.columns_, X)
         if draws < 1:
@@ -352,7 +360,7 @@ class Estimator(BaseEstimator, ABC):
     def _mixtures(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
         """The density in standard units under posterior draws, or at the fitted point again."""
         if self.draws_ is None:
-            return [self.model_.density.parameters] * number
+            return [self._density.parameters] * number
         log_posterior = self._log_posterior
         thetas = self.draws_.theta.reshape(-1, self.draws_.theta.shape[-1])
         chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))

@@ -53,7 +53,8 @@ class ClassResponses:
 
     n_outputs: int
     kind: Response = "classes"
-    units: None = None
+
+    units_of_graph: None = None
 
     def output(self, rows: Observations) -> Classes:
         """Responses of training rows, with their likelihood."""
@@ -77,6 +78,11 @@ class NumberResponses:
     units: Standardisation
     kind: Response = "number"
     n_outputs: int = 1
+
+    @property
+    def units_of_graph(self) -> Standardisation:
+        """Location and scale, which the graph takes out of the responses."""
+        return self.units
 
     def output(self, rows: Observations) -> Numbers:
         """Responses of training rows in standard units, with their likelihood."""
@@ -122,6 +128,12 @@ class FittedNetwork(FittedModel):
         """The hidden layer, without its outputs."""
         hidden, prior = self.specification.mixture, self.hyperparameters.mixture
         return FittedMixture(hidden, prior, self.parameters.mixture, self.order)
+
+    @property
+    def number_responses(self) -> NumberResponses:
+        """The responses of a network of numbers."""
+        assert isinstance(self.responses, NumberResponses)
+        return self.responses
 
     @property
     def start(self) -> RBFNetworkParameters:
@@ -190,8 +202,7 @@ class FittedNetwork(FittedModel):
 
         At the fitted point the noise has the fitted scale, which calibration may correct.
         """
-        units = self.responses.units
-        assert units is not None  # only numbers have units
+        units = self.number_responses.units
         location, scale = units.location[0], units.scale[0]
         prepared = self.prepare(rows)
         if points is None:
@@ -263,7 +274,7 @@ class FittedNetwork(FittedModel):
             self.specification,
             self.hyperparameters,
             coefficients=coefficients,
-            response_units=self.responses.units,
+            response_units=self.responses.units_of_graph,
             **axes.of_graph,
         )
 

@@ -242,6 +242,7 @@ class FittedSDGM(FittedModel):
 def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:
     """One name a weight: its class, its component within the class, its feature."""
     assert axes.classes is not None
+    assert axes.columns is not None
     features = _feature_names(basis, axes.columns)
     component_class = specification.component_class
     first = np.searchsorted(component_class, component_class)

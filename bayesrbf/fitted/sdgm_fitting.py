@@ -110,7 +110,7 @@ def _reordered_basis(
     """Features of columns in another order, which stay one after another as they were."""
     coordinates = order.coordinates(specification.levels)
     if not isinstance(basis, QuadraticBasis):
-        return replace(basis, exemplars=basis.exemplars[:, coordinates]), features
+        return replace(basis, exemplars=basis.exemplars.take(coordinates, 1)), features
     places = np.append(np.argsort(coordinates), -1)
     moved = QuadraticBasis(np.sort(places[basis.factors], axis=1))
     levels = specification.reordered(order).levels

@@ -28,6 +28,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf.datasets import Dataset, load_table
+from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
 from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
 from bayesrbf.reproduce.cells import Cell, Figures
 
@@ -128,7 +129,7 @@ def methods(seed: int, effort: Effort) -> dict[str, Any]:
         "Caetano": caetano,
         "joint": joint,
         "joint, chosen": GridSearchCV(joint, dict(JOINT), cv=3),
-        "kernel": RBFNetworkClassifier(features="kernel", random_state=seed),
+        "kernel": KernelNetworkClassifier(random_state=seed),
         "SVM": make_pipeline(StandardScaler(), machine),
         "forest": RandomForestClassifier(effort.forest, random_state=seed),
         "GP": make_pipeline(StandardScaler(), process),
@@ -164,7 +165,7 @@ def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
         "joint": RBFNetworkClassifier(
             features="log_density", n_init=1, max_iter=300, random_state=seed
         ),
-        "kernel": RBFNetworkClassifier(features="kernel", random_state=seed),
+        "kernel": KernelNetworkClassifier(random_state=seed),
         "SVM": make_pipeline(filled, SVC(C=10.0)),
         "forest": make_pipeline(filled, RandomForestClassifier(effort.forest, random_state=seed)),
     }

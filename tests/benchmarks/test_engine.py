@@ -196,7 +196,7 @@ def contest(case: Case) -> Iterator[dict[str, object]]:
         seconds = time.perf_counter() - start
         if isinstance(made, xr.DataTree):
             model.use_posterior(made)
-        draws = model._draws
+        draws = model.draws_
         effective = min(effective_draws(draws.theta, kind) for kind in ("bulk", "tail"))
         yield {
             "method": name,

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
-from bayesrbf import RBFNetworkClassifier
+from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
 from bayesrbf.datasets import load_table
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.reproduce.published import FERREIRA
@@ -137,7 +137,7 @@ def test_the_exemplar_layer_on_18_tables(holes, data_folder, capsys):
     for name in CHOSEN:
         for seed in range(SPLITS):
             data = split(name, seed, holes)
-            model = RBFNetworkClassifier(features="kernel", calibrate=True, random_state=seed)
+            model = KernelNetworkClassifier(calibrate=True, random_state=seed)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # levels that only the test rows have
                 p = model.fit(data.X, data.y).predict_proba(data.X_new)

@@ -20,7 +20,8 @@ import pandas as pd
 from sklearn.base import clone
 
 import bayesrbf
-from bayesrbf.estimators.stored import StoredEstimator
+from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.state import MADE_ANEW, from_record, to_record
 from bayesrbf.transformers import HalfRankTransformer
 
 POINTS = 200
@@ -82,13 +83,13 @@ def refine(name: str, model: Any) -> None:
 
 def held(model: Any) -> dict[str, int]:
     """The very objects that an estimator holds; the tree comes when it is asked for."""
-    return {name: id(value) for name, value in vars(model).items() if name != "posterior_"}
+    return {name: id(value) for name, value in vars(model).items() if name not in MADE_ANEW}
 
 
 def assert_whole(model: Any) -> None:
     """Hold that an estimator has all that a fit leaves, and nothing else."""
-    if isinstance(model, StoredEstimator):
-        type(model)._from_record(model._to_record())
+    if isinstance(model, Estimator):
+        from_record(type(model), to_record(model))
 
 
 class Interrupter:
@@ -179,7 +180,7 @@ def interrupted_refinements(name: str) -> int:
 
     def check(model: Any) -> None:
         tree = model.posterior_["posterior"]
-        assert (tree.sizes["chain"], tree.sizes["draw"]) == model._draws.theta.shape[:2]
+        assert (tree.sizes["chain"], tree.sizes["draw"]) == model.draws_.theta.shape[:2]
         assert np.isfinite(answers(model, A)).all()
 
     return interrupt(old, A, lambda model: refine(name, model), check)

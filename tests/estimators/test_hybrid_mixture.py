@@ -251,9 +251,9 @@ def test_imputation_leaves_observed_cells_alone() -> None:
 def test_a_record_with_odd_state_is_refused() -> None:
     X, y = table()
     model = HybridMixtureClassifier().fit(X, y)
-    record = model._to_record()
-    for name, value in [("predict", 1), ("temperature_", "hot"), ("_mixture", None)]:
+    record = to_record(model)
+    for name, value in [("predict", 1), ("temperature_", "hot"), ("model_", None)]:
         with pytest.raises((TypeError, ValueError), match=name):
-            HybridMixtureClassifier._from_record(
-                record | {"state": record["state"] | {name: value}}
+            from_record(
+                HybridMixtureClassifier, record | {"state": record["state"] | {name: value}}
             )

@@ -10,7 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.estimators.mixture.hybrid_objective import Setting, Task, choose, open_settings
+from bayesrbf.estimators.mixture.hybrid_objective import (
+    Setting,
+    Task,
+    choose,
+    hybrid_solver,
+    open_settings,
+)
 from bayesrbf.fitted.early_stopping import apart, log_score
 from bayesrbf.fitted.fitted_mixture import Solver
 from bayesrbf.objective import Objective
@@ -105,11 +111,13 @@ def test_a_fit_that_stops_as_told_does_not_warn_and_says_so(recwarn):
 def test_cross_validation_takes_the_setting_of_the_best_score():
     X, y = table(90)
     classifier = model("blend", kappa="cv", calibrate=True, cv=3).fit(X, y)
-    task = Task(classifier._mixture.specification, MixturePrior(), classifier._solver())
+    task = Task(
+        classifier.model_.specification, MixturePrior(), hybrid_solver(classifier, classifier.seed_)
+    )
     settings = open_settings(Objective("blend"), open_dial=True, unlabelled_weight=1.0, n_columns=3)
 
     def splits():
-        return split_rows(3, classifier._rows, classifier._kept, classifier._seed)
+        return split_rows(3, classifier.rows_, classifier.kept_, classifier.seed_)
 
     together = choose(task, splits(), settings, classifier.classes_, calibrate=True)
     for index in (0, 3):
@@ -159,8 +167,8 @@ def test_rows_put_apart_are_a_share_of_every_class():
 def test_early_stopping_does_not_see_the_rows_that_it_stops_by():
     X, y = table()
     stopped = model("margin", early_stopping=True, objective_iter=200).fit(X, y)
-    assert stopped._rows.n_obs == 120  # they are still the table of the estimator
-    solver = stopped._solver()
+    assert stopped.rows_.n_obs == 120  # they are still the table of the estimator
+    solver = hybrid_solver(stopped, stopped.seed_)
     assert solver.held_out == 0.1
     longer = model("margin", objective_iter=200).fit(X, y)
     assert stopped.n_iter_ < longer.n_iter_
@@ -188,10 +196,10 @@ def test_a_file_holds_the_objective(objective, tmp_path):
     classifier.save(tmp_path / "model.safetensors")
     loaded = bayesrbf.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
-    assert loaded._objective == classifier._objective
-    point = classifier._map(classifier._log_posterior())
-    value, _ = classifier._log_posterior().value_and_gradient(point)
-    assert loaded._log_posterior().value_and_gradient(point)[0] == value
+    assert loaded.model_.objective == classifier.model_.objective
+    point = classifier.model_.point(classifier.model_.log_posterior(classifier.rows_))
+    value, _ = classifier.model_.log_posterior(classifier.rows_).value_and_gradient(point)
+    assert loaded.model_.log_posterior(loaded.rows_).value_and_gradient(point)[0] == value
 
 
 def test_a_gibbs_posterior_is_drawn_and_has_intervals():

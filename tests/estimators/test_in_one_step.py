@@ -16,7 +16,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
-from bayesrbf.estimators.posterior_estimator import PosteriorEstimator
+from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.inference import laplace, relabel
 from tests.estimators.interrupting import (
     FAMILIES,
@@ -71,7 +71,7 @@ def test_error_late_in_a_fit_or_a_refinement_leaves_the_old_fit(
     (A, a), (B, b) = earlier(name), later(name)
     model = clone(FAMILIES[name]).fit(A, a)
     before, said, arguments = held(model), answers(model, A), model.get_params()
-    monkeypatch.setattr(PosteriorEstimator, "_infer", fail)
+    monkeypatch.setattr(Estimator, "_infer", fail)
     with pytest.raises(MemoryError, match="late"):
         model.fit(B, b)
     monkeypatch.setattr(relabel, "relabel", fail)
@@ -135,11 +135,11 @@ def test_interrupted_member_of_a_stack_sets_how_many_draws_there_are(
     def cut(draws: Any) -> Any:
         return draws.first(next(made))
 
-    stack = type(model._log_posterior())
+    stack = type(model.model_.log_posterior(model.rows_))
     monkeypatch.setattr(laplace, "laplace", interrupted)
     model.refine(draws=6, chains=2)
     assert model.posterior_["posterior"].sizes["draw"] == 3
-    assert not model._draws.complete
+    assert not model.draws_.complete
     assert_whole(model)
     assert np.isfinite(model.predict_proba(A)).all()
 

@@ -148,7 +148,7 @@ def test_a_callable_may_compare_anything() -> None:
 def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() -> None:
     frame, y = mixed(), np.arange(40) % 2
     model = MedianLVQClassifier(2, random_state=0, sigma=0.4).fit(frame, y)
-    found = model._source.to(frame.iloc[:5], np.arange(model._kept.size))
+    found = model._source.to(frame.iloc[:5], np.arange(model.kept_.size))
     lengths, colours = frame["length"].to_numpy(), frame["colour"].to_numpy()
     noise = frame["noise"].to_numpy()
 
@@ -163,7 +163,7 @@ def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() ->
     share = unlike[np.ix_(known, known)].mean()
     by_colour = np.where(known[:, None] & known, unlike, share)
     expected = (part(lengths) + part(noise) + by_colour) / 3
-    np.testing.assert_allclose(found, expected[:5, model._kept], rtol=1e-12)
+    np.testing.assert_allclose(found, expected[:5, model.kept_], rtol=1e-12)
     assert model.score(frame, y) > 0.8
     assert np.isfinite(
         model.predict_proba(pd.DataFrame({"length": [np.nan], "colour": [None], "noise": [np.nan]}))
@@ -410,8 +410,8 @@ def test_draws_of_the_graph_come_back(sampled: MedianLVQClassifier) -> None:
 
 def test_the_declared_graph_has_the_density_of_the_fit(sampled: MedianLVQClassifier) -> None:
     model = sampled.declare()
-    log_posterior = sampled._log_posterior()
-    theta = sampled._map(log_posterior)
+    log_posterior = sampled.model_.log_posterior(sampled.rows_)
+    theta = sampled.model_.point(log_posterior)
     point = {"exemplars": theta[:-1].astype(int), "sigma_log__": theta[-1]}
     found = model.compile_logp(mode="FAST_COMPILE")(point)
     assert float(found) == pytest.approx(log_posterior.value_and_gradient(theta)[0], rel=1e-10)
@@ -447,7 +447,7 @@ def test_a_file_restores_the_model(tmp_path: Path, metric: str) -> None:
     np.testing.assert_array_equal(again.predict_proba(new), model.predict_proba(new))
     np.testing.assert_array_equal(again.exemplars_, model.exemplars_)
     again.refine(draws=5, tune=4, chains=2)
-    np.testing.assert_array_equal(again._draws.theta, model._draws.theta)
+    np.testing.assert_array_equal(again.draws_.theta, model.draws_.theta)
 
 
 def test_a_fit_and_its_probabilities_load_no_pymc() -> None:

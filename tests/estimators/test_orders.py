@@ -99,7 +99,7 @@ def test_completions_do_not_depend_on_the_order_of_columns() -> None:
     whole = X.notna().all(axis=1).to_numpy()
     model = RBFNetworkClassifier(2, features="log_density", max_iter=50, random_state=0, **FAST)
     expected = clone(model).fit(X[whole], y[whole])
-    assert expected._network.integrate
+    assert expected.model_.integrate
     other_X, rows = turned(X)
     other = model.fit(other_X[whole[rows]], y[rows][whole[rows]])
     np.testing.assert_allclose(

@@ -41,7 +41,6 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "rbf": lambda **a: rbf(**a),
     "rbf, calibrated": lambda **a: rbf(calibrate=True, cv=2, **a),
     "rbf, log densities": lambda **a: rbf(features="log_density", **a),
-    "rbf, kernel": lambda **a: RBFNetworkClassifier(5, features="kernel", **a),
     "kernel": lambda **a: KernelNetworkClassifier(n_basis=5, **a),
     "kernel, calibrated": lambda **a: KernelNetworkClassifier(n_basis=5, calibrate=True, cv=2, **a),
     "sdgm": lambda **a: sdgm(**a),
@@ -60,7 +59,6 @@ METHODS = {
     "blend": ("laplace",),
     "rbf": ("laplace", "advi"),
     "rbf, log densities": ("laplace",),
-    "rbf, kernel": ("laplace",),
     "kernel": ("laplace", "nuts"),
     "kernel, calibrated": ("laplace",),
     "sdgm": ("laplace", "advi", "nuts"),
@@ -207,7 +205,7 @@ def test_a_row_without_a_cell_has_the_class_frequencies(name: str) -> None:
 def test_to_the_kernels_of_a_stack_too_a_row_without_a_cell_has_the_class_frequencies() -> None:
     model = fitted("stack")
     empty = model._read(np.full((1, 2), np.nan))
-    kernel = model._fitted.log_probabilities(empty)[0, model.members_.index("K1")]
+    kernel = model.model_.log_probabilities(empty)[0, model.members_.index("K1")]
     np.testing.assert_allclose(np.exp(kernel), frequencies(), rtol=1e-12)
 
 

@@ -14,21 +14,8 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris, load_wine
 
 import bayesrbf
-from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
+from bayesrbf import RBFNetworkClassifier
 
-MIXTURE_ONLY = {
-    "scheme": "caetano",
-    "shared": False,
-    "covariance_type": "full",
-    "link": 1.0,
-    "l1": 0.1,
-    "kappa": 1.0,
-    "grow": (1, 3),
-    "hidden_cells": "impute",
-    "n_init": 2,
-    "tol": 1e-3,
-    "warm_start": True,
-}
 SCHEMES = ("em_lr", "em_lr_link", "em_lr_link_k", "caetano")
 
 
@@ -149,7 +136,7 @@ def test_prevalence_of_use_and_temperature(fitted, flowers):
         class_prior={"setosa": 0.1, "versicolor": 0.1, "virginica": 0.8},
     ).fit(X, y)
     odds = np.log(shifted.predict_proba(X)) - np.log(fitted.predict_proba(X))
-    expected = np.log([0.1, 0.1, 0.8]) - np.log(fitted._fitted_shares())
+    expected = np.log([0.1, 0.1, 0.8]) - np.log(fitted._class_shares())
     np.testing.assert_allclose(odds - odds[:, :1], np.tile(expected - expected[0], (150, 1)))
     calibrated = RBFNetworkClassifier(3, random_state=0, n_init=1, calibrate=True, cv=3).fit(X, y)
     assert calibrated.temperature_ > 0
@@ -193,14 +180,7 @@ def test_warm_start_goes_on(flowers):
     [
         ({"scheme": "sgd"}, "scheme=...) must be 'joint'"),
         ({"features": "spline"}, "features=...) must be"),
-        ({"relevance": 0.5}, "goes with features='kernel'"),
-        ({"kernel": "gaussian", "features": "density"}, "goes with features='kernel'"),
-        *(
-            ({"features": "kernel", name: value}, f"{name}={value!r}) means nothing")
-            for name, value in MIXTURE_ONLY.items()
-        ),
-        ({"features": "kernel", "relevance": 1.5}, "must be in [0, 1]"),
-        ({"features": "kernel", "l2": 0.0}, "must be positive"),
+        ({"features": "kernel"}, "use that class"),
         ({"shared": False}, "shared=False goes with the published"),
         ({"l2": 0.0}, "needs a proper prior"),
         ({"l1": -1}, "l1=...) must be a finite number"),
@@ -221,64 +201,6 @@ def test_faults_are_told(settings, words):
     pattern = words if "\\" in words else re.escape(words)
     with pytest.raises(ValueError, match=pattern):
         RBFNetworkClassifier(**settings).fit([[0.0], [1.0]], [0, 1])
-
-
-# ---- the training rows as hidden units
-
-
-@pytest.fixture(scope="module")
-def exemplars(flowers) -> tuple[RBFNetworkClassifier, KernelNetworkClassifier]:
-    """One model under both roofs."""
-    given = {"kernel": "gaussian", "relevance": 0.5, "l2": 0.2, "random_state": 0}
-    given |= {"calibrate": True, "cv": 3, "class_prior": [0.2, 0.3, 0.5]}
-    network = RBFNetworkClassifier(features="kernel", **given).fit(*flowers)
-    return network, KernelNetworkClassifier(**given).fit(*flowers)
-
-
-def test_kernel_features_are_the_kernel_network(exemplars, flowers):
-    X, _ = flowers
-    network, kernel = exemplars
-    for method in ("predict_proba", "transform", "score_samples"):
-        found, expected = getattr(network, method)(X), getattr(kernel, method)(X)
-        np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=method)
-    assert network.temperature_ == kernel.temperature_ != 1
-    assert network.lower_bound_ == kernel.lower_bound_
-    pd.testing.assert_frame_equal(network.impute(X), kernel.impute(X))
-    assert network.conditional_path_.size == network.n_iter_
-    assert network.n_falls_ == 0
-    assert network.coef_.shape == (3, network.transform(X).shape[1])
-    narrow = RBFNetworkClassifier(7, features="kernel", random_state=0).fit(*flowers)
-    expected = KernelNetworkClassifier(n_basis=7, random_state=0).fit(*flowers)
-    np.testing.assert_array_equal(narrow.transform(X), expected.transform(X))
-
-
-def test_by_products_of_the_kernel(exemplars, flowers):
-    network, _ = exemplars
-    assert set(network.predict_component(flowers[0])) <= {0, 1, 2}
-    rows, labels = network.sample(20)
-    assert list(rows.columns) == list(flowers[0].columns)
-    assert set(labels) <= set(network.classes_)
-    assert len(network.impute(flowers[0].head(3), draws=2)) == 2
-    assert [v.name for v in network.declare().free_RVs] == ["coefficients", "intercepts"]
-    with pytest.raises(ValueError, match="no halves"):
-        network.declare("halves")
-    with pytest.raises(ValueError, match="has none"):
-        network.predictive_check()
-
-
-def test_a_posterior_of_the_kernels_weights(flowers, tmp_path):
-    X, y = flowers[0].iloc[::3], flowers[1][::3]
-    model = RBFNetworkClassifier(features="kernel", random_state=0).fit(X, y)
-    kernel = KernelNetworkClassifier(random_state=0).fit(X, y)
-    for each in (model, kernel):
-        each.refine("laplace", draws=40, chains=2)
-    np.testing.assert_allclose(model.predict_proba(X), kernel.predict_proba(X), rtol=1e-9)
-    assert model.posterior_["posterior"]["coefficients"].dims[2:] == ("output", "basis")
-    assert np.all(model.uncertainty(X)["sd"] > 0)
-    assert len(model.impute(X.head(3), draws=2)) == 2
-    model.save(tmp_path / "model.safetensors")
-    again = bayesrbf.load(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_degenerate_tables_give_probabilities():
@@ -323,7 +245,7 @@ def test_complete_training_rows_and_holes_in_new_ones(features):
     off = np.abs(tables.mean(axis=0) - averaged)
     assert off.mean() < 0.02
     assert off.max() < 0.2
-    model._network = replace(model._network, integrate=False)
+    model.model_ = replace(model.model_, integrate=False)
     of_features = model.predict_proba(holes)
     rows = np.arange(len(holes))
     surprise = [-np.log(p[rows, y[1::2]]).mean() for p in (averaged, of_features)]
@@ -337,8 +259,8 @@ def test_draws_average_over_completions_too():
     holes = X[1:8:2, :4].copy()
     holes[1:, 1] = np.nan
     at_point = model.predict_proba(holes)
-    log_posterior = model._log_posterior()
-    network, theta = model._network, model._map(log_posterior)
+    log_posterior = model.model_.log_posterior(model.rows_)
+    network, theta = model.model_, model.model_.point(log_posterior)
     rows = model._read(holes)
     said = network.predictor(log_posterior, rows)(theta)
     probabilities = softmax(said.log_probabilities, axis=1)
@@ -358,7 +280,7 @@ def test_a_warm_start_is_calibrated_though_components_joined():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # alternations that have not come to rest
         model.fit(X[:, :2], y)
-    assert model._network.specification.mixture.n_components > 1
+    assert model.model_.specification.mixture.n_components > 1
     assert model.temperature_ > 0
 
 
@@ -371,5 +293,5 @@ def test_novelty_of_rows_with_holes_knows_no_temperature() -> None:
     assert model.temperature_ < 0.8
     new = X.copy()
     new[:, 1] = np.nan
-    assert model._network.integrate
+    assert model.model_.integrate
     np.testing.assert_allclose(model.uncertainty(new)["novelty"], model.score_samples(new))

@@ -257,7 +257,7 @@ def test_a_network_that_fills_in_is_calibrated_on_rows_that_it_filled(friedman):
     X[::3, 0] = np.nan
     settings = {"n_components": 1, "n_init": 1, "hidden_cells": "impute", "random_state": 0}
     model = RBFNetworkRegressor(**settings).fit(X, y)
-    assert not model._network.integrate
+    assert not model.model_.integrate
     sd = model.predict(X, return_std=True)[1]
     np.testing.assert_allclose(sd, sd[0])
     holes = np.isnan(X).any(axis=1)

@@ -59,11 +59,11 @@ def test_the_state_is_sparse_and_the_gradient_vanishes() -> None:
     X, y = ring()
     for form, size in (("primal", 6), ("kernel", 121)):
         model = small(form=form).fit(X, y)
-        parameters, basis = model._fitted.parameters, model._fitted.basis
+        parameters, basis = model.model_.parameters, model.model_.basis
         assert 0 < parameters.n_weights == model.n_weights_ <= 6
         assert basis.n_features <= parameters.n_weights + 1 <= size
-        log_posterior = model._log_posterior()
-        theta = model._map(log_posterior)
+        log_posterior = model.model_.log_posterior(model.rows_)
+        theta = model.model_.point(log_posterior)
         _, gradient = log_posterior.value_and_gradient(theta)
         np.testing.assert_allclose(gradient, 0, atol=1e-6)
         curvature = log_posterior.negative_hessian(theta) + np.diag(parameters.precisions)
@@ -250,11 +250,11 @@ def test_an_average_has_every_mode_by_its_share() -> None:
     assert shares.sum() == pytest.approx(1)
     assert (np.diff(shares) <= 0).all()
     assert model.mode_n_weights_[0] == model.n_weights_
-    fitted, expected = model._fitted, 0.0
+    fitted, expected = model.model_, 0.0
     for share, mode in zip(shares, fitted.modes.parameters, strict=True):
         alone = replace(fitted, modes=SDGMModes((mode,), np.ones(1)))
         rows = model._read(new)
-        expected = expected + share * alone.predict(model._companion, rows, average=True)[0]
+        expected = expected + share * alone.predict(rows)[0]
     p = model.predict_proba(new)
     assert (np.abs(p - expected) < 5 * model.numerical_error(new) + 2e-3).all()
     single = several(prediction="single-mode").predict_proba(new)
@@ -355,8 +355,8 @@ def test_laplace_and_nuts_run_without_anything_added() -> None:
 def test_precisions_can_be_learned() -> None:
     X, y = ring(60)
     model = small(precision_prior=GammaPrecisions(1.0, 0.1)).fit(X, y)
-    log_posterior = model._log_posterior()
-    theta = model._map(log_posterior)
+    log_posterior = model.model_.log_posterior(model.rows_)
+    theta = model.model_.point(log_posterior)
     plug_in = small(prediction="plug-in").fit(X, y)
     # all weights, and yet the same function
     points, starts = X, np.arange(len(X))
@@ -396,7 +396,7 @@ def test_a_change_of_prevalence_is_bayes_rule() -> None:
     X, y = ring()
     model = small(prediction="plug-in").fit(X, y)
     moved = small(prediction="plug-in", class_prior=[0.1, 0.9]).fit(X, y)
-    shares = model._fitted_shares()
+    shares = model._class_shares()
     expected = model.predict_proba(X) * [0.1, 0.9] / shares
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(moved.predict_proba(X), expected, rtol=1e-9)

@@ -58,8 +58,8 @@ def test_completions_are_tempered_one_by_one() -> None:
     fitted = model(prediction="plug-in").fit(X, y)
     row = np.random.default_rng(0).normal(size=(1, 4))
     row[0, 0] = np.nan
-    t, companion = fitted.temperature_, fitted._companion
-    drawn = fitted._fitted.drawn_log_probabilities(companion, fitted._read(row), average=False)
+    t = fitted.temperature_
+    drawn = fitted.model_.drawn_log_probabilities(fitted._read(row))
     assert drawn.shape == (1, 64, 2)
     expected = np.exp(log_softmax(t * drawn, axis=-1)).mean(axis=1)
     error = fitted.numerical_error(row).max()
@@ -74,7 +74,7 @@ def test_draws_for_the_temperature_have_the_mean_that_is_predicted(average: bool
     X[::7, 1] = np.nan
     fitted = model(calibrate=False, prediction="average" if average else "plug-in").fit(X, y)
     rows = fitted._read(X)
-    drawn = fitted._fitted.drawn_log_probabilities(fitted._companion, rows, average=average)
+    drawn = fitted.model_.drawn_log_probabilities(rows)
     found, whole = np.exp(drawn).mean(axis=1), np.isfinite(X).all(axis=1)
     np.testing.assert_allclose(found[whole], fitted.predict_proba(X)[whole], atol=0.01)
     np.testing.assert_allclose(found, fitted.predict_proba(X), atol=0.03)

@@ -42,7 +42,6 @@ ESTIMATORS = [
     RBFNetworkClassifier(),
     # Some checks pass no seed, and its alternation may want more iterations from another start.
     RBFNetworkClassifier(3, scheme="caetano", max_iter=200, tol=1e-4, random_state=0),
-    RBFNetworkClassifier(features="kernel"),
     RBFNetworkRegressor(3, n_init=1),
 ]
 

@@ -41,7 +41,7 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
     views = Views(fitted._read(X))
     total = np.zeros((20, 3))
     for member, weight, t in zip(
-        fitted._fitted.own, fitted.weights_, fitted.member_temperatures_, strict=True
+        fitted.model_.members.own, fitted.weights_, fitted.member_temperatures_, strict=True
     ):
         own = softmax(t * log_softmax(member.class_log_joint(views), axis=1), axis=1)
         total += weight * own
@@ -55,7 +55,7 @@ def test_held_out_rows_were_not_fitted_to() -> None:
     model = StackedClassifier(SMALL, cv=[(np.arange(20, 60), np.arange(20))], random_state=0)
     other = y.copy()
     other[3] = CLASSES[(list(CLASSES).index(y[3]) + 1) % 3]
-    one, two = clone(model).fit(X, y)._held, clone(model).fit(X, other)._held
+    one, two = clone(model).fit(X, y).model_.held, clone(model).fit(X, other).model_.held
     assert one.values.shape == (20, 2, 3)
     rows = [np.sort(held.values.reshape(20, -1), axis=0) for held in (one, two)]
     np.testing.assert_allclose(rows[0], rows[1], atol=1e-10)
@@ -148,10 +148,11 @@ def test_the_table_of_members_has_their_weights_and_how_far_they_are_known(fitte
     np.testing.assert_allclose(found["weight"][:-1], fitted.weights_)
     assert (found["sd"][:-1] > 0).all()
     assert (found["lower"] <= found["upper"])[:-1].all()
-    rows = np.arange(fitted._held.labels.size)
-    log_q = fitted._log_posterior().pointwise(fitted._map(fitted._log_posterior()))
+    rows = np.arange(fitted.model_.held.labels.size)
+    log_posterior = fitted.model_.log_posterior(fitted.rows_)
+    log_q = log_posterior.pointwise(fitted.model_.point(log_posterior))
     assert log_q.shape == rows.shape
-    mean = -np.average(log_q, weights=fitted._held.weights)
+    mean = -np.average(log_q, weights=fitted.model_.held.weights)
     assert found.loc["stack", "log_loss"] == pytest.approx(mean, rel=1e-6)
 
 
@@ -173,7 +174,7 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     np.testing.assert_allclose(posterior["weights"].sum("member"), 1.0)
     alone = model._class_posterior().predictor(model._read(X))
     drawn = alone(model._class_posterior().theta[0, 0])
-    fixed = alone(model._map(model._log_posterior()))
+    fixed = alone(model.model_.point(model.model_.log_posterior(model.rows_)))
     assert np.abs(drawn.log_probabilities - fixed.log_probabilities).max() > 1e-3
 
 
@@ -264,7 +265,7 @@ def test_no_fold_takes_the_last_row_of_a_class() -> None:
 def test_members_share_what_they_can() -> None:
     X, y = table(60)
     model = StackedClassifier(SMALL, cv=2, random_state=0).fit(X, y)
-    training = Training(model._rows, model._columns.n_levels, 3, MixturePrior(), 0)
+    training = Training(model.rows_, model.columns_.n_levels, 3, MixturePrior(), 0)
     kernels = fit_members(training, ["K1", "K2"])
     assert kernels[0].columns is kernels[1].columns
     assert kernels[0].model.companion is kernels[1].model.companion

@@ -46,7 +46,7 @@ def test_fillings_are_as_good_as_the_report_says(noise: Outcome) -> None:
     """On noise no column helps another: error and coverage are those of new rows."""
     said = noise.report.imputations
     X, _ = simulated(NEW, 0.0, seed=1)
-    cells, units = left_out(noise.model, X), noise.model._mixture.units
+    cells, units = left_out(noise.model, X), noise.model.model_.units
     error = np.sqrt(np.mean((X.to_numpy() - units.backward(cells.expected)) ** 2))
     (_, own), (_, of_mean) = said.error
     assert said.known == ROWS * COLUMNS

@@ -424,12 +424,17 @@ class MedianLVQClassifier(Classifier):
         return compared(columns)
 
     @property
-    def columns_(self) -> Columns:
+    def columns_(self) -> Columns:  # type: ignore[override]
         """What the columns of a compared table are; other metrics have none."""
-        return self.model_.source.columns
+        if self.metric != GOWER:
+            raise AttributeError(
+                f"metric={self.metric!r} compares rows without columns of a table."
+            )
+        columns: Columns = self.model_.source.columns
+        return columns
 
     @property
-    def rows_(self) -> Observations:
+    def rows_(self) -> Observations:  # type: ignore[override]
         """Training rows, compared to the needed rows."""
         return self.model_.training_rows
 

@@ -47,7 +47,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Log joint of rows and components where the model is used, in standard units."""
-        return self.model_.density.component_log_joint(rows)
+        return self._density.component_log_joint(rows)
 
     def _draw(
         self, n_samples: int, parameters: MixtureParameters, labels: np.ndarray | None = None
@@ -60,9 +60,9 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(LARGEST_SEED))
         real, codes, classes, _ = sample(
-            parameters, self.model_.density.specification, int(n_samples), rng, labels
+            parameters, self._density.specification, int(n_samples), rng, labels
         )
-        real, codes = hide_masked(self.model_.density.units.backward(real), codes, self.columns_)
+        real, codes = hide_masked(self._density.units.backward(real), codes, self.columns_)
         return table.decode(real, codes, self.columns_, self._template), classes
 
     def predictive_check(self, draws: int = 100, *, prior: bool = False) -> xr.DataTree:
@@ -97,7 +97,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         if draws < 1:
             raise ValueError(f"predictive_check(draws=...) must be at least 1; received {draws}.")
-        last_real = self.model_.density.specification.n_features
+        last_real = self._density.specification.n_features
         return drawn_tables(
             self.declare(), self.posterior_, last_real, draws=draws, prior=prior, seed=self.seed_
         )

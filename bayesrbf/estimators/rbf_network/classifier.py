@@ -302,6 +302,28 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             type(self).__name__,
         )
 
+    def refine(self, method: str = "laplace", **options: Any) -> Self:
+        """Draw from the posterior of the joint scheme, starting at the fitted point.
+
+        Parameters
+        ----------
+        method : {"laplace", "advi", "nuts"}
+            Gaussian approximation at the mode; Gaussian approximation of least
+            divergence; the No-U-Turn sampler.
+        **options : object
+            Passed on, such as ``draws``, ``chains`` and ``tune``.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+
+        Raises
+        ------
+        ValueError
+            If the scheme is a published one, which has no posterior, or the method
+            is unknown.
+        """
         refuse_without_joint(self.scheme)
         return super().refine(method, **options)
 

@@ -284,7 +284,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         if not calibrate:
             return NORMAL_NOISE
 
-        responses = self.model_.responses
+        responses = self.model_.number_responses
         # Not in units of the fold's own noise: a network that meets every row has none.
         fitted_precision = self.model_.parameters.noise_precision
         # Where the whole fit came to no end, folds that went on from it would know its rows.
@@ -307,25 +307,47 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             return NORMAL_NOISE
         return fit_noise(held.values, held.weights)
 
+    def refine(self, method: str = "laplace", **options: Any) -> Self:
+        """Draw from the posterior of the joint scheme, starting at the fitted point.
+
+        Parameters
+        ----------
+        method : {"laplace", "advi", "nuts"}
+            Gaussian approximation at the mode; Gaussian approximation of least
+            divergence; the No-U-Turn sampler.
+        **options : object
+            Passed on, such as ``draws``, ``chains`` and ``tune``.
+
+        Returns
+        -------
+        self
+            With the draws in ``posterior_``; predictions average over them.
+
+        Raises
+        ------
+        ValueError
+            If the scheme is a published one, which has no posterior, or the method
+            is unknown.
+        """
         refuse_without_joint(self.scheme)
         return super().refine(method, **options)
 
     @property
     def coef_(self) -> Float[np.ndarray, " component"]:
         """Output weights, in the units of the response."""
-        return self.model_.responses.units.scale[0] * self.model_.parameters.coefficients[0]
+        return self.model_.number_responses.units.scale[0] * self.model_.parameters.coefficients[0]
 
     @property
     def intercept_(self) -> float:
         """Bias, in the units of the response."""
         bias = self.model_.parameters.intercepts
-        return float(self.model_.responses.units.backward(bias)[0])
+        return float(self.model_.number_responses.units.backward(bias)[0])
 
     @property
     def noise_sd_(self) -> float:
         """Standard deviation of the response about its mean, at the fitted point."""
         precision = self.model_.parameters.noise_precision
-        return float(self.model_.responses.units.scale[0] * precision**-0.5)
+        return float(self.model_.number_responses.units.scale[0] * precision**-0.5)
 
     # ---- predicting
 

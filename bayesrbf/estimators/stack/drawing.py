@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def draw_members(
 
 
 def joint_predictor(
-    log_posterior: StackLogPosterior, members: FittedMembers, rows: Observations, drawn: MemberDraws
+    log_posterior: Any, members: FittedMembers, rows: Observations, drawn: MemberDraws
 ) -> Callable[[Observations, np.ndarray], JointPredictor]:
     """Prepare rows for predictions of the whole stack at many points.
 

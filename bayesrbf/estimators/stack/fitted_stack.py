@@ -85,5 +85,8 @@ class FittedStack(FittedModel):
             names.OBS: np.arange(self.held.labels.size),
             names.LABEL: axes.classes,
         }
-        observed = {names.OBSERVED_LABEL: ((names.OBS,), self.held.labels)}
-        return Description(coords, observed, {"row_weight": ((names.OBS,), self.held.weights)})
+        return Description(
+            coords,
+            {names.OBSERVED_LABEL: ((names.OBS,), self.held.labels)},
+            {"row_weight": ((names.OBS,), self.held.weights)},
+        )

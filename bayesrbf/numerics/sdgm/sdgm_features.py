@@ -55,8 +55,8 @@ def complete(
 
     A row without holes is its own only point; a row with holes has ``draws`` completions, a
     power of two, drawn from the companion mixture, whose parameters are in standard units.
-    ``replicate`` numbers independent sets of draws; cells are drawn in ``order``. Points are the reals in the user's units,
-    then the indicators of all levels. Labels are not used.
+    ``replicate`` numbers independent sets of draws; cells are drawn in ``order``. Points are the
+    reals in the user's units, then the indicators of all levels. Labels are not used.
     """
     standard = replace(observations, real=units.forward(observations.real))
     rows, starts = completion.complete(
