@@ -52,7 +52,7 @@ LARGEST_SEED = 2**31 - 1
 
 def _has_density(estimator: Estimator) -> bool:
     """Whether something says what rows look like."""
-    if estimator._has_density:
+    if estimator._models_rows:
         return True
     raise AttributeError(f"{type(estimator).__name__} compares rows and has no density of them.")
 
@@ -78,7 +78,7 @@ class Estimator(BaseEstimator, ABC):
     _template: Any
     _trace: Trace
 
-    _has_density = True
+    _models_rows = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

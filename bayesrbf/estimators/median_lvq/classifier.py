@@ -197,7 +197,7 @@ class MedianLVQClassifier(Classifier):
     exemplars_: Int[np.ndarray, " prototype"]
     sigma_: float | None
 
-    _has_density = False
+    _models_rows = False
 
     def __init__(
         self,
@@ -426,12 +426,10 @@ class MedianLVQClassifier(Classifier):
     @property
     def columns_(self) -> Columns:  # type: ignore[override]
         """What the columns of a compared table are; other metrics have none."""
-        if self.metric != GOWER:
-            raise AttributeError(
-                f"metric={self.metric!r} compares rows without columns of a table."
-            )
-        columns: Columns = self.model_.source.columns
-        return columns
+        source = self.model_.source
+        if not isinstance(source, TableSource):
+            raise AttributeError(f"metric={self.metric!r} knows no columns of a table.")
+        return source.columns
 
     @property
     def rows_(self) -> Observations:  # type: ignore[override]
