@@ -21,8 +21,8 @@ from sklearn.base import clone
 from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.roth_methods import (
+    CHOSEN,
     HEAVY,
-    HOLES,
     IMPUTERS,
     METHODS,
     MIXTURE,
@@ -125,7 +125,7 @@ def _holes(tables: tuple[str, ...], n_train: int, shares: tuple[float, ...]) -> 
                 partial(_error, table, name, n_train, share, mechanism),
             )
             for name in names
-            if (table, name) not in HEAVY and (name != WITH_HOLES or table in HOLES)
+            if (table, name) not in HEAVY and (name != WITH_HOLES or (table, name) in CHOSEN)
         }
         for table in tables
         for mechanism in mechanisms
