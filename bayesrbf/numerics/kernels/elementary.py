@@ -34,9 +34,10 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import exact_kernel
 
-NEGLIGIBLE: Final = -230.0
-"""Log of the smallest share that is not zero (1e-100): nothing is lost beside a component
-whose share is one, and components without rows cost no second moments."""
+NEGLIGIBLE: Final = -72.0
+"""Log of the smallest share that is not zero, 5e-32, the square of what rounding loses: nothing
+is lost beside a component whose share is one, nor from the sums of a component that has any
+weight beside its prior, and rows cost no second moments where they do not belong."""
 
 INVERSE_LN_2: Final = 1 / math.log(2)
 LN_2: Final = math.log(2)

@@ -28,13 +28,18 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.elementary import logarithm
-from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
 from bayesrbf.numerics.kernels.gaussian_holes import (
     HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,
     multiply_line,
     zero_filled_deviation,
+)
+from bayesrbf.numerics.kernels.gaussian_products import (
+    add_products,
+    find_shares,
+    move_together,
+    subtract_squares,
 )
 
 PIVOTS: Final = 8
@@ -51,7 +56,9 @@ class MixedScratch(NamedTuple):
     solution: np.ndarray  # (missing cell, place)
     missing: np.ndarray  # (missing cell, place): which feature
     block: np.ndarray  # (entry, place): where the entries of P_mm stand in a flat (D, D)
-    lines: np.ndarray  # (2, place)
+    lines: np.ndarray  # (4, place)
+    places: np.ndarray  # (place,): rows that have a share
+    found: np.ndarray  # (place,): their shares
 
 
 @inlined
@@ -120,11 +127,17 @@ def add_moments(
         Space for the tile.
     """
     flat_second = second.reshape(len(second), -1)
+    places, found = scratch.places, scratch.found
     for k in range(components[0], components[1]):
-        if shares[k].any():
-            add_products(scratch.completed[k], shares, k, first, second, scratch.lines)
-            _invert(k, n_missing, scratch)
-            _add_covariances(k, n_missing, shares, flat_second, scratch)
+        n_found = find_shares(shares, k, places, found)
+        if n_found > 0:
+            n_rows = n_found + -n_found % 8  # loops run in eights
+            if n_found < len(places):
+                move_together(scratch.completed[k], places, n_rows)
+                move_together(scratch.root[k], places, n_rows)
+            add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
+            _invert(k, n_missing, n_rows, scratch)
+            _add_covariances(k, n_missing, n_rows, flat_second, scratch)
 
 
 @kernel
@@ -166,7 +179,7 @@ def _factorise(
         line = i * (i + 1) // 2
         for j in range(i + 1):
             other = j * (j + 1) // 2
-            _dot(root, line, root, other, j, lines)
+            _dot(root, line, root, other, j, n_rows, lines)
             for r in range(n_rows):
                 rest = flat_precisions[g, block[line + j, r]] - lines[0, r]
                 root[line + j, r] = rest * root[other + j, r] if j < i else rest
@@ -183,9 +196,16 @@ def _factorise(
 
 
 @kernel
-def _dot(left: np.ndarray, i: int, right: np.ndarray, j: int, n: int, lines: np.ndarray) -> None:
+def _dot(
+    left: np.ndarray,
+    i: int,
+    right: np.ndarray,
+    j: int,
+    n: int,
+    n_rows: int,
+    lines: np.ndarray,
+) -> None:
     """Write the product of n entries of ``left`` from i and of ``right`` from j."""
-    n_rows = lines.shape[1]
     for r in range(n_rows):
         lines[0, r] = 0.0
     h = 0
@@ -229,15 +249,14 @@ def _complete(k: int, n_missing: int, scratch: MixedScratch) -> None:
 
 
 @kernel
-def _invert(k: int, n_missing: int, scratch: MixedScratch) -> None:
+def _invert(k: int, n_missing: int, n_rows: int, scratch: MixedScratch) -> None:
     """Write R^-1 of every row, column by column: entry (i, j) is number j (2 m - j - 1) / 2 + i."""
     root, inverse, lines = scratch.root[k], scratch.inverse, scratch.lines
-    n_rows = lines.shape[1]
     for j in range(n_missing):
         column = j * (2 * n_missing - j - 1) // 2
         for i in range(j, n_missing):
             line = i * (i + 1) // 2
-            _dot(root, line + j, inverse, column + j, i - j, lines)
+            _dot(root, line + j, inverse, column + j, i - j, n_rows, lines)
             for r in range(n_rows):
                 pivot = root[line + i, r]
                 inverse[column + i, r] = -lines[0, r] * pivot if j < i else pivot
@@ -245,15 +264,16 @@ def _invert(k: int, n_missing: int, scratch: MixedScratch) -> None:
 
 @kernel
 def _add_covariances(
-    k: int, n_missing: int, shares: np.ndarray, flat_second: np.ndarray, scratch: MixedScratch
+    k: int, n_missing: int, n_rows: int, flat_second: np.ndarray, scratch: MixedScratch
 ) -> None:
     """Add every row's share of its C = R^-T R^-1 to the upper triangle of component k."""
     inverse, block, lines = scratch.inverse, scratch.block, scratch.lines
+    places, found = scratch.places, scratch.found
     for i in range(n_missing):
         column = i * (2 * n_missing - i - 1) // 2
         for j in range(i, n_missing):
             other = j * (2 * n_missing - j - 1) // 2
             entry = j * (j + 1) // 2 + i
-            _dot(inverse, column + j, inverse, other + j, n_missing - j, lines)
-            for r in range(lines.shape[1]):
-                flat_second[k, block[entry, r]] += shares[k, r] * lines[0, r]
+            _dot(inverse, column + j, inverse, other + j, n_missing - j, n_rows, lines)
+            for r in range(n_rows):
+                flat_second[k, block[entry, places[r]]] += found[r] * lines[0, r]

@@ -17,13 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
-from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
 from bayesrbf.numerics.kernels.gaussian_holes import (
     HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,
     multiply_line,
     zero_filled_deviation,
+)
+from bayesrbf.numerics.kernels.gaussian_products import (
+    add_products,
+    find_shares,
+    move_together,
+    subtract_squares,
 )
 
 
@@ -38,7 +43,9 @@ class PatternScratch(NamedTuple):
     root: np.ndarray  # (missing cell, missing cell): R, P_mm = R R', then R^-1
     completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
     imputed: np.ndarray  # (missing cell, place): E[d_m | x_o]
-    lines: np.ndarray  # (2, place)
+    lines: np.ndarray  # (4, place)
+    places: np.ndarray  # (place,): rows that have a share
+    found: np.ndarray  # (place,): their shares
 
 
 @inlined
@@ -114,11 +121,15 @@ def add_moments(
     scratch : PatternScratch
         Space for the tile.
     """
-    missing = scratch.missing
+    missing, places, found = scratch.missing, scratch.places, scratch.found
     for k in range(components[0], components[1]):
-        if shares[k].any():
-            total = shares[k].sum()
-            add_products(scratch.completed[k], shares, k, first, second, scratch.lines)
+        n_found = find_shares(shares, k, places, found)
+        if n_found > 0:
+            n_rows = n_found + -n_found % 8  # loops run in eights
+            if n_found < len(places):
+                move_together(scratch.completed[k], places, n_rows)
+            add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
+            total = found.sum()
             for i in range(n_missing):
                 for j in range(i, n_missing):
                     spread = total * scratch.covariance[k, i, j]
