@@ -102,16 +102,16 @@ def add_moments(
     scratch : CompleteScratch
         Space for the tile.
     """
-    deviation, width = scratch.deviation, shares.shape[1]
+    deviation, found, width = scratch.deviation, scratch.found, shares.shape[1]
     for k in range(components[0], components[1]):
-        n_rows = _count(shares, k)
-        if 2 * n_rows > width:
+        n_rows = find_shares(shares, k, scratch.places, found)
+        if n_rows == width:
             deviate(cells, gaussians.means, k, deviation)
-            add_products(deviation, shares[k], width, k, first, second, scratch.lines)
+            add_products(deviation, found, width, k, first, second, scratch.lines)
         elif n_rows > 0:
             if scratch.sizes[k] + n_rows > width:
                 _add_waiting(k, first, second, scratch)
-            _let_wait(cells, gaussians.means, k, shares, scratch)
+            _let_wait(cells, gaussians.means, k, n_rows, scratch)
 
 
 @kernel
@@ -141,27 +141,17 @@ def _add_waiting(k: int, first: np.ndarray, second: np.ndarray, scratch: Complet
 
 
 @kernel
-def _count(shares: np.ndarray, k: int) -> int:
-    """How many rows of a tile have a share in a component."""
-    n_rows = 0
-    for r in range(shares.shape[1]):
-        n_rows += shares[k, r] != 0.0
-    return n_rows
-
-
-@kernel
 def _let_wait(
-    cells: np.ndarray, means: np.ndarray, k: int, shares: np.ndarray, scratch: CompleteScratch
+    cells: np.ndarray, means: np.ndarray, k: int, n_rows: int, scratch: CompleteScratch
 ) -> None:
-    """Put the rows of a tile that have a share in a component beside those that wait."""
-    places, found, start = scratch.places, scratch.found, scratch.sizes[k]
-    n_rows = find_shares(shares, k, places, found)
+    """Put the rows of a tile that were found beside those that wait."""
+    start = scratch.sizes[k]
     for r in range(n_rows):
-        scratch.shares[k, start + r] = found[r]
+        scratch.shares[k, start + r] = scratch.found[r]
     for i in range(cells.shape[0]):
         mean = means[k, i]
         for r in range(n_rows):
-            scratch.waiting[k, i, start + r] = cells[i, places[r]] - mean
+            scratch.waiting[k, i, start + r] = cells[i, scratch.places[r]] - mean
     scratch.sizes[k] = start + n_rows
 
 

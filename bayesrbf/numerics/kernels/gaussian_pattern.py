@@ -123,10 +123,10 @@ def add_moments(
     """
     missing, places, found = scratch.missing, scratch.places, scratch.found
     for k in range(components[0], components[1]):
-        n_found = find_shares(shares, k, places, found)
-        if n_found > 0:
-            n_rows = n_found + -n_found % 8  # loops run in eights
-            if n_found < len(places):
+        n_rows = find_shares(shares, k, places, found)
+        if n_rows > 0:
+            if n_rows < len(places):
+                n_rows += -n_rows % 8  # loops run in eights
                 move_together(scratch.completed[k], places, n_rows)
             add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
             total = found.sum()

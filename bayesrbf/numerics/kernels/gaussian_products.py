@@ -17,6 +17,8 @@ from bayesrbf.numerics.kernels.compilation import kernel
 def find_shares(shares: np.ndarray, k: int, places: np.ndarray, found: np.ndarray) -> int:
     """Find the rows of a tile that have a share in a component.
 
+    Where more than half of the rows have one, all count, so that nothing need be moved.
+
     Parameters
     ----------
     shares : ndarray of shape (n_components, width)
@@ -31,15 +33,23 @@ def find_shares(shares: np.ndarray, k: int, places: np.ndarray, found: np.ndarra
     Returns
     -------
     int
-        How many they are.
+        How many count.
     """
+    width, n_rows = shares.shape[1], 0
+    for r in range(width):
+        n_rows += shares[k, r] != 0.0
+    if 2 * n_rows > width:
+        for r in range(width):
+            places[r] = r
+            found[r] = shares[k, r]
+        return width
     n_rows = 0
-    for r in range(shares.shape[1]):
+    for r in range(width):
         if shares[k, r] != 0.0:
             places[n_rows] = r
             found[n_rows] = shares[k, r]
             n_rows += 1
-    for r in range(n_rows, shares.shape[1]):
+    for r in range(n_rows, width):
         places[r] = places[0]
         found[r] = 0.0
     return n_rows
