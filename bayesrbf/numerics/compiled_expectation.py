@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -167,19 +168,20 @@ class CompiledExpectation:
         """Send every piece through the kernels; the caller's thread works too."""
         given = (ranges, slopes, *self._model(parameters))
         pieces = [self.empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
+        left = iter(range(len(pieces)))  # each number goes to one thread
         others = [
-            self._threads().submit(self._work, thread, pieces, given)
-            for thread in range(1, self._n_threads)
+            self._threads().submit(self._work, left, pieces, given)
+            for _ in range(1, self._n_threads)
         ]
-        self._work(0, pieces, given)
+        self._work(left, pieces, given)
         for other in others:
             other.result()
         return pieces
 
-    def _work(self, thread: int, pieces: list[Results], given: tuple[Any, ...]) -> None:
-        """Send one thread's share of the pieces through the kernels."""
+    def _work(self, left: Iterator[int], pieces: list[Results], given: tuple[Any, ...]) -> None:
+        """Send pieces through the kernels until none is left: a slow thread takes fewer."""
         ranges, *rest = given
-        for i in range(thread, len(pieces), self._n_threads):
+        for i in left:
             expect(self.tiles, ranges, self._chunks[i], self._chunks[i + 1], pieces[i], *rest)
 
     def _threads(self) -> ThreadPoolExecutor:

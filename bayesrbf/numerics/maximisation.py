@@ -25,6 +25,9 @@ from bayesrbf.specification import MixtureSpecification
 SMALLEST_EIGENVALUE = 1e-10
 """Floor of a covariance's eigenvalues relative to its largest: below, rounding rules."""
 
+SMALL_HALF = 8
+"""Half the size up to which a triangular matrix is inverted like any other."""
+
 
 def maximise(
     statistics: Statistics,
@@ -126,7 +129,22 @@ def _factor(covariances: np.ndarray) -> np.ndarray:
     matrix, and then L = U'^-1 is lower: Sigma itself is never inverted.
     """
     upper = np.linalg.cholesky(covariances[:, ::-1, ::-1])[:, ::-1, ::-1]
-    return np.tril(np.linalg.inv(upper).swapaxes(1, 2))
+    return np.tril(_inverse(upper).swapaxes(1, 2))
+
+
+def _inverse(upper: np.ndarray) -> np.ndarray:
+    """Inverses of upper triangular matrices, by halves.
+
+    The inverse of [[A, B], [0, C]] is [[A^-1, -A^-1 B C^-1], [0, C^-1]].
+    """
+    half = upper.shape[1] // 2
+    if half <= SMALL_HALF:
+        return np.linalg.inv(upper)
+    inverse = np.zeros_like(upper)
+    inverse[:, :half, :half] = first = _inverse(upper[:, :half, :half])
+    inverse[:, half:, half:] = last = _inverse(upper[:, half:, half:])
+    inverse[:, :half, half:] = -first @ upper[:, :half, half:] @ last
+    return inverse
 
 
 def _floored(covariances: np.ndarray) -> np.ndarray:

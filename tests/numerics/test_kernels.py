@@ -15,6 +15,7 @@ from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.kernels import tiles
 from bayesrbf.numerics.kernels.categorical import PACK_LEVELS, log_table, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import LOWEST
+from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.specification import MixtureSpecification
@@ -82,6 +83,28 @@ def test_compiled_equals_numpy(covariance_type: str, tied: bool, missing: float)
         if missing:
             observations = harder(observations)
         assert_equals_reference(specification, observations)
+
+
+@pytest.mark.parametrize("n_features", [4, 5, 6, 7, 30])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_rows_that_belong_to_one_component(n_features: int, missing: float) -> None:
+    specification = structure(classes=(0, 0, 0, 1), n_features=n_features, levels=(3,))
+    observations = table(specification, 700, missing, seed=1)
+    rng = np.random.default_rng(0)
+    point = random_point(specification)
+    centres = np.array([-1.0, 0.0, 0.1, 1.0])[:, None] * rng.choice([-15.0, 15.0], n_features)
+    owner = rng.choice(4, 700, p=[0.05, 0.5, 0.35, 0.1])
+    observations = replace(
+        observations,
+        real=observations.real + centres[owner],
+        labels=np.where(rng.random(700) < 0.5, -1, owner // 3),
+        weights=np.where(rng.random(700) < 0.1, 0.0, observations.weights),
+    )
+    point = replace(point, means=point.means + centres)
+    log_joint = CompiledExpectation(observations, specification).component_log_joint(point)
+    near = log_joint > log_joint.max(axis=1, keepdims=True) + NEGLIGIBLE
+    assert 0.2 < near.mean() < 0.8
+    assert_equals_reference(specification, observations, point)
 
 
 @pytest.mark.parametrize("n_obs", [1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 300])

@@ -33,8 +33,8 @@ from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_missing import GaussiansWithHoles
-from bayesrbf.numerics.kernels.space import Holes, Space, make_room
+from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+from bayesrbf.numerics.kernels.space import Holes, Space, room_for_complete, room_for_holes
 from bayesrbf.numerics.kernels.tiles import Tiles
 
 LOWEST: Final = -1e300
@@ -69,7 +69,7 @@ def _normalise(
 ) -> None:
     """Turn log joints into shares, in place; add counts and hand out log densities."""
     low, high = part
-    log_joint, lines = space.log_joint, space.lines
+    log_joint, lines = space.log_joint, space.complete.lines
     n_rows = log_joint.shape[1]
     for r in range(n_rows):
         lines[0, r] = LOWEST
@@ -143,9 +143,7 @@ def _evaluate(
     log_joint = space.log_joint
     if full is not None:  # noqa: SIM102
         if m == 0:
-            gaussian_complete.add_log_density(
-                cells, full, part, log_joint, space.deviation, space.lines
-            )
+            gaussian_complete.add_log_density(cells, full, part, log_joint, space.complete)
     if holes is not None:
         if m > 0 and number >= 0:
             gaussian_pattern.add_log_density(
@@ -179,9 +177,7 @@ def _add_statistics(
     shares, first, second = space.log_joint, results.first, results.second
     if full is not None:  # noqa: SIM102
         if m == 0:
-            gaussian_complete.add_moments(
-                cells, full, part, shares, first, second, space.deviation, space.lines
-            )
+            gaussian_complete.add_moments(cells, full, part, shares, first, second, space.complete)
     if holes is not None:
         if m > 0 and number >= 0:
             gaussian_pattern.add_moments(m, part, shares, first, second, holes.pattern)
@@ -212,10 +208,9 @@ def _compiled(sources: str) -> Callable[..., None]:
     ) -> None:
         _ = sources
         k, (_, d, width) = len(constants), tiles.cells.shape
-        space = Space(
-            np.empty((k, width)), np.empty((d, width)), np.empty((width, k)), np.empty((2, width))
-        )
-        holes = make_room(tiles, gaps, k)
+        complete = room_for_complete(k, d, width)
+        space = Space(np.empty((k, width)), np.empty((width, k)), complete)
+        holes = room_for_holes(tiles, gaps, k)
         for tile in range(start, stop):
             part = (ranges[tile, 0], ranges[tile, 1])
             if slopes is None:
@@ -240,6 +235,7 @@ def _compiled(sources: str) -> Callable[..., None]:
                     tiles, tile, part, full, holes, diagonal, categories, space, results
                 )
         if full is not None:
+            gaussian_complete.add_all_waiting(results.first, results.second, complete)
             _mirror(results.second)
 
     return expect

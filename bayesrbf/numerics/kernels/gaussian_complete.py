@@ -6,12 +6,7 @@ With precision :math:`P = L L'`, L lower triangular, and :math:`d = x - \mu`,
 
 and the centred moments are :math:`\sum_n r_n d_n` and :math:`\sum_n r_n d_n d_n'`. The
 constant is added by the caller; factors come as :math:`L / \sqrt 2`, so that a kernel
-subtracts plain squares.
-
-A tile holds its rows side by side, one feature a line (D, R): every inner loop runs over the
-rows of a tile, two features of the result at a time from four features of the input, which
-keeps eight multiply-adds per six reads in vector registers. Second moments fill the upper
-triangle only.
+subtracts plain squares. Second moments fill the upper triangle only.
 """
 
 from __future__ import annotations
@@ -21,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
+from bayesrbf.numerics.kernels.gaussian_products import add_products, find_shares, subtract_squares
 
 
 class FullGaussians(NamedTuple):
@@ -31,14 +27,25 @@ class FullGaussians(NamedTuple):
     group: np.ndarray  # (component,): which factor
 
 
+class CompleteScratch(NamedTuple):
+    """Space for one tile of rows without missing cells, and rows that wait to be added."""
+
+    deviation: np.ndarray  # (feature, place): x - mu
+    lines: np.ndarray  # (4, place)
+    waiting: np.ndarray  # (component, feature, place): x - mu of rows that wait
+    shares: np.ndarray  # (component, place): their shares
+    sizes: np.ndarray  # (component,): how many wait
+    places: np.ndarray  # (place,): rows of a tile that have a share
+    found: np.ndarray  # (place,): their shares
+
+
 @inlined
 def add_log_density(
     cells: np.ndarray,
     gaussians: FullGaussians,
     components: tuple[int, int],
     log_joint: np.ndarray,
-    deviation: np.ndarray,
-    lines: np.ndarray,
+    scratch: CompleteScratch,
 ) -> None:
     """Subtract half the squared Mahalanobis distance of a tile's rows from ``log_joint``.
 
@@ -52,14 +59,14 @@ def add_log_density(
         First component of the tile and the one after its last.
     log_joint : ndarray of shape (n_components, width)
         Log joint densities, changed in place.
-    deviation : ndarray of shape (n_features, width)
-        Deviations x - mu.
-    lines : ndarray of shape (2, width)
-        Scratch.
+    scratch : CompleteScratch
+        Space for the tile.
     """
+    deviation = scratch.deviation
     for k in range(components[0], components[1]):
         deviate(cells, gaussians.means, k, deviation)
-        subtract_squares(gaussians.factors, gaussians.group[k], deviation, log_joint, k, lines)
+        g = gaussians.group[k]
+        subtract_squares(gaussians.factors, g, deviation, log_joint, k, scratch.lines)
 
 
 @inlined
@@ -70,10 +77,13 @@ def add_moments(
     shares: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
-    deviation: np.ndarray,
-    lines: np.ndarray,
+    scratch: CompleteScratch,
 ) -> None:
-    """Add a tile's centred first and second moments.
+    """Add a tile's centred first and second moments, or let its rows wait for others.
+
+    Rows of many columns mostly belong to one component. Where at most half of a tile has a
+    share in a component, these rows wait until there are enough of them for long loops:
+    :func:`add_all_waiting` ends it.
 
     Parameters
     ----------
@@ -89,15 +99,60 @@ def add_moments(
         First moments, added to in place.
     second : ndarray of shape (n_components, n_features, n_features)
         Second moments, added to in place.
-    deviation : ndarray of shape (n_features, width)
-        Deviations x - mu.
-    lines : ndarray of shape (2, width)
-        Scratch.
+    scratch : CompleteScratch
+        Space for the tile.
     """
+    deviation, found, width = scratch.deviation, scratch.found, shares.shape[1]
     for k in range(components[0], components[1]):
-        if shares[k].any():
+        n_rows = find_shares(shares, k, scratch.places, found)
+        if n_rows == width:
             deviate(cells, gaussians.means, k, deviation)
-            add_products(deviation, shares, k, first, second, lines)
+            add_products(deviation, found, width, k, first, second, scratch.lines)
+        elif n_rows > 0:
+            if scratch.sizes[k] + n_rows > width:
+                _add_waiting(k, first, second, scratch)
+            _let_wait(cells, gaussians.means, k, n_rows, scratch)
+
+
+@kernel
+def add_all_waiting(first: np.ndarray, second: np.ndarray, scratch: CompleteScratch) -> None:
+    """Add the moments of the rows that still wait after the last tile.
+
+    Parameters
+    ----------
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features, n_features)
+        Second moments, added to in place.
+    scratch : CompleteScratch
+        Where they wait.
+    """
+    for k in range(len(scratch.sizes)):
+        if scratch.sizes[k] > 0:
+            _add_waiting(k, first, second, scratch)
+
+
+@kernel
+def _add_waiting(k: int, first: np.ndarray, second: np.ndarray, scratch: CompleteScratch) -> None:
+    """Add the moments of the rows that wait for one component."""
+    waiting, shares, n_rows = scratch.waiting[k], scratch.shares[k], scratch.sizes[k]
+    add_products(waiting, shares, n_rows, k, first, second, scratch.lines)
+    scratch.sizes[k] = 0
+
+
+@kernel
+def _let_wait(
+    cells: np.ndarray, means: np.ndarray, k: int, n_rows: int, scratch: CompleteScratch
+) -> None:
+    """Put the rows of a tile that were found beside those that wait."""
+    start = scratch.sizes[k]
+    for r in range(n_rows):
+        scratch.shares[k, start + r] = scratch.found[r]
+    for i in range(cells.shape[0]):
+        mean = means[k, i]
+        for r in range(n_rows):
+            scratch.waiting[k, i, start + r] = cells[i, scratch.places[r]] - mean
+    scratch.sizes[k] = start + n_rows
 
 
 @kernel
@@ -119,162 +174,3 @@ def deviate(cells: np.ndarray, means: np.ndarray, k: int, deviation: np.ndarray)
         mean = means[k, i]
         for r in range(cells.shape[1]):
             deviation[i, r] = cells[i, r] - mean
-
-
-@kernel
-def subtract_squares(
-    factors: np.ndarray,
-    g: int,
-    deviation: np.ndarray,
-    log_joint: np.ndarray,
-    k: int,
-    lines: np.ndarray,
-) -> None:
-    """Subtract |F'd|^2 of each row from component k, F being lower triangle g of factors.
-
-    Lines e and e + 1 of F'd are gathered together in ``lines``; both read d from e on.
-
-
-    Parameters
-    ----------
-    factors : ndarray of shape (n_groups, n_features, n_features)
-        Lower triangular factors.
-    g : int
-        Covariance group.
-    deviation : ndarray of shape (n_features, width)
-        Deviations x - mu.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    k : int
-        Component.
-    lines : ndarray of shape (2, width)
-        Scratch.
-    """
-    n_features, n_rows = deviation.shape
-    for e in range(0, n_features - 1, 2):
-        a, b, c = factors[g, e, e], factors[g, e + 1, e], factors[g, e + 1, e + 1]
-        for r in range(n_rows):
-            lines[0, r] = a * deviation[e, r] + b * deviation[e + 1, r]
-            lines[1, r] = c * deviation[e + 1, r]
-        i = e + 2
-        while i + 4 <= n_features:
-            a0, b0 = factors[g, i, e], factors[g, i, e + 1]
-            a1, b1 = factors[g, i + 1, e], factors[g, i + 1, e + 1]
-            a2, b2 = factors[g, i + 2, e], factors[g, i + 2, e + 1]
-            a3, b3 = factors[g, i + 3, e], factors[g, i + 3, e + 1]
-            for r in range(n_rows):
-                d0, d1 = deviation[i, r], deviation[i + 1, r]
-                d2, d3 = deviation[i + 2, r], deviation[i + 3, r]
-                lines[0, r] += a0 * d0 + a1 * d1 + a2 * d2 + a3 * d3
-                lines[1, r] += b0 * d0 + b1 * d1 + b2 * d2 + b3 * d3
-            i += 4
-        while i < n_features:
-            a, b = factors[g, i, e], factors[g, i, e + 1]
-            for r in range(n_rows):
-                lines[0, r] += a * deviation[i, r]
-                lines[1, r] += b * deviation[i, r]
-            i += 1
-        for r in range(n_rows):
-            log_joint[k, r] -= lines[0, r] * lines[0, r] + lines[1, r] * lines[1, r]
-    if n_features % 2:
-        last = n_features - 1
-        a = factors[g, last, last]
-        for r in range(n_rows):
-            line = a * deviation[last, r]
-            log_joint[k, r] -= line * line
-
-
-@kernel
-def add_products(
-    deviation: np.ndarray,
-    shares: np.ndarray,
-    k: int,
-    first: np.ndarray,
-    second: np.ndarray,
-    lines: np.ndarray,
-) -> None:
-    """Add sum r d to ``first[k]`` and sum r d d' to the upper triangle of ``second[k]``.
-
-    Parameters
-    ----------
-    deviation : ndarray of shape (n_features, width)
-        Deviations x - mu.
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    k : int
-        Component.
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features, n_features)
-        Second moments, added to in place.
-    lines : ndarray of shape (2, width)
-        Scratch.
-    """
-    n_features, n_rows = deviation.shape
-    for i in range(0, n_features - 1, 2):
-        s0 = s1 = m00 = m01 = m11 = 0.0
-        for r in range(n_rows):
-            d0, d1 = deviation[i, r], deviation[i + 1, r]
-            w0, w1 = shares[k, r] * d0, shares[k, r] * d1
-            lines[0, r] = w0
-            lines[1, r] = w1
-            s0 += w0
-            s1 += w1
-            m00 += w0 * d0
-            m01 += w0 * d1
-            m11 += w1 * d1
-        first[k, i] += s0
-        first[k, i + 1] += s1
-        second[k, i, i] += m00
-        second[k, i, i + 1] += m01
-        second[k, i + 1, i + 1] += m11
-        _add_two_lines(deviation, i, k, second, lines)
-    if n_features % 2:
-        last = n_features - 1
-        s0 = m00 = 0.0
-        for r in range(n_rows):
-            w0 = shares[k, r] * deviation[last, r]
-            s0 += w0
-            m00 += w0 * deviation[last, r]
-        first[k, last] += s0
-        second[k, last, last] += m00
-
-
-@kernel
-def _add_two_lines(
-    deviation: np.ndarray, i: int, k: int, second: np.ndarray, lines: np.ndarray
-) -> None:
-    """Add the products of weighted lines i, i + 1 with all lines after them."""
-    n_features, n_rows = deviation.shape
-    j = i + 2
-    while j + 4 <= n_features:
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-        for r in range(n_rows):
-            a, b = lines[0, r], lines[1, r]
-            d0, d1 = deviation[j, r], deviation[j + 1, r]
-            d2, d3 = deviation[j + 2, r], deviation[j + 3, r]
-            a0 += a * d0
-            a1 += a * d1
-            a2 += a * d2
-            a3 += a * d3
-            b0 += b * d0
-            b1 += b * d1
-            b2 += b * d2
-            b3 += b * d3
-        second[k, i, j] += a0
-        second[k, i, j + 1] += a1
-        second[k, i, j + 2] += a2
-        second[k, i, j + 3] += a3
-        second[k, i + 1, j] += b0
-        second[k, i + 1, j + 1] += b1
-        second[k, i + 1, j + 2] += b2
-        second[k, i + 1, j + 3] += b3
-        j += 4
-    while j < n_features:
-        a0 = b0 = 0.0
-        for r in range(n_rows):
-            a0 += lines[0, r] * deviation[j, r]
-            b0 += lines[1, r] * deviation[j, r]
-        second[k, i, j] += a0
-        second[k, i + 1, j] += b0
-        j += 1

@@ -28,68 +28,22 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.elementary import logarithm
-from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
-
-HALF_LOG_2PI: Final = 0.5 * math.log(2 * math.pi)
+from bayesrbf.numerics.kernels.gaussian_holes import (
+    HALF_LOG_2PI,
+    GaussiansWithHoles,
+    find_missing,
+    multiply_line,
+    zero_filled_deviation,
+)
+from bayesrbf.numerics.kernels.gaussian_products import (
+    add_products,
+    find_shares,
+    move_together,
+    subtract_squares,
+)
 
 PIVOTS: Final = 8
 """Pivots multiplied before a logarithm is taken: few enough not to overflow."""
-
-
-class GaussiansWithHoles(NamedTuple):
-    """Parameters of all components with full covariances, for rows with missing cells."""
-
-    means: np.ndarray  # (component, feature)
-    factors: np.ndarray  # (group, feature, feature): L / sqrt(2)
-    precisions: np.ndarray  # (group, feature, feature): P
-    group: np.ndarray  # (component,): which factor and precision
-
-
-@kernel
-def find_missing(cells: np.ndarray, n_rows: int, missing: np.ndarray) -> None:
-    """List the missing features of the first rows of a tile in ascending order."""
-    for r in range(n_rows):
-        found = 0
-        for feature in range(cells.shape[0]):
-            if np.isnan(cells[feature, r]):
-                missing[found, r] = feature
-                found += 1
-
-
-@kernel
-def zero_filled_deviation(
-    cells: np.ndarray, means: np.ndarray, k: int, completed: np.ndarray
-) -> None:
-    """Write x - mu_k of a tile to ``completed[k]``, zero where missing."""
-    for i in range(cells.shape[0]):
-        mean = means[k, i]
-        for r in range(cells.shape[1]):
-            cell = cells[i, r]
-            completed[k, i, r] = 0.0 if np.isnan(cell) else cell - mean
-
-
-@kernel
-def multiply_line(
-    matrices: np.ndarray, g: int, i: int, deviation: np.ndarray, k: int, out: np.ndarray, o: int
-) -> None:
-    """Write line i of matrix g times ``deviation[k]`` to line o of ``out``."""
-    n_features, n_rows = deviation.shape[1:]
-    for r in range(n_rows):
-        out[o, r] = 0.0
-    j = 0
-    while j + 4 <= n_features:
-        a0, a1 = matrices[g, i, j], matrices[g, i, j + 1]
-        a2, a3 = matrices[g, i, j + 2], matrices[g, i, j + 3]
-        for r in range(n_rows):
-            out[o, r] += (a0 * deviation[k, j, r] + a1 * deviation[k, j + 1, r]) + (
-                a2 * deviation[k, j + 2, r] + a3 * deviation[k, j + 3, r]
-            )
-        j += 4
-    while j < n_features:
-        a0 = matrices[g, i, j]
-        for r in range(n_rows):
-            out[o, r] += a0 * deviation[k, j, r]
-        j += 1
 
 
 class MixedScratch(NamedTuple):
@@ -102,7 +56,9 @@ class MixedScratch(NamedTuple):
     solution: np.ndarray  # (missing cell, place)
     missing: np.ndarray  # (missing cell, place): which feature
     block: np.ndarray  # (entry, place): where the entries of P_mm stand in a flat (D, D)
-    lines: np.ndarray  # (2, place)
+    lines: np.ndarray  # (4, place)
+    places: np.ndarray  # (place,): rows that have a share
+    found: np.ndarray  # (place,): their shares
 
 
 @inlined
@@ -114,7 +70,23 @@ def add_log_density(
     log_joint: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Complete a tile's rows under every component and subtract what they cost."""
+    """Complete a tile's rows under every component and subtract what they cost.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    n_missing : int
+        Missing cells of each row.
+    gaussians : GaussiansWithHoles
+        Parameters of the components.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    scratch : MixedScratch
+        Space for the tile.
+    """
     find_missing(cells, cells.shape[1], scratch.missing)
     _locate_block(cells.shape[0], n_missing, scratch)
     precisions = gaussians.precisions
@@ -132,18 +104,40 @@ def add_log_density(
 def add_moments(
     n_missing: int,
     components: tuple[int, int],
-    responsibilities: np.ndarray,
+    shares: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed."""
+    """Add the moments of a tile that ``add_log_density`` has completed.
+
+    Parameters
+    ----------
+    n_missing : int
+        Missing cells of each row.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features, n_features)
+        Second moments, added to in place.
+    scratch : MixedScratch
+        Space for the tile.
+    """
     flat_second = second.reshape(len(second), -1)
+    places, found = scratch.places, scratch.found
     for k in range(components[0], components[1]):
-        if responsibilities[k].any():
-            add_products(scratch.completed[k], responsibilities, k, first, second, scratch.lines)
-            _invert(k, n_missing, scratch)
-            _add_covariances(k, n_missing, responsibilities, flat_second, scratch)
+        n_rows = find_shares(shares, k, places, found)
+        if n_rows > 0:
+            if n_rows < len(places):
+                n_rows += -n_rows % 8  # loops run in eights
+                move_together(scratch.completed[k], places, n_rows)
+                move_together(scratch.root[k], places, n_rows)
+            add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
+            _invert(k, n_missing, n_rows, scratch)
+            _add_covariances(k, n_missing, n_rows, flat_second, scratch)
 
 
 @kernel
@@ -185,7 +179,7 @@ def _factorise(
         line = i * (i + 1) // 2
         for j in range(i + 1):
             other = j * (j + 1) // 2
-            _dot(root, line, root, other, j, lines)
+            _dot(root, line, root, other, j, n_rows, lines)
             for r in range(n_rows):
                 rest = flat_precisions[g, block[line + j, r]] - lines[0, r]
                 root[line + j, r] = rest * root[other + j, r] if j < i else rest
@@ -202,9 +196,16 @@ def _factorise(
 
 
 @kernel
-def _dot(left: np.ndarray, i: int, right: np.ndarray, j: int, n: int, lines: np.ndarray) -> None:
+def _dot(
+    left: np.ndarray,
+    i: int,
+    right: np.ndarray,
+    j: int,
+    n: int,
+    n_rows: int,
+    lines: np.ndarray,
+) -> None:
     """Write the product of n entries of ``left`` from i and of ``right`` from j."""
-    n_rows = lines.shape[1]
     for r in range(n_rows):
         lines[0, r] = 0.0
     h = 0
@@ -248,15 +249,14 @@ def _complete(k: int, n_missing: int, scratch: MixedScratch) -> None:
 
 
 @kernel
-def _invert(k: int, n_missing: int, scratch: MixedScratch) -> None:
+def _invert(k: int, n_missing: int, n_rows: int, scratch: MixedScratch) -> None:
     """Write R^-1 of every row, column by column: entry (i, j) is number j (2 m - j - 1) / 2 + i."""
     root, inverse, lines = scratch.root[k], scratch.inverse, scratch.lines
-    n_rows = lines.shape[1]
     for j in range(n_missing):
         column = j * (2 * n_missing - j - 1) // 2
         for i in range(j, n_missing):
             line = i * (i + 1) // 2
-            _dot(root, line + j, inverse, column + j, i - j, lines)
+            _dot(root, line + j, inverse, column + j, i - j, n_rows, lines)
             for r in range(n_rows):
                 pivot = root[line + i, r]
                 inverse[column + i, r] = -lines[0, r] * pivot if j < i else pivot
@@ -264,19 +264,16 @@ def _invert(k: int, n_missing: int, scratch: MixedScratch) -> None:
 
 @kernel
 def _add_covariances(
-    k: int,
-    n_missing: int,
-    responsibilities: np.ndarray,
-    flat_second: np.ndarray,
-    scratch: MixedScratch,
+    k: int, n_missing: int, n_rows: int, flat_second: np.ndarray, scratch: MixedScratch
 ) -> None:
-    """Add every row's C = R^-T R^-1, weighted, to the upper triangle of component k."""
+    """Add every row's share of its C = R^-T R^-1 to the upper triangle of component k."""
     inverse, block, lines = scratch.inverse, scratch.block, scratch.lines
+    places, found = scratch.places, scratch.found
     for i in range(n_missing):
         column = i * (2 * n_missing - i - 1) // 2
         for j in range(i, n_missing):
             other = j * (2 * n_missing - j - 1) // 2
             entry = j * (j + 1) // 2 + i
-            _dot(inverse, column + j, inverse, other + j, n_missing - j, lines)
-            for r in range(lines.shape[1]):
-                flat_second[k, block[entry, r]] += responsibilities[k, r] * lines[0, r]
+            _dot(inverse, column + j, inverse, other + j, n_missing - j, n_rows, lines)
+            for r in range(n_rows):
+                flat_second[k, block[entry, places[r]]] += found[r] * lines[0, r]

@@ -17,13 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
-from bayesrbf.numerics.kernels.gaussian_complete import add_products, subtract_squares
-from bayesrbf.numerics.kernels.gaussian_missing import (
+from bayesrbf.numerics.kernels.gaussian_holes import (
     HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,
     multiply_line,
     zero_filled_deviation,
+)
+from bayesrbf.numerics.kernels.gaussian_products import (
+    add_products,
+    find_shares,
+    move_together,
+    subtract_squares,
 )
 
 
@@ -38,7 +43,9 @@ class PatternScratch(NamedTuple):
     root: np.ndarray  # (missing cell, missing cell): R, P_mm = R R', then R^-1
     completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
     imputed: np.ndarray  # (missing cell, place): E[d_m | x_o]
-    lines: np.ndarray  # (2, place)
+    lines: np.ndarray  # (4, place)
+    places: np.ndarray  # (place,): rows that have a share
+    found: np.ndarray  # (place,): their shares
 
 
 @inlined
@@ -53,7 +60,22 @@ def add_log_density(
 ) -> None:
     """Complete a tile's rows under every component and subtract what they cost.
 
-    ``pattern`` is the same for all tiles with these missing cells and components.
+    Parameters
+    ----------
+    cells : ndarray of shape (n_features, width)
+        Cells of the tile, NaN where missing.
+    n_missing : int
+        Missing cells of each row.
+    pattern : int
+        Number of the pattern, the same for all tiles with these missing cells and components.
+    gaussians : GaussiansWithHoles
+        Parameters of the components.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    scratch : PatternScratch
+        Space for the tile.
     """
     if scratch.known[0] != pattern:
         _learn(cells, n_missing, gaussians, components, scratch)
@@ -77,17 +99,37 @@ def add_log_density(
 def add_moments(
     n_missing: int,
     components: tuple[int, int],
-    responsibilities: np.ndarray,
+    shares: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
     scratch: PatternScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed."""
-    missing = scratch.missing
+    """Add the moments of a tile that ``add_log_density`` has completed.
+
+    Parameters
+    ----------
+    n_missing : int
+        Missing cells of each row.
+    components : tuple of int
+        First component of the tile and the one after its last.
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features, n_features)
+        Second moments, added to in place.
+    scratch : PatternScratch
+        Space for the tile.
+    """
+    missing, places, found = scratch.missing, scratch.places, scratch.found
     for k in range(components[0], components[1]):
-        if responsibilities[k].any():
-            total = responsibilities[k].sum()
-            add_products(scratch.completed[k], responsibilities, k, first, second, scratch.lines)
+        n_rows = find_shares(shares, k, places, found)
+        if n_rows > 0:
+            if n_rows < len(places):
+                n_rows += -n_rows % 8  # loops run in eights
+                move_together(scratch.completed[k], places, n_rows)
+            add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
+            total = found.sum()
             for i in range(n_missing):
                 for j in range(i, n_missing):
                     spread = total * scratch.covariance[k, i, j]

@@ -1,0 +1,251 @@
+r"""Squares and products of the rows of a tile: what all kernels with full covariances share.
+
+A tile holds its rows side by side, one feature a line (D, R), and every inner loop runs over
+the rows. Squared distances take four lines of the result at a time from four lines of the
+input: sixteen multiply-adds per twelve reads and writes. Products take two lines with four,
+and fill the upper triangle only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesrbf.numerics.kernels.compilation import kernel
+
+
+@kernel
+def find_shares(shares: np.ndarray, k: int, places: np.ndarray, found: np.ndarray) -> int:
+    """Find the rows of a tile that have a share in a component.
+
+    Where more than half of the rows have one, all count, so that nothing need be moved.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    k : int
+        Component.
+    places : ndarray of shape (width,)
+        Their places in the tile; what follows repeats the first.
+    found : ndarray of shape (width,)
+        Their shares; what follows has none.
+
+    Returns
+    -------
+    int
+        How many count.
+    """
+    width, n_rows = shares.shape[1], 0
+    for r in range(width):
+        n_rows += shares[k, r] != 0.0
+    if 2 * n_rows > width:
+        for r in range(width):
+            places[r] = r
+            found[r] = shares[k, r]
+        return width
+    n_rows = 0
+    for r in range(width):
+        if shares[k, r] != 0.0:
+            places[n_rows] = r
+            found[n_rows] = shares[k, r]
+            n_rows += 1
+    for r in range(n_rows, width):
+        places[r] = places[0]
+        found[r] = 0.0
+    return n_rows
+
+
+@kernel
+def move_together(values: np.ndarray, places: np.ndarray, n_rows: int) -> None:
+    """Move the rows at ``places`` to the front of a tile.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_lines, width)
+        Any values of the tile, changed in place.
+    places : ndarray of shape (width,)
+        What :func:`find_shares` has found.
+    n_rows : int
+        How many rows to move.
+    """
+    for i in range(len(values)):
+        for r in range(n_rows):
+            values[i, r] = values[i, places[r]]
+
+
+@kernel
+def subtract_squares(
+    factors: np.ndarray,
+    g: int,
+    deviation: np.ndarray,
+    log_joint: np.ndarray,
+    k: int,
+    lines: np.ndarray,
+) -> None:
+    """Subtract |F'd|^2 of each row from component k, F being lower triangle g of factors.
+
+    Lines of F'd are gathered four at a time in ``lines``; line e reads d from e on. The
+    lines that four do not divide come first, one by one, so that fours end evenly.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n_groups, n_features, n_features)
+        Lower triangular factors.
+    g : int
+        Covariance group.
+    deviation : ndarray of shape (n_features, width)
+        Deviations x - mu.
+    log_joint : ndarray of shape (n_components, width)
+        Log joint densities, changed in place.
+    k : int
+        Component.
+    lines : ndarray of shape (4, width)
+        Scratch.
+    """
+    n_features, n_rows = deviation.shape
+    single = n_features % 4
+    for e in range(single):
+        for r in range(n_rows):
+            lines[0, r] = factors[g, e, e] * deviation[e, r]
+        for i in range(e + 1, single):
+            for r in range(n_rows):
+                lines[0, r] += factors[g, i, e] * deviation[i, r]
+        for i in range(single, n_features, 4):
+            a0, a1 = factors[g, i, e], factors[g, i + 1, e]
+            a2, a3 = factors[g, i + 2, e], factors[g, i + 3, e]
+            for r in range(n_rows):
+                d0, d1 = deviation[i, r], deviation[i + 1, r]
+                d2, d3 = deviation[i + 2, r], deviation[i + 3, r]
+                lines[0, r] += a0 * d0 + a1 * d1 + a2 * d2 + a3 * d3
+        for r in range(n_rows):
+            log_joint[k, r] -= lines[0, r] * lines[0, r]
+    for e in range(single, n_features, 4):
+        a0, a1, b1 = factors[g, e, e], factors[g, e + 1, e], factors[g, e + 1, e + 1]
+        a2, b2, c2 = factors[g, e + 2, e], factors[g, e + 2, e + 1], factors[g, e + 2, e + 2]
+        a3, b3 = factors[g, e + 3, e], factors[g, e + 3, e + 1]
+        c3, f3 = factors[g, e + 3, e + 2], factors[g, e + 3, e + 3]
+        for r in range(n_rows):
+            d0, d1 = deviation[e, r], deviation[e + 1, r]
+            d2, d3 = deviation[e + 2, r], deviation[e + 3, r]
+            lines[0, r] = a0 * d0 + a1 * d1 + a2 * d2 + a3 * d3
+            lines[1, r] = b1 * d1 + b2 * d2 + b3 * d3
+            lines[2, r] = c2 * d2 + c3 * d3
+            lines[3, r] = f3 * d3
+        for i in range(e + 4, n_features, 4):
+            a0, a1 = factors[g, i, e], factors[g, i + 1, e]
+            a2, a3 = factors[g, i + 2, e], factors[g, i + 3, e]
+            b0, b1 = factors[g, i, e + 1], factors[g, i + 1, e + 1]
+            b2, b3 = factors[g, i + 2, e + 1], factors[g, i + 3, e + 1]
+            c0, c1 = factors[g, i, e + 2], factors[g, i + 1, e + 2]
+            c2, c3 = factors[g, i + 2, e + 2], factors[g, i + 3, e + 2]
+            f0, f1 = factors[g, i, e + 3], factors[g, i + 1, e + 3]
+            f2, f3 = factors[g, i + 2, e + 3], factors[g, i + 3, e + 3]
+            for r in range(n_rows):
+                d0, d1 = deviation[i, r], deviation[i + 1, r]
+                d2, d3 = deviation[i + 2, r], deviation[i + 3, r]
+                lines[0, r] += a0 * d0 + a1 * d1 + a2 * d2 + a3 * d3
+                lines[1, r] += b0 * d0 + b1 * d1 + b2 * d2 + b3 * d3
+                lines[2, r] += c0 * d0 + c1 * d1 + c2 * d2 + c3 * d3
+                lines[3, r] += f0 * d0 + f1 * d1 + f2 * d2 + f3 * d3
+        for r in range(n_rows):
+            upper = lines[0, r] * lines[0, r] + lines[1, r] * lines[1, r]
+            log_joint[k, r] -= upper + lines[2, r] * lines[2, r] + lines[3, r] * lines[3, r]
+
+
+@kernel
+def add_products(
+    deviation: np.ndarray,
+    shares: np.ndarray,
+    n_rows: int,
+    k: int,
+    first: np.ndarray,
+    second: np.ndarray,
+    lines: np.ndarray,
+) -> None:
+    """Add sum r d to ``first[k]`` and sum r d d' to the upper triangle of ``second[k]``.
+
+    Parameters
+    ----------
+    deviation : ndarray of shape (n_features, width)
+        Deviations x - mu.
+    shares : ndarray of shape (width,)
+        Weighted responsibilities r of the rows.
+    n_rows : int
+        Places that count; those after them do not.
+    k : int
+        Component.
+    first : ndarray of shape (n_components, n_features)
+        First moments, added to in place.
+    second : ndarray of shape (n_components, n_features, n_features)
+        Second moments, added to in place.
+    lines : ndarray of shape (4, width)
+        Scratch, of which two are used.
+    """
+    n_features = len(deviation)
+    for i in range(0, n_features - 1, 2):
+        s0 = s1 = m00 = m01 = m11 = 0.0
+        for r in range(n_rows):
+            d0, d1 = deviation[i, r], deviation[i + 1, r]
+            w0, w1 = shares[r] * d0, shares[r] * d1
+            lines[0, r] = w0
+            lines[1, r] = w1
+            s0 += w0
+            s1 += w1
+            m00 += w0 * d0
+            m01 += w0 * d1
+            m11 += w1 * d1
+        first[k, i] += s0
+        first[k, i + 1] += s1
+        second[k, i, i] += m00
+        second[k, i, i + 1] += m01
+        second[k, i + 1, i + 1] += m11
+        _add_two_lines(deviation, n_rows, i, k, second, lines)
+    if n_features % 2:
+        last = n_features - 1
+        s0 = m00 = 0.0
+        for r in range(n_rows):
+            w0 = shares[r] * deviation[last, r]
+            s0 += w0
+            m00 += w0 * deviation[last, r]
+        first[k, last] += s0
+        second[k, last, last] += m00
+
+
+@kernel
+def _add_two_lines(
+    deviation: np.ndarray, n_rows: int, i: int, k: int, second: np.ndarray, lines: np.ndarray
+) -> None:
+    """Add the products of weighted lines i, i + 1 with all lines after them."""
+    n_features = len(deviation)
+    j = i + 2
+    while j + 4 <= n_features:
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+        for r in range(n_rows):
+            a, b = lines[0, r], lines[1, r]
+            d0, d1 = deviation[j, r], deviation[j + 1, r]
+            d2, d3 = deviation[j + 2, r], deviation[j + 3, r]
+            a0 += a * d0
+            a1 += a * d1
+            a2 += a * d2
+            a3 += a * d3
+            b0 += b * d0
+            b1 += b * d1
+            b2 += b * d2
+            b3 += b * d3
+        second[k, i, j] += a0
+        second[k, i, j + 1] += a1
+        second[k, i, j + 2] += a2
+        second[k, i, j + 3] += a3
+        second[k, i + 1, j] += b0
+        second[k, i + 1, j + 1] += b1
+        second[k, i + 1, j + 2] += b2
+        second[k, i + 1, j + 3] += b3
+        j += 4
+    while j < n_features:
+        a0 = b0 = 0.0
+        for r in range(n_rows):
+            a0 += lines[0, r] * deviation[j, r]
+            b0 += lines[1, r] * deviation[j, r]
+        second[k, i, j] += a0
+        second[k, i + 1, j] += b0
+        j += 1
