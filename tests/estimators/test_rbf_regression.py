@@ -12,7 +12,7 @@ from sklearn.datasets import make_friedman1
 
 import bayesrbf
 from bayesrbf import RBFNetworkRegressor
-from bayesrbf.estimators.rbf_network import base
+from bayesrbf.estimators.rbf_network import network_training
 from bayesrbf.fitted.network_fitting import fit_network
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.posterior.noise import fit_noise
@@ -213,7 +213,7 @@ def test_folds_go_on_from_a_fit_that_came_to_its_end(friedman, monkeypatch, max_
         starts.append(start)
         return fit_network(rows, output, specification, prior, settings, start)
 
-    monkeypatch.setattr(base, "fit_network", spy)
+    monkeypatch.setattr(network_training, "fit_network", spy)
     settings = {"n_init": 1, "max_iter": max_iter, "cv": 3, "warm_start": warm_start}
     model = RBFNetworkRegressor(1, **settings).fit(X, y)
     assert model.converged_ == (max_iter == 1000)

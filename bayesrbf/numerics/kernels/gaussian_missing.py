@@ -27,9 +27,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
+from bayesrbf.numerics.kernels.declared_reals import HALF_LOG_2PI
 from bayesrbf.numerics.kernels.elementary import logarithm
 from bayesrbf.numerics.kernels.gaussian_holes import (
-    HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,
     multiply_line,

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
+from bayesrbf.numerics.kernels.declared_reals import HALF_LOG_2PI
 from bayesrbf.numerics.kernels.gaussian_holes import (
-    HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,
     multiply_line,
