@@ -19,7 +19,7 @@ from bayesrbf.numerics.kernels.declared_reals import Point, Reals
 from bayesrbf.numerics.kernels.driver import Model
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_missing import GaussiansWithHoles
+from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
 from bayesrbf.numerics.kernels.mixture_posterior import Levels, Simplexes, log_posterior
 from bayesrbf.numerics.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture_structure import free_variables

@@ -17,7 +17,7 @@ from bayesrbf.numerics.kernels.categorical import log_table, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import Model, Results, expect
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_missing import GaussiansWithHoles
+from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
 from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
 from bayesrbf.numerics.statistics import Statistics
 from bayesrbf.parameters import MixtureParameters, Observations

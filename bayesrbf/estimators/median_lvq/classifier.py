@@ -28,7 +28,7 @@ from bayesrbf.estimators.median_lvq.dissimilarities import (
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
 from bayesrbf.estimators.state import unfitted
 from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior
-from bayesrbf.fitted.exemplar_sources import Training
+from bayesrbf.fitted.exemplar_sources import TableSource, Training
 from bayesrbf.fitted.fitted_exemplars import (
     FittedExemplars,
     SearchSettings,
