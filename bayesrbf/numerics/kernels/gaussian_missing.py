@@ -37,6 +37,7 @@ from bayesrbf.numerics.kernels.gaussian_holes import (
 )
 from bayesrbf.numerics.kernels.gaussian_products import (
     add_products,
+    count_shares,
     find_shares,
     move_together,
     subtract_squares,
@@ -129,8 +130,9 @@ def add_moments(
     flat_second = second.reshape(len(second), -1)
     places, found = scratch.places, scratch.found
     for k in range(components[0], components[1]):
-        n_rows = find_shares(shares, k, places, found)
+        n_rows = count_shares(shares, k, second.shape[1])
         if n_rows > 0:
+            find_shares(shares, k, n_rows, places, found)
             if n_rows < len(places):
                 n_rows += -n_rows % 8  # loops run in eights
                 move_together(scratch.completed[k], places, n_rows)
