@@ -33,15 +33,20 @@ TURNS = int(os.environ.get("BAYESRBF_TURNS", "7"))
 
 KERNELS = {"compiled": CompiledExpectation, "NumPy": ArrayExpectation}
 
+APART, OVERLAPPING = 2.0, 0.2
+"""Deviation of the centres in units of the noise: a row belongs to one component, or to all."""
+
 BESIDE_SKLEARN = [
-    ("compiled", "full", 100_000, 10, 12.0),
-    ("compiled", "full", 100_000, 50, 5.0),
-    ("compiled", "full", 10_000, 10, 7.0),
-    ("compiled", "full", 1_000, 10, 4.5),
-    ("compiled", "diag", 100_000, 10, 7.0),
-    ("NumPy", "full", 100_000, 10, 6.0),
+    ("compiled", "full", APART, 100_000, 10, 12.0),
+    ("compiled", "full", APART, 100_000, 50, 5.0),
+    ("compiled", "full", APART, 20_000, 50, 5.0),
+    ("compiled", "full", OVERLAPPING, 20_000, 50, None),
+    ("compiled", "full", APART, 10_000, 10, 7.0),
+    ("compiled", "full", APART, 1_000, 10, 4.5),
+    ("compiled", "diag", APART, 100_000, 10, 7.0),
+    ("NumPy", "full", APART, 100_000, 10, 6.0),
 ]
-"""E-step, covariances, rows, columns, and times as fast as scikit-learn to hold to."""
+"""E-step, covariances, centres, rows, columns, times as fast as scikit-learn to hold to."""
 
 HOLES = [(100_000, 10, 0.05, 2.5), (100_000, 10, 0.2, 4.5), (20_000, 30, 0.5, 13.0)]
 """Rows, columns, share of missing cells, and times the complete iteration to hold to."""
@@ -104,11 +109,11 @@ def ours(
 
 
 def clusters(
-    shape: str, n_obs: int, d: int, missing: float
+    shape: str, n_obs: int, d: int, missing: float, spread: float = APART
 ) -> tuple[Observations, MixtureSpecification, MixtureParameters]:
     """Rows around eight centres in standard units, and their true parameters."""
     rng = np.random.default_rng(0)
-    centres = 2 * rng.normal(size=(K, d))
+    centres = spread * rng.normal(size=(K, d))
     real = centres[rng.integers(0, K, n_obs)] + rng.normal(size=(n_obs, d))
     location, scale = real.mean(axis=0), real.std(axis=0)
     real = (real - location) / scale
@@ -204,8 +209,8 @@ def show(title: str, lines: list[dict[str, object]], capsys: pytest.CaptureFixtu
 
 def test_beside_sklearn(capsys: pytest.CaptureFixture[str]) -> None:
     lines: list[dict[str, object]] = []
-    for kernels, shape, n_obs, d, target in BESIDE_SKLEARN:
-        observations, specification, point = clusters(shape, n_obs, d, 0.0)
+    for kernels, shape, spread, n_obs, d, target in BESIDE_SKLEARN:
+        observations, specification, point = clusters(shape, n_obs, d, 0.0, spread)
         mine = ours(observations, specification, point, kernels)
         theirs = sklearn_iteration(observations.real, shape, point)
         np.testing.assert_allclose(mine(), theirs(), rtol=1e-9)
@@ -215,6 +220,7 @@ def test_beside_sklearn(capsys: pytest.CaptureFixture[str]) -> None:
             {
                 "E-step": kernels,
                 "covariances": shape,
+                "centres": "apart" if spread == APART else "overlapping",
                 "rows": n_obs,
                 "columns": d,
                 "scikit-learn / bayesrbf": ratio,

@@ -152,6 +152,17 @@ def test_a_floor_that_binds_is_told():
     assert not fit(specification, replace(twin, weights=rows.weights)).floored
 
 
+@pytest.mark.parametrize("d", [1, 2, 17, 18, 19, 40])
+def test_precision_factors_of_every_size(d: int) -> None:
+    rng = np.random.default_rng(d)
+    rows = rng.normal(size=(3, 5 * d, d)) @ rng.normal(size=(d, d))
+    covariances = rows.swapaxes(1, 2) @ rows
+    factors = precision_factor(covariances)
+    assert (np.triu(factors, 1) == 0).all()
+    whitened = factors.swapaxes(1, 2) @ covariances @ factors
+    np.testing.assert_allclose(whitened, np.tile(np.eye(d), (3, 1, 1)), atol=1e-9)
+
+
 def test_precision_factor_inverts_and_floors():
     rng = np.random.default_rng(0)
     matrices = rng.normal(size=(3, 4, 4))

@@ -16,7 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
-from bayesrbf.numerics.kernels.gaussian_products import add_products, find_shares, subtract_squares
+from bayesrbf.numerics.kernels.gaussian_products import (
+    add_products,
+    count_shares,
+    find_shares,
+    subtract_squares,
+)
 
 
 class FullGaussians(NamedTuple):
@@ -81,9 +86,8 @@ def add_moments(
 ) -> None:
     """Add a tile's centred first and second moments, or let its rows wait for others.
 
-    Rows of many columns mostly belong to one component. Where at most half of a tile has a
-    share in a component, these rows wait until there are enough of them for long loops:
-    :func:`add_all_waiting` ends it.
+    Rows of many columns mostly belong to one component. Where few of a tile have a share in a
+    component, these wait until they are enough for long loops: :func:`add_all_waiting` ends it.
 
     Parameters
     ----------
@@ -102,15 +106,16 @@ def add_moments(
     scratch : CompleteScratch
         Space for the tile.
     """
-    deviation, found, width = scratch.deviation, scratch.found, shares.shape[1]
+    deviation, width = scratch.deviation, shares.shape[1]
     for k in range(components[0], components[1]):
-        n_rows = find_shares(shares, k, scratch.places, found)
+        n_rows = count_shares(shares, k, len(cells))
         if n_rows == width:
             deviate(cells, gaussians.means, k, deviation)
-            add_products(deviation, found, width, k, first, second, scratch.lines)
+            add_products(deviation, shares[k], width, k, first, second, scratch.lines)
         elif n_rows > 0:
             if scratch.sizes[k] + n_rows > width:
                 _add_waiting(k, first, second, scratch)
+            find_shares(shares, k, n_rows, scratch.places, scratch.found)
             _let_wait(cells, gaussians.means, k, n_rows, scratch)
 
 

@@ -8,16 +8,24 @@ and fill the upper triangle only.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import kernel
 
+LOOK: Final = 20
+"""Multiply-adds, of those in vector registers, for which a row is asked whether it has a share."""
+
+MOVE: Final = 16
+"""Multiply-adds for which a cell is moved."""
+
 
 @kernel
-def find_shares(shares: np.ndarray, k: int, places: np.ndarray, found: np.ndarray) -> int:
-    """Find the rows of a tile that have a share in a component.
+def count_shares(shares: np.ndarray, k: int, n_features: int) -> int:
+    """Count the rows of a tile that have a share in a component.
 
-    Where more than half of the rows have one, all count, so that nothing need be moved.
+    All count where so many have one that moving these together would cost more than it saves.
 
     Parameters
     ----------
@@ -25,10 +33,8 @@ def find_shares(shares: np.ndarray, k: int, places: np.ndarray, found: np.ndarra
         Weighted responsibilities of the rows.
     k : int
         Component.
-    places : ndarray of shape (width,)
-        Their places in the tile; what follows repeats the first.
-    found : ndarray of shape (width,)
-        Their shares; what follows has none.
+    n_features : int
+        Columns of the rows.
 
     Returns
     -------
@@ -38,21 +44,38 @@ def find_shares(shares: np.ndarray, k: int, places: np.ndarray, found: np.ndarra
     width, n_rows = shares.shape[1], 0
     for r in range(width):
         n_rows += shares[k, r] != 0.0
-    if 2 * n_rows > width:
-        for r in range(width):
-            places[r] = r
-            found[r] = shares[k, r]
-        return width
-    n_rows = 0
+    moved = n_rows * n_features * (n_features + MOVE) + width * LOOK
+    return n_rows if moved <= width * n_features * n_features or n_rows == 0 else width
+
+
+@kernel
+def find_shares(
+    shares: np.ndarray, k: int, n_rows: int, places: np.ndarray, found: np.ndarray
+) -> None:
+    """Find the rows that :func:`count_shares` has counted.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_components, width)
+        Weighted responsibilities of the rows.
+    k : int
+        Component.
+    n_rows : int
+        How many count.
+    places : ndarray of shape (width,)
+        Their places in the tile; what follows repeats the first.
+    found : ndarray of shape (width,)
+        Their shares; what follows has none.
+    """
+    width, n = shares.shape[1], 0
     for r in range(width):
-        if shares[k, r] != 0.0:
-            places[n_rows] = r
-            found[n_rows] = shares[k, r]
-            n_rows += 1
-    for r in range(n_rows, width):
+        if n_rows == width or shares[k, r] != 0.0:
+            places[n] = r
+            found[n] = shares[k, r]
+            n += 1
+    for r in range(n, width):
         places[r] = places[0]
         found[r] = 0.0
-    return n_rows
 
 
 @kernel
