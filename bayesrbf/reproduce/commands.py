@@ -86,7 +86,7 @@ def roth(*, out: Path = Path("reproduction"), quick: bool = False, images: int =
     quick : bool
         Small tables, and 2,000 rows of images alone.
     images : int
-        Most images of MNIST and of USPS to learn from: five components a class from 20,000 on.
+        Most images to learn from; in principal components a class has five components above 20,000.
     """
     from bayesrbf.reproduce.roth import run
 
