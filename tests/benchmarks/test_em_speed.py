@@ -40,7 +40,7 @@ BESIDE_SKLEARN = [
     ("compiled", "full", APART, 100_000, 10, 12.0),
     ("compiled", "full", APART, 100_000, 50, 5.0),
     ("compiled", "full", APART, 20_000, 50, 5.0),
-    ("compiled", "full", OVERLAPPING, 20_000, 50, None),
+    ("compiled", "full", OVERLAPPING, 20_000, 50, 3.0),
     ("compiled", "full", APART, 10_000, 10, 7.0),
     ("compiled", "full", APART, 1_000, 10, 4.5),
     ("compiled", "diag", APART, 100_000, 10, 7.0),
