@@ -209,12 +209,7 @@ class FittedNetwork:
         if not self.integrates(prepared):
             return Network(prepared, self.specification).linear(point)[None]
         return completed_linear(
-            prepared,
-            point,
-            self.specification,
-            draws=draws,
-            replicate=replicate,
-            order=self.order,
+            prepared, point, self.specification, draws=draws, replicate=replicate, order=self.order
         )
 
     def log_posterior(self, rows: Observations, output: Output) -> RBFNetworkLogPosterior:
