@@ -1,7 +1,7 @@
 """Starting points: weighted k-means++ per class, blind to missing cells and to row order.
 
-The caller hands over distinct rows in a canonical order; draws are made by
-weight, so that a row of weight 2 and the same row twice start alike.
+The caller hands over distinct rows, columns and classes in a canonical order; draws are
+made by weight, so that a row of weight 2 and the same row twice start alike.
 """
 
 from __future__ import annotations
