@@ -14,18 +14,18 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import kernel
 
-LOOK: Final = 20
-"""Multiply-adds, of those in vector registers, for which a row is asked whether it has a share."""
+FEWEST_COLUMNS: Final = 16
+"""Columns below which products cost no more than the search for rows that need none."""
 
-MOVE: Final = 16
-"""Multiply-adds for which a cell is moved."""
+MOVE: Final = 20
+"""Multiply-adds, of those in vector registers, for which a cell is moved."""
 
 
 @kernel
 def count_shares(shares: np.ndarray, k: int, n_features: int) -> int:
     """Count the rows of a tile that have a share in a component.
 
-    All count where so many have one that moving these together would cost more than it saves.
+    All count where moving those that have one together would cost more than it saves.
 
     Parameters
     ----------
@@ -42,10 +42,11 @@ def count_shares(shares: np.ndarray, k: int, n_features: int) -> int:
         How many count.
     """
     width, n_rows = shares.shape[1], 0
+    if n_features < FEWEST_COLUMNS:
+        return width if shares[k].any() else 0
     for r in range(width):
         n_rows += shares[k, r] != 0.0
-    moved = n_rows * n_features * (n_features + MOVE) + width * LOOK
-    return n_rows if moved <= width * n_features * n_features or n_rows == 0 else width
+    return n_rows if n_rows * (n_features + MOVE) <= width * n_features else width
 
 
 @kernel
