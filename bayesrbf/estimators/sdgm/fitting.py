@@ -79,7 +79,7 @@ def fit_rows_sdgm(
         How it was reached.
     """
     given = MixtureSpecification(rows.real.shape[1], levels, component_class)
-    order, codes_order = _canonical_orders(rows, sets)
+    order, codes_order = _canonical_orders(rows, sets, columns=not callable(solver.kernel))
     specification, rows = given.reordered(order), rows.reordered(codes_order)
     sets = sets[codes_order.classes][:, order.classes]
     companion = _fit_companion(rows, specification.levels, solver)
@@ -101,12 +101,15 @@ def fit_rows_sdgm(
     return companion.reordered(order.inverse.of_one_class), fitted, fit
 
 
-def _canonical_orders(rows: Observations, sets: LabelSets) -> tuple[Order, Order]:
+def _canonical_orders(rows: Observations, sets: LabelSets, *, columns: bool) -> tuple[Order, Order]:
     """Orders of columns and classes, and of columns and label sets; classes before other sets.
 
-    Classes go by the sets that they belong to, in the order of these.
+    Classes go by the sets that they belong to, in the order of these. A kernel of the
+    user's own knows the columns by their places: for it they stay where they are.
     """
     found = table.canonical_order(rows, len(sets))
+    if not columns:
+        found = Order(np.sort(found.features), np.sort(found.categories), found.classes)
     classes = np.lexsort(~sets[found.classes[::-1]])
     several = found.classes[found.classes >= classes.size]
     return replace(found, classes=classes), replace(
