@@ -48,7 +48,7 @@ def fit_rows_sdgm(
     without weights is the last one of the last class in that order.
     """
     given, given_sets = MixtureSpecification(rows.real.shape[1], levels, component_class), sets
-    order, codes_order = _canonical_orders(rows, sets)
+    order, codes_order = _canonical_orders(rows, sets, columns=not callable(solver.kernel))
     specification, rows = given.reordered(order), rows.reordered(codes_order)
     sets = sets[codes_order.classes][:, order.classes]
     companion = _fit_companion(rows, specification.levels, solver)
@@ -88,12 +88,15 @@ def fit_rows_sdgm(
     return fitted, fit
 
 
-def _canonical_orders(rows: Observations, sets: LabelSets) -> tuple[Order, Order]:
+def _canonical_orders(rows: Observations, sets: LabelSets, *, columns: bool) -> tuple[Order, Order]:
     """Orders of columns and classes, and of columns and label sets; classes before other sets.
 
-    Classes go by the sets that they belong to, in the order of these.
+    Classes go by the sets that they belong to, in the order of these. A kernel of the
+    user's own knows the columns by their places: for it they stay where they are.
     """
     found = table.canonical_order(rows, len(sets))
+    if not columns:
+        found = Order(np.sort(found.features), np.sort(found.categories), found.classes)
     classes = np.lexsort(~sets[found.classes[::-1]])
     several = found.classes[found.classes >= classes.size]
     return replace(found, classes=classes), replace(

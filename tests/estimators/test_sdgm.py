@@ -42,6 +42,20 @@ def log_loss(model: SDGMClassifier, X: object, y: np.ndarray) -> float:
     return float(-np.log(p).mean())
 
 
+def test_a_kernel_of_the_users_own_meets_the_columns_where_they_are() -> None:
+    def of_the_first(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.exp(-0.5 * (left[:, :1] - right[:, 0]) ** 2)
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    y = X[:, 0] > 0
+    expected = small(form="kernel", kernel=of_the_first).fit(X, y).predict_proba(X)
+    for _ in range(3):
+        other = np.column_stack([X[:, 0], rng.normal(size=(40, 3))])
+        found = small(form="kernel", kernel=of_the_first).fit(other, y).predict_proba(other)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_ripley_is_learned_with_seven_weights_at_most(data_folder: Path, seed: int) -> None:
     train = pd.read_csv(data_folder / "ripley_synth_train.csv")
