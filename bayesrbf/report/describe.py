@@ -44,7 +44,7 @@ def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
         With the judgement that ``diagnose()`` has of every figure.
     """
     posterior = refined.posterior_[names.POSTERIOR]
-    worth = np.inf if refined._draws is None else refined._draws.worth
+    worth = np.inf if refined.draws_ is None else refined.draws_.worth
     variables = []
     for name in map(str, posterior.data_vars):
         if name == names.COVARIANCES:  # a function of the precisions, and large

@@ -142,7 +142,7 @@ def test_the_weight_of_unlabelled_rows_follows_what_they_are_worth():
     X[24:] = 3 * rng.standard_t(1.5, size=(376, 6))
     spoiled = HybridMixtureClassifier(unlabelled_weight="cv", random_state=0).fit(X, y)
     assert spoiled.unlabelled_weight_ == 0
-    assert spoiled._rows.n_obs == spoiled._kept.size == 24
+    assert spoiled.rows_.n_obs == spoiled.kept_.size == 24
     dropped = HybridMixtureClassifier(unlabelled_weight=0, random_state=0).fit(X, y)
     np.testing.assert_allclose(spoiled.predict_proba(X[:24]), dropped.predict_proba(X[:24]))
 

@@ -106,7 +106,7 @@ def test_other_numbers_make_the_same_model(dtype: type) -> None:
 )
 def test_a_metric_is_its_matrix(metric: Any, scipy_name: str) -> None:
     by_metric = MedianLVQClassifier(2, metric=metric, random_state=0).fit(X, Y)
-    order = by_metric._kept  # rows are sorted, so that copies can be merged
+    order = by_metric.kept_  # rows are sorted, so that copies can be merged
     by_matrix = matrix_model(sigma="cv").fit(cdist(X[order], X[order], scipy_name), Y[order])
     assert order[by_matrix.exemplars_].tolist() == by_metric.exemplars_.tolist()
     assert by_metric.sigma_ == pytest.approx(by_matrix.sigma_)
@@ -127,7 +127,7 @@ def test_a_compiled_function_is_the_same_function() -> None:
         for metric in (lopsided, numba.njit(lopsided))
     ]
     np.testing.assert_allclose(*[model.predict_proba(X + 0.1) for model in models], rtol=1e-12)
-    values = [model._table.values for model in models]
+    values = [model.model_.table.values for model in models]
     np.testing.assert_allclose(*values, rtol=1e-14)
     assert not np.allclose(values[0], values[0].T)
 
@@ -148,7 +148,7 @@ def test_a_callable_may_compare_anything() -> None:
 def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() -> None:
     frame, y = mixed(), np.arange(40) % 2
     model = MedianLVQClassifier(2, random_state=0, sigma=0.4).fit(frame, y)
-    found = model._source.to(frame.iloc[:5], np.arange(model.kept_.size))
+    found = model.model_.source.to(frame.iloc[:5], np.arange(model.kept_.size))
     lengths, colours = frame["length"].to_numpy(), frame["colour"].to_numpy()
     noise = frame["noise"].to_numpy()
 
