@@ -324,7 +324,7 @@ class Classifier(ClassifierMixin, Estimator):
         """The posterior of class probabilities; one draw for a point estimate."""
         from bayesrbf.posterior.predictive import ClassPosterior
 
-        log_posterior, model = self._log_posterior, self.model_
+        log_posterior, model = self._log_posterior(), self.model_
         fitted = model.point(log_posterior)[None, None]
         return ClassPosterior(
             predictor=lambda rows: model.predictor(log_posterior, rows, self.temperature_),
@@ -338,7 +338,7 @@ class Classifier(ClassifierMixin, Estimator):
         n_obs = self.rows_.n_obs
         spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
         posterior, rows = self._class_posterior(), self.rows_.take(spread)
-        fitted = self.model_.point(self._log_posterior)
+        fitted = self.model_.point(self._log_posterior())
         probabilities, _ = posterior.draws(rows)
         return {
             "probabilities": probabilities,

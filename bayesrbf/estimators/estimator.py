@@ -125,7 +125,6 @@ class Estimator(BaseEstimator, ABC):
 
     # ---- a posterior
 
-    @property
     def _log_posterior(self) -> LogPosterior:
         """The log posterior given the training rows: prepared once for every fitted model."""
         if self.__dict__.get("_prepared", (None, None))[0] is not self.model_:
@@ -176,7 +175,7 @@ class Estimator(BaseEstimator, ABC):
             If the method is unknown, or none for this model.
         """
         check_is_fitted(self)
-        log_posterior = self._log_posterior
+        log_posterior = self._log_posterior()
         options = {"random_state": self.seed_, **options}
         raw = _sampler(method)(log_posterior, self.model_.point(log_posterior), **options)
         return self._keep(log_posterior, raw)
@@ -206,7 +205,7 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.conversion import from_datatree
 
         check_is_fitted(self)
-        log_posterior = self._log_posterior
+        log_posterior = self._log_posterior()
         draws = from_datatree(
             tree, log_posterior, self.model_.description(self.rows_, self._axes).coords
         )
@@ -234,7 +233,7 @@ class Estimator(BaseEstimator, ABC):
         """Posterior, log likelihood and training rows; a point is one draw of one chain."""
         from bayesrbf.conversion import to_datatree
 
-        log_posterior = self._log_posterior
+        log_posterior = self._log_posterior()
         description = self.model_.description(self.rows_, self._axes)
         return to_datatree(
             log_posterior,
@@ -275,7 +274,7 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.inference.judgements import judge_leave_one_out, judge_map
         from bayesrbf.inference.leave_one_out import leave_one_out
 
-        log_posterior = self._log_posterior
+        log_posterior = self._log_posterior()
         found = [judge_map(self.status_, self.converged_)]
         if self.draws_ is None:
             found.extend(findings(point(log_posterior, self.model_.point(log_posterior))))
@@ -361,7 +360,7 @@ class Estimator(BaseEstimator, ABC):
         """The density in standard units under posterior draws, or at the fitted point again."""
         if self.draws_ is None:
             return [self._density.parameters] * number
-        log_posterior = self._log_posterior
+        log_posterior = self._log_posterior()
         thetas = self.draws_.theta.reshape(-1, self.draws_.theta.shape[-1])
         chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
         return [self.model_.mixture_at(log_posterior, thetas[i]) for i in chosen]

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.state import fitted_attributes
 from bayesrbf.inference import laplace, relabel
 from tests.estimators.interrupting import (
     FAMILIES,
@@ -101,7 +102,7 @@ def test_refit_sees_and_leaves_nothing_of_an_earlier_fit(name: str) -> None:
     model = clone(FAMILIES[name]).fit(A, a)
     if name != "half_rank":
         _ = model.posterior_
-        for state in model._STATE:
+        for state in fitted_attributes(type(model)):
             setattr(model, state, object())
     assert model.fit(B, b) is model
     fresh = clone(FAMILIES[name]).fit(B, b)

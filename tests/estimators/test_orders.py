@@ -13,7 +13,9 @@ from bayesrbf import (
     HybridMixtureClassifier,
     KernelNetworkClassifier,
     MedianLVQClassifier,
+    MixtureDensity,
     RBFNetworkClassifier,
+    RBFNetworkRegressor,
     SDGMClassifier,
     StackedClassifier,
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bayesrbf.reproduce import caetano, ferreira, nebel, published, roth, sdgm, sdgm_synthetic
+from bayesrbf.reproduce import caetano, ferreira, hayashi, nebel, published, roth, sdgm_synthetic
 from bayesrbf.reproduce.published import beside
 
 TABLES = {name: value for name, value in vars(published).items() if isinstance(value, dict)}
@@ -57,26 +57,26 @@ def printed(
     def computed(cells: Any, *_: object) -> dict[str, Everything]:
         return {cell.name: Everything() for cell in cells}
 
-    for module in (caetano, ferreira, nebel, roth, sdgm):
+    for module in (caetano, ferreira, nebel, roth, hayashi):
         monkeypatch.setattr(module, "run_cells", computed)
         monkeypatch.setattr(module, "print_table", record)
     monkeypatch.setattr(sdgm_synthetic, "print_table", record)
-    monkeypatch.setattr(sdgm.sdgm_pictures, "draw", lambda *_, **__: [])
-    monkeypatch.setattr(sdgm, "find_spec", lambda name: None)
+    monkeypatch.setattr(hayashi.sdgm_synthetic, "draw", lambda *_, **__: [])
+    monkeypatch.setattr(hayashi, "find_spec", lambda name: None)
     quiet = Console(quiet=True)
     runs: list[Callable[[], None]] = [
         lambda: caetano.run(tmp_path, seeds=1, console=quiet),
         lambda: ferreira.run(tmp_path, seeds=1, console=quiet),
         lambda: nebel.run(tmp_path, quick=False, seed=0),
         lambda: roth.run(tmp_path, console=quiet),
-        lambda: sdgm.run(tmp_path, console=quiet),
+        lambda: hayashi.run(tmp_path, console=quiet),
     ]
     for run in runs:
         run()
     images = {
         f"mnist/{n}/{head}/60000/0": Everything() for n in (2, 10) for head in ("softmax", "SDGM")
     }
-    sdgm._print_images(images, 60_000, quiet)
+    hayashi._print_images(images, 60_000, quiet)
     return shown
 
 

@@ -524,7 +524,7 @@ class MedianLVQClassifier(Classifier):
         """
         from bayesrbf.estimators.median_lvq.explaining import explanation
 
-        rows, log_posterior = self._read(X), self._log_posterior
+        rows, log_posterior = self._read(X), self._log_posterior()
         fitted = self.model_.point(log_posterior)[None]
         theta = fitted if self.draws_ is None else self.draws_.theta
         points = theta.reshape(-1, log_posterior.dimension)

@@ -425,7 +425,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         if self.draws_ is None:
             fitted = self.model_.predictive(rows, None)
             return replace(fitted, scales=fitted.scales * self.noise_scale_, df=self.noise_df_)
-        log_posterior = self._log_posterior
+        log_posterior = self._log_posterior()
         thetas = self.draws_.theta.reshape(-1, log_posterior.dimension)
         points = [self.model_.network_at(log_posterior, theta) for theta in thetas]
         return self.model_.predictive(rows, points)

@@ -223,7 +223,7 @@ class StackedClassifier(Classifier):
         self.members_ = settings.names
         self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
         self.temperature_ = pool.temperature
-        log_posterior = self._log_posterior
+        log_posterior = self._log_posterior()
         point = self.model_.point(log_posterior)
         value, _ = log_posterior.value_and_gradient(point, jacobian=False)
         self._report(Status.CONVERGED, Trace(np.array([value])))
@@ -318,7 +318,7 @@ class StackedClassifier(Classifier):
         """Draws of the stack and of its members, joined; each has its own temperatures."""
         from bayesrbf.posterior.predictive import ClassPosterior
 
-        log_posterior, model = self._log_posterior, self.model_
+        log_posterior, model = self._log_posterior(), self.model_
         if self.draws_ is None:
             theta = model.point(log_posterior)[None, None]
         else:
@@ -360,7 +360,7 @@ class StackedClassifier(Classifier):
         from bayesrbf.inference.laplace import laplace
 
         check_is_fitted(self)
-        log_posterior, model = self._log_posterior, self.model_
+        log_posterior, model = self._log_posterior(), self.model_
         point = model.point(log_posterior)
         draws = laplace(log_posterior, point, draws=500, random_state=self.seed_)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
