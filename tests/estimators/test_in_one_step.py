@@ -51,6 +51,7 @@ def interrupted() -> dict[str, dict[str, int]]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_interrupted_refit_leaves_the_old_fit_or_the_new_one(
     interrupted: dict[str, dict[str, int]], name: str
@@ -58,6 +59,7 @@ def test_interrupted_refit_leaves_the_old_fit_or_the_new_one(
     assert interrupted["fit"][name] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFINED)
 def test_interrupted_refinement_leaves_the_old_draws_or_new_ones(
     interrupted: dict[str, dict[str, int]], name: str

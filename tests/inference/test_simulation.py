@@ -18,6 +18,8 @@ from tests.inference.simulations import DEFECTS, SMALL, SOUND
 
 ROOT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[str]]:

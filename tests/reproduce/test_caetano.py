@@ -23,6 +23,7 @@ def fail(*_: object) -> dict[str, float]:
     raise AssertionError("a stored cell was computed again")
 
 
+@pytest.mark.slow
 def test_a_quick_run_prints_its_tables_and_is_not_run_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

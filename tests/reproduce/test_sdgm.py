@@ -60,6 +60,7 @@ def test_figure_1_has_all_components_before_any_is_pruned(data_folder: Path) -> 
     assert after.n_weights_ < before.n_weights_
 
 
+@pytest.mark.slow
 def test_a_quick_run_prints_its_tables_and_is_not_run_twice(
     tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
