@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,11 @@ def test_a_state_of_something_else_is_refused(tmp_path: Path, change: Forgery) -
     forge(path, change)
     with pytest.raises(ArtefactError, match="no state of a"):
         load(path)
+
+
+def test_a_pickle_leaves_the_prepared_log_posterior_behind() -> None:
+    model = MixtureDensity(random_state=0).fit(holes())
+    model.diagnose()
+    copied = pickle.loads(pickle.dumps(model))
+    assert set(vars(model)) - set(vars(copied)) == {"_prepared"}
+    np.testing.assert_array_equal(copied.score_samples(holes()), model.score_samples(holes()))

@@ -87,6 +87,10 @@ class Estimator(BaseEstimator, ABC):
         tags.input_tags.string = True
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A prepared log posterior is made anew where it is needed; a large one holds threads.
+        return {name: held for name, held in super().__getstate__().items() if name != "_prepared"}
+
     # ---- reading tables
 
     def _check(self, X: object, y: object, sample_weight: object) -> Float[np.ndarray, " obs"]:

@@ -27,7 +27,7 @@ class Densities:
 
     Attributes
     ----------
-    point, drawn : MixtureEstimator or None
+    point, drawn : MixtureMethods or None
         Without and with its posterior; None for a classifier without a density of the rows.
     sentence : str
         What it is, where it is not the classifier itself.
@@ -90,7 +90,7 @@ def is_shared(density: Any) -> bool:
 
     Parameters
     ----------
-    density : MixtureEstimator
+    density : MixtureMethods
         A mixture of :func:`densities_of`.
 
     Returns
@@ -106,7 +106,7 @@ def component_names(density: Any) -> tuple[str, ...]:
 
     Parameters
     ----------
-    density : MixtureEstimator
+    density : MixtureMethods
         A mixture of :func:`densities_of`.
 
     Returns
@@ -131,7 +131,7 @@ def standard_rows(
 
     Parameters
     ----------
-    density : MixtureEstimator
+    density : MixtureMethods
         A mixture of :func:`densities_of`.
     X : DataFrame of shape (n_obs, n_columns)
         Rows with the columns of the fit.
@@ -157,7 +157,7 @@ def left_out(
 
     Parameters
     ----------
-    density : MixtureEstimator
+    density : MixtureMethods
         A mixture of :func:`densities_of`.
     X : DataFrame of shape (n_obs, n_columns)
         Rows with the columns of the fit.

@@ -45,7 +45,7 @@ def read_doubt(
         The table.
     model : classifier
         The fitted point.
-    density : MixtureEstimator or None
+    density : MixtureMethods or None
         Its mixture: novelty, nearest components and what a measurement is worth.
     held_out : HeldOut
         Held-out probabilities: how many rows are unsure, and which were right.
@@ -130,7 +130,7 @@ def measurement_worth(X: pd.DataFrame, model: Any, density: Any) -> pd.DataFrame
         Rows.
     model : classifier
         A fitted point.
-    density : MixtureEstimator or None
+    density : MixtureMethods or None
         Draws the cells; without it nothing is worth anything.
 
     Returns
@@ -197,7 +197,7 @@ def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldO
     ----------
     job : Job
         The table.
-    density : MixtureEstimator or None
+    density : MixtureMethods or None
         The mixture.
     cells : LeftOut, optional
         Every cell against the rest of its row; without a density there is none.

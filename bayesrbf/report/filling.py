@@ -52,7 +52,7 @@ def fill_held_out(job: Job, density: Any) -> HeldOutCells:
     ----------
     job : Job
         The table.
-    density : MixtureEstimator
+    density : MixtureMethods
         The mixture that fills in missing cells.
 
     Returns
@@ -91,7 +91,7 @@ def read_imputations(job: Job, drawn: Any, cells: HeldOutCells | None) -> Imputa
     ----------
     job : Job
         The table.
-    drawn : MixtureEstimator
+    drawn : MixtureMethods
         A fitted mixture, with a posterior if there is one.
     cells : HeldOutCells or None
         Observed cells of rows held out; none where the missing cells are known.
