@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from bayesrbf.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from bayesrbf.artefact.saving import load
     from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
     from bayesrbf.estimators.mixture.density import MixtureDensity
     from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+    from bayesrbf.estimators.mixture.hybrid_dial import hybrid_path
     from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
     from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
     from bayesrbf.estimators.stack.classifier import StackedClassifier
-    from bayesrbf.exemplars import MedianLVQPrior
-    from bayesrbf.hybrid_dial import hybrid_path
-    from bayesrbf.persistence import load
-    from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
-    from bayesrbf.transformers import HalfRankTransformer
+    from bayesrbf.estimators.transformers import HalfRankTransformer
+    from bayesrbf.records.median_lvq import MedianLVQPrior
+    from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
 
 __all__ = [
     "GammaPrecisions",
@@ -43,21 +43,21 @@ __all__ = [
 # Where each public name lives. It is imported when first used, so that importing
 # bayesrbf costs nothing and a fit pays only for what it touches.
 _HOMES = {
-    "GammaPrecisions": "bayesrbf.priors",
-    "HalfRankTransformer": "bayesrbf.transformers",
-    "HorseshoePrecisions": "bayesrbf.priors",
+    "GammaPrecisions": "bayesrbf.records.priors",
+    "HalfRankTransformer": "bayesrbf.estimators.transformers",
+    "HorseshoePrecisions": "bayesrbf.records.priors",
     "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
     "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
     "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
-    "MedianLVQPrior": "bayesrbf.exemplars",
+    "MedianLVQPrior": "bayesrbf.records.median_lvq",
     "MixtureDensity": "bayesrbf.estimators.mixture.density",
-    "MixturePrior": "bayesrbf.priors",
+    "MixturePrior": "bayesrbf.records.priors",
     "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
     "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
     "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
     "StackedClassifier": "bayesrbf.estimators.stack.classifier",
-    "hybrid_path": "bayesrbf.hybrid_dial",
-    "load": "bayesrbf.persistence",
+    "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
+    "load": "bayesrbf.artefact.saving",
 }
 
 if not TYPE_CHECKING:  # a type checker must still see a name that does not exist

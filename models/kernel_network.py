@@ -10,8 +10,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from jaxtyping import Float, Int
 
-from bayesrbf import names
 from bayesrbf.models.densities import label_draw, label_logp
+from bayesrbf.records import names
 
 
 def declare_kernel_network(

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf import names
-from bayesrbf.exemplars import Dissimilarities, Prototypes, Sigma, SigmaPrior
+from bayesrbf.records import names
+from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, Sigma, SigmaPrior
 
 ROW: Final = "row"
 """Dim of the training rows as exemplars; ``obs`` is that of the same rows as data."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pymc as pm
 
 from bayesrbf.models.row_nodes import LIKELIHOOD, Axes, Latent, declare_rows
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 
 def declare_mixture(

@@ -9,9 +9,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor import TensorVariable
 
-from bayesrbf import names
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records import names
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 
 @dataclass(frozen=True)

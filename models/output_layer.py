@@ -11,10 +11,10 @@ from jaxtyping import Float, Int
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf import names
 from bayesrbf.models.densities import elastic_net, half_elastic_net, label_draw, label_logp
-from bayesrbf.parameters import Standardisation
-from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSpecification
 
 Coefficients = Literal["signed", "halves"]
 

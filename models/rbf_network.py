@@ -12,14 +12,14 @@ import pytensor.tensor as pt
 from jaxtyping import Float, Int
 from pytensor.tensor import TensorVariable
 
-from bayesrbf import names
 from bayesrbf.models.mixture_priors import MixtureNodes, declare_categories, declare_normals
 from bayesrbf.models.output_layer import Coefficients, OutputLayer
 from bayesrbf.models.row_mixture import RowMixture
 from bayesrbf.models.row_nodes import Axes, check_rows, coords, declare_marginal
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSpecification
 
 SMALLEST_SHARE = np.float64(1e-6)
 LARGEST_LOG_DENSITY = np.float64(300.0)
@@ -102,8 +102,8 @@ def declare_rbf_network(
 
     Examples
     --------
-    >>> from bayesrbf.priors import MixtureHyperparameters
-    >>> from bayesrbf.specification import MixtureSpecification
+    >>> from bayesrbf.records.priors import MixtureHyperparameters
+    >>> from bayesrbf.records.specification import MixtureSpecification
     >>> rows = Observations(
     ...     real=np.array([[0.0], [2.0], [np.nan]]), codes=np.zeros((3, 0), int),
     ...     labels=np.zeros(3, int), weights=np.ones(3))

@@ -14,10 +14,10 @@ from jaxtyping import Int
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf import names
 from bayesrbf.models import densities
-from bayesrbf.objective import Objective
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records import names
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.specification import MixtureSpecification
 
 OBJECTIVE = "objective"
 """Potential (obs): the objective of every row less its log likelihood."""

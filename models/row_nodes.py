@@ -15,14 +15,14 @@ import pytensor.tensor as pt
 from jaxtyping import Float
 from pytensor.tensor import TensorVariable
 
-from bayesrbf import names
 from bayesrbf.models import densities
 from bayesrbf.models.mixture_priors import MixtureNodes, declare_priors
 from bayesrbf.models.row_mixture import RowMixture, declare_objective
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 Latent = Literal["marginal", "explicit"]
 

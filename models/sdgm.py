@@ -10,10 +10,10 @@ import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf import names
-from bayesrbf.parameters import Standardisation
-from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions
-from bayesrbf.sdgm_parameters import Basis, CompletedRows, QuadraticBasis, SDGMSpecification
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions
+from bayesrbf.records.sdgm import Basis, CompletedRows, QuadraticBasis, SDGMSpecification
 
 POINT: str = "point"
 """Dim of the completions of all rows: a row without a hole is one point."""

@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 
 from bayesrbf.numerics.coordinates import to_constrained
-from bayesrbf.numerics.mixture_structure import free_variables
-from bayesrbf.numerics.mixture_variables import parameters_of
-from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
-from bayesrbf.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import parameters_of
+from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
+from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
 
 COVARIANCES = list(itertools.product(("full", "tied", "diag", "spherical"), (False, True)))
 CLASSES = {"density": (0, 0), "one each": (0, 1, 2), "unequal": (0, 0, 1, 2, 2, 2)}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bayesrbf.artefact import MANIFEST
+from bayesrbf.artefact.state_file import MANIFEST
 
 Forgery = Callable[[dict[str, Any], dict[str, Any]], None]
 """A change of header and manifest, in place."""

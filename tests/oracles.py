@@ -16,9 +16,9 @@ import numpy as np
 from scipy import stats
 from scipy.special import logsumexp
 
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 Point = Mapping[str, np.ndarray]
 """Constrained values of the free variables, by name."""

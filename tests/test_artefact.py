@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesrbf.artefact import ArtefactError, load_state, save_state
+from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
 from tests.forgeries import Forgery, assemble, forge, parts, put
 
 STATE = {"a": np.arange(6.0).reshape(2, 3).T, "b": (1, None, "x"), "c": np.array([True, False])}

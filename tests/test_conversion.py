@@ -9,7 +9,7 @@ import xarray as xr
 from bayesrbf.conversion import from_datatree, predictions, to_datatree
 from bayesrbf.inference.draws import Draws, point
 from bayesrbf.inference.laplace import laplace
-from bayesrbf.results import Trace
+from bayesrbf.records.results import Trace
 from tests.inference.targets import Mixture
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 from tests.oracles import MixtureOracle, constrain, integrate_missing, log_jacobian
 
 

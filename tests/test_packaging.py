@@ -75,7 +75,7 @@ def loaded_after(program: str, *suspects: str) -> set[str]:
 def test_importing_the_package_imports_no_library() -> None:
     heavy = ("numpy", "scipy", "sklearn", "pymc", "numba", "pandas", "xarray", "matplotlib")
     assert loaded_after("import bayesrbf; dir(bayesrbf)", *heavy) == set()
-    assert loaded_after("import bayesrbf.parameters", *heavy) == {"numpy"}
+    assert loaded_after("import bayesrbf.records.mixture", *heavy) == {"numpy"}
 
 
 FIT = """

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from bayesrbf.parameters import MixtureParameters, Standardisation
-from bayesrbf.priors import MixturePrior
-from bayesrbf.records import HOMES, StateError, pack, unpack
-from bayesrbf.results import Fit, Status, Trace
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.artefact import HOMES, StateError, pack, unpack
+from bayesrbf.records.mixture import MixtureParameters, Standardisation
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.results import Fit, Status, Trace
+from bayesrbf.records.specification import MixtureSpecification
 from bayesrbf.table import Columns
 
 scalars = (

@@ -10,12 +10,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from bayesrbf import names
 from bayesrbf.inference.draws import MEMORY, Draws, log_likelihoods
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.coordinates import to_unconstrained
-from bayesrbf.results import Trace
-from bayesrbf.specification import Variable
+from bayesrbf.records import names
+from bayesrbf.records.results import Trace
+from bayesrbf.records.specification import Variable
 from bayesrbf.version import __version__
 
 Labelled = tuple[tuple[str, ...], Any]

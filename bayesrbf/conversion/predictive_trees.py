@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from bayesrbf import names
 from bayesrbf.conversion.datatrees import Labelled, dataset_of
+from bayesrbf.records import names
 
 _SAMPLES = (names.CHAIN, names.DRAW)
 

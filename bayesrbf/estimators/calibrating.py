@@ -11,7 +11,7 @@ from jaxtyping import Int
 from sklearn.model_selection import check_cv
 
 from bayesrbf import table
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
 
 Folds = Iterator[tuple[Observations, Observations]]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.objective import OBJECTIVES
-from bayesrbf.priors import MixturePrior
+from bayesrbf.records.objective import OBJECTIVES
+from bayesrbf.records.priors import MixturePrior
 
 if TYPE_CHECKING:
     type Stored[T] = T

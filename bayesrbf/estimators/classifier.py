@@ -13,15 +13,16 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
-from bayesrbf import names, table
+from bayesrbf import table
 from bayesrbf.estimators.checks import prevalence
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.fitted.fitted_model import Named, observed_rows
 from bayesrbf.inference.draws import MEMORY
+from bayesrbf.numerics.mixture.sampling import draw_categories
 from bayesrbf.numerics.prevalence import at_prevalence
-from bayesrbf.numerics.sampling import draw_categories
-from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import tempered
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.checks import check_arguments
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.training_table import (
     checked_weights,
     read_new_rows,
@@ -30,9 +31,8 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws, point
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.on_a_copy import works_on
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.results import Status, Trace
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.results import Status, Trace
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -386,7 +386,7 @@ class Estimator(BaseEstimator, ABC):
         str
             SHA-256 of the file in hexadecimal.
         """
-        from bayesrbf.persistence import save
+        from bayesrbf.artefact.saving import save
 
         check_is_fitted(self)
         return save(self, path)

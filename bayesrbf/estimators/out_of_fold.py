@@ -11,8 +11,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.warning import warn
-from bayesrbf.parameters import Observations
 from bayesrbf.posterior.temperature import fit_temperature
+from bayesrbf.records.mixture import Observations
 
 Fold = tuple[Observations, Observations]
 

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from bayesrbf import table
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
 
 
 @dataclass(frozen=True)

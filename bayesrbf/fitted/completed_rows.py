@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.numerics.sdgm.sdgm_features import complete
-from bayesrbf.parameters import Observations
-from bayesrbf.sdgm_parameters import CompletedRows
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.sdgm import CompletedRows
 
 TRAINING_DRAWS = 32
 """Completions of a row with holes in the likelihood."""

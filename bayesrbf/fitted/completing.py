@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
-from bayesrbf.numerics.sampling import conditional_draws
-from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.numerics.mixture.sampling import conditional_draws
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.table import Columns
 
 Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import class_log_joint
-from bayesrbf.numerics.expectation import prepare
-from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.posterior.temperature import fit_temperature, tempered
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
 
 
 def apart(

@@ -10,8 +10,8 @@ from jaxtyping import Float, Int, Real, Shaped
 
 from bayesrbf import table
 from bayesrbf.numerics.median_lvq.gower import Gower
-from bayesrbf.order import Order
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.order import Order
 from bayesrbf.solvers.pairwise import Metric, pairwise
 
 

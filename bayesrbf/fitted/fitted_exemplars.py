@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int, Real
 
-from bayesrbf import names
-from bayesrbf.exemplars import (
-    Dissimilarities,
-    MedianLVQParameters,
-    Prototypes,
-    Sigma,
-)
 from bayesrbf.fitted.exemplar_sources import Source
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
 from bayesrbf.numerics.median_lvq.glvq import class_margins
 from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
 from bayesrbf.numerics.median_lvq.rslvq import class_log_joint, responsibilities
-from bayesrbf.parameters import Observations
-from bayesrbf.results import ClassPrediction
+from bayesrbf.records import names
+from bayesrbf.records.median_lvq import (
+    Dissimilarities,
+    MedianLVQParameters,
+    Prototypes,
+    Sigma,
+)
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import ClassPrediction
 
 if TYPE_CHECKING:
     import pymc as pm

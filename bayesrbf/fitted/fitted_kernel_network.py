@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf import names, table
+from bayesrbf import table
 from bayesrbf.fitted.fitted_mixture import (
     FittedMixture,
     Solver,
@@ -38,10 +38,11 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
 )
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, cell_moments
 from bayesrbf.numerics.prevalence import class_shares
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixturePrior
-from bayesrbf.results import ClassPrediction
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.results import ClassPrediction
+from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf import names, table
+from bayesrbf import table
 from bayesrbf.fitted.early_stopping import apart, held_out_score
 from bayesrbf.fitted.fitted_model import (
     COLUMN,
@@ -18,19 +18,20 @@ from bayesrbf.fitted.fitted_model import (
     observed_rows,
     row_weights,
 )
-from bayesrbf.numerics.ascent import Acceleration
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
-from bayesrbf.numerics.expectation import prepare
-from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture_rows import MixtureOnRows
-from bayesrbf.objective import Objective
-from bayesrbf.order import Order
-from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
-from bayesrbf.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.results import Fit
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.ascent import Acceleration
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
+from bayesrbf.records import names
+from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.order import Order
+from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.records.results import Fit
+from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bayesrbf import names
 from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.numerics.prevalence import class_shares
-from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.records import names
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.table import Columns
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf import names
 from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
 from bayesrbf.fitted.fitted_model import (
     Axes,
@@ -17,7 +16,7 @@ from bayesrbf.fitted.fitted_model import (
     observed_rows,
     row_weights,
 )
-from bayesrbf.numerics.completion import with_holes
+from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.alternation import imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
 from bayesrbf.numerics.rbf_network.network_rows import (
@@ -27,9 +26,10 @@ from bayesrbf.numerics.rbf_network.network_rows import (
 )
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
-from bayesrbf.order import Order
-from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records import names
+from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
+from bayesrbf.records.order import Order
+from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf import names, table
+from bayesrbf import table
 from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, set_shares, told
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, row_weights
@@ -22,9 +22,10 @@ from bayesrbf.numerics.sdgm.sdgm_prediction import (
     replicated_draws,
 )
 from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification, learned_weights
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import PrecisionPrior
-from bayesrbf.sdgm_parameters import (
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import PrecisionPrior
+from bayesrbf.records.sdgm import (
     Basis,
     CompletedRows,
     KernelBasis,
@@ -33,13 +34,13 @@ from bayesrbf.sdgm_parameters import (
     SDGMParameters,
     SDGMSpecification,
 )
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm
 
     from bayesrbf.posterior.predictive import Predictor
-    from bayesrbf.results import ClassPrediction
+    from bayesrbf.records.results import ClassPrediction
 
 PREDICTION_DRAWS = 64
 """Completions of a row with holes in each replicate of a prediction."""

@@ -10,15 +10,15 @@ from threadpoolctl import ThreadpoolController
 from bayesrbf import table
 from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
 from bayesrbf.fitted.network_settings import NetworkSettings
-from bayesrbf.numerics.completion import mostly_complete, with_holes
-from bayesrbf.numerics.fitting import fit_mixture
+from bayesrbf.numerics.mixture.completion import mostly_complete, with_holes
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.alternation import imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Output
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, fit_joint
 from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,

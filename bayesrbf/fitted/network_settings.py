@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from bayesrbf.rbf_parameters import Features, RBFNetworkSpecification, Response
-from bayesrbf.specification import CovarianceType, MixtureSpecification
+from bayesrbf.records.rbf_network import Features, RBFNetworkSpecification, Response
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 
 SchemeName = Literal["joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"]
 

@@ -14,11 +14,11 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_ro
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction, full_basis
 from bayesrbf.numerics.sdgm.ard_fit import Settings, fit_sdgm
 from bayesrbf.numerics.sdgm.sdgm_features import numbers_of, quadratic_basis, sparse_basis
-from bayesrbf.order import Order
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior, PrecisionPrior
-from bayesrbf.sdgm_parameters import Basis, QuadraticBasis, SDGMFit, SDGMModes
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.order import Order
+from bayesrbf.records.priors import MixturePrior, PrecisionPrior
+from bayesrbf.records.sdgm import Basis, QuadraticBasis, SDGMFit, SDGMModes
+from bayesrbf.records.specification import MixtureSpecification
 
 
 @dataclass(frozen=True)

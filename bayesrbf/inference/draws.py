@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from bayesrbf.inference.protocol import LogPosterior, ManyLikelihoods
-from bayesrbf.specification import Variable
+from bayesrbf.records.specification import Variable
 
 MEMORY: Final = 2 * 2**30
 """Bytes that an array over draws may take, unless a caller says otherwise."""

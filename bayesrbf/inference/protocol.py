@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.specification import Variable
+from bayesrbf.records.specification import Variable
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.parameters import MixtureParameters
+from bayesrbf.records.mixture import MixtureParameters
 
 
 def one_hot(

@@ -18,7 +18,7 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.specification import Variable
+from bayesrbf.records.specification import Variable
 
 SMALLEST_PROBABILITY = 1e-300
 """Stands for an underflown probability, so that its log stays finite."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.parameters import MixtureParameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.specification import MixtureSpecification
 
 
 def component_log_weights(

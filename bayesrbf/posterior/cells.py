@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_softmax, ndtr, softmax
 
-from bayesrbf.numerics.expectation import prepare
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
 
 BLOCK_NUMBERS = 2_000_000
 """Numbers held at once in the largest array of a block of rows."""

@@ -15,10 +15,10 @@ from scipy.special import logsumexp, softmax
 from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.prevalence import at_prevalence
-from bayesrbf.parameters import Observations
 from bayesrbf.posterior.summary import PredictiveSummary, summarised
 from bayesrbf.posterior.temperature import tempered
-from bayesrbf.results import ClassPrediction
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import ClassPrediction
 
 _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""

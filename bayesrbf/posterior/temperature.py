@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf.numerics.pooling import LEAST
+from bayesrbf.numerics.stack.pooling import LEAST
 
 LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
 """Grid on which the objective is first bracketed: it can have two valleys."""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from bayesrbf import names
 from bayesrbf.posterior.summary import PredictiveSummary
+from bayesrbf.records import names
 
 _DESCRIPTIONS = {
     "mean": "posterior mean of the class probability",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrbf import names
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
+from bayesrbf.records import names
 from bayesrbf.report.columns import read_columns
 from bayesrbf.report.costs import read_costs
 from bayesrbf.report.density import Densities, densities_of, left_out

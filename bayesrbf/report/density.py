@@ -10,8 +10,8 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.parameters import Observations
 from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
+from bayesrbf.records.mixture import Observations
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Inference, Job
 from bayesrbf.report.sampling import Drawn, draw_posterior

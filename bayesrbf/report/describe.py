@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf import names
 from bayesrbf.inference.diagnose import effective_draws, rhat
+from bayesrbf.records import names
 from bayesrbf.report.families import Fitted
 from bayesrbf.report.job import Job
 from bayesrbf.report.model_records import Described, Diagnostics

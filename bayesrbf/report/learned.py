@@ -11,8 +11,8 @@ from jaxtyping import Float
 from scipy.special import rel_entr
 from scipy.stats import norm
 
-from bayesrbf import names
 from bayesrbf.posterior.temperature import tempered
+from bayesrbf.records import names
 from bayesrbf.report.density import Densities, component_names
 from bayesrbf.report.job import Job
 from bayesrbf.report.members import read_members

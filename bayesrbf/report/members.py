@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf import names
 from bayesrbf.estimators.stack.classifier import StackedClassifier
+from bayesrbf.records import names
 from bayesrbf.report.model_records import Member
 
 WORDS: Final = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bayesrbf import names
+from bayesrbf.records import names
 
 if TYPE_CHECKING:
     import xarray as xr

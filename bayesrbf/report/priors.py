@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from bayesrbf.exemplars import MedianLVQPrior
-from bayesrbf.numerics.pooling import LOG_TEMPERATURE_SD, PSEUDO_ROWS
+from bayesrbf.numerics.stack.pooling import LOG_TEMPERATURE_SD, PSEUDO_ROWS
+from bayesrbf.records.median_lvq import MedianLVQPrior
 from bayesrbf.report.words import number
 
 Priors = tuple[tuple[str, str], ...]

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
-from bayesrbf.priors import MixturePrior
+from bayesrbf.records.priors import MixturePrior
 from bayesrbf.reproduce.roth_tables import IMAGES, PIXELS, Split, splits
 
 MIXTURE: Final = HybridMixtureClassifier(random_state=0, n_init=1)

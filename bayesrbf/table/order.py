@@ -29,8 +29,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int, UInt, UInt32, UInt64
 
-from bayesrbf.order import Order
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.order import Order
 
 CELLS = 2**20
 """Cells that are mixed at a time."""

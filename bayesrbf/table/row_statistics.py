@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.parameters import Observations, Standardisation
+from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.table.order import canonical_order
 
 _ROUNDING = 8 * np.finfo(np.float64).eps

@@ -27,12 +27,12 @@ from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.variational import advi
-from bayesrbf.numerics.fitting import fit_mixture
 from bayesrbf.numerics.gibbs.conjugate import assigned, posterior
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.sampling import sample
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.sampling import sample
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import hyperparameters
 
 REPLICATIONS = int(os.environ.get("BAYESRBF_REPLICATIONS", "2400"))

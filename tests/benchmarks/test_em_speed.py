@@ -22,12 +22,12 @@ from sklearn.mixture import GaussianMixture
 from stepmix import StepMix
 from threadpoolctl import threadpool_limits
 
-from bayesrbf.numerics.array_expectation import ArrayExpectation
-from bayesrbf.numerics.compiled_expectation import CompiledExpectation
-from bayesrbf.numerics.maximisation import maximise
-from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
-from bayesrbf.priors import MixturePrior
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
+from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+from bayesrbf.numerics.mixture.maximisation import maximise
+from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
 
 TURNS = int(os.environ.get("BAYESRBF_TURNS", "7"))
 

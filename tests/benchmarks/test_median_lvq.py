@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.exemplars import Dissimilarities, Prototypes
 from bayesrbf.numerics.median_lvq.exemplar_search import climb, random_exemplars
 from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
+from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 from bayesrbf.reproduce import nebel
 
 SIZES = (500, 1000, 2000, 4000)

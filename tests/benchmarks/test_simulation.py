@@ -17,8 +17,8 @@ from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.variational import advi
-from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
+from bayesrbf.records.specification import MixtureSpecification
 from tests.inference.sbc import Replication, Setting, calibrate, failures
 
 REPLICATIONS = int(os.environ.get("BAYESRBF_REPLICATIONS", "400"))

@@ -36,7 +36,7 @@ from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.estimators.calibrating import stratified_folds
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
-from bayesrbf.numerics.pooling import pooled
+from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.temperature import tempered
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
 from tests.benchmarks.test_real_tables import numbers_for, scores

@@ -20,9 +20,9 @@ import pandas as pd
 from sklearn.base import clone
 
 import bayesrbf
+from bayesrbf.artefact.estimator_state import MADE_ANEW, from_record, to_record
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.state import MADE_ANEW, from_record, to_record
-from bayesrbf.transformers import HalfRankTransformer
+from bayesrbf.estimators.transformers import HalfRankTransformer
 
 POINTS = 200
 PACKAGE = str(Path(bayesrbf.__file__).parent)

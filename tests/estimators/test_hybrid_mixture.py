@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, MixturePrior
-from bayesrbf.estimators.state import from_record, to_record
+from bayesrbf.artefact.estimator_state import from_record, to_record
 from tests.estimators.class_tables import CLASSES, iris, table
 
 # ---- what it is

@@ -19,10 +19,10 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
 )
 from bayesrbf.fitted.early_stopping import apart, log_score
 from bayesrbf.fitted.fitted_mixture import Solver
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixturePrior
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
 
 OBJECTIVES = ("conditional", "margin", "blend", "hinge")
 QUICK = {"objective_iter": 15, "n_init": 1, "random_state": 0}

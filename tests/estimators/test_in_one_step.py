@@ -16,8 +16,8 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
+from bayesrbf.artefact.estimator_state import fitted_attributes
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.state import fitted_attributes
 from bayesrbf.inference import laplace, relabel
 from tests.estimators.interrupting import (
     FAMILIES,

@@ -38,7 +38,7 @@ def test_a_hole_is_an_average_over_what_it_may_hold() -> None:
     row = X[[80]].copy()
     row[0, 2] = np.nan
     density, moments = model.model_.companion, model._read(row)
-    from bayesrbf.numerics.sampling import conditional_draws
+    from bayesrbf.numerics.mixture.sampling import conditional_draws
 
     rng = np.random.default_rng(0)
     many = moments.take(np.zeros(4000, dtype=int))

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validat
 
 from bayesrbf import MedianLVQClassifier, MedianLVQPrior, load
 from bayesrbf.numerics.median_lvq.gower import learn_gower
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
 
 CLASSES = np.array(["no", "so", "yes"], dtype=object)
 

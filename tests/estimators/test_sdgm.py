@@ -17,7 +17,7 @@ from bayesrbf import GammaPrecisions, SDGMClassifier, load
 from bayesrbf.datasets import load_table
 from bayesrbf.numerics.sdgm import ard_fit, mode_search
 from bayesrbf.numerics.sdgm.sdgm_prediction import DRAWS, REPLICATES
-from bayesrbf.sdgm_parameters import SDGMModes
+from bayesrbf.records.sdgm import SDGMModes
 
 HIDDEN = "ignore:.*rows without a label:UserWarning"
 

@@ -22,8 +22,8 @@ from bayesrbf.estimators.calibrating import stratified_folds
 from bayesrbf.estimators.stack.folds import stack_folds
 from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.estimators.stack.training import Training, Views, component_class
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixturePrior
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixturePrior
 from tests.estimators.class_tables import CLASSES, table
 from tests.estimators.test_bad_input import DEGENERATE
 

@@ -18,31 +18,31 @@ from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
 from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.expectation import prepare
-from bayesrbf.numerics.fitting import fit_mixture, problem_of
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
     fit_output,
 )
-from bayesrbf.numerics.pooling import (
-    LEAST,
-    LOG_TEMPERATURE_SD,
-    PSEUDO_ROWS,
-)
-from bayesrbf.numerics.pooling_posterior import StackLogPosterior
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes
 from bayesrbf.numerics.rbf_network.network_fit import fit_joint
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import GammaPrecisions, MixturePrior
-from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
-from bayesrbf.sdgm_parameters import CompletedRows
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.stack.pooling import (
+    LEAST,
+    LOG_TEMPERATURE_SD,
+    PSEUDO_ROWS,
+)
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.priors import GammaPrecisions, MixturePrior
+from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.records.sdgm import CompletedRows
+from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration
 
 

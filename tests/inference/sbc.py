@@ -19,15 +19,15 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import kstest
 
-from bayesrbf import names
 from bayesrbf.numerics.coordinates import to_unconstrained
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture_structure import free_variables
-from bayesrbf.numerics.mixture_variables import parameters_of, precision_factors
-from bayesrbf.numerics.sampling import sample
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import parameters_of, precision_factors
+from bayesrbf.numerics.mixture.sampling import sample
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 FAMILY_ERROR = 1e-3
 """Probability that some band is left by a sound sampler."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesrbf.numerics.gibbs.conjugate import assigned, posterior
 from bayesrbf.numerics.gibbs.sweep import MixtureSweep
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification
 from tests.inference.sbc import Replication, Setting, calibrate, changed, failures, reversible
 
 DRAWS, REPLICATIONS = 15, 200

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 from scipy.stats import multivariate_t
 
-from bayesrbf.specification import Variable
+from bayesrbf.records.specification import Variable
 
 
 @dataclass

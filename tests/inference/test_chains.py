@@ -23,7 +23,7 @@ from bayesrbf.inference.chains import (
 )
 from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.progress import shown_progress
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from tests.cases import hyperparameters, structure, table
 
 pytestmark = pytest.mark.usefixtures("unchecked")

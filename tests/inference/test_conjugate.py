@@ -7,10 +7,10 @@ import pytest
 
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
 from tests.inference.moments import BOUND, errors
 
 pytestmark = pytest.mark.usefixtures("unchecked")

@@ -11,7 +11,7 @@ import pytest
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.protocol import MarkovKernel, SweptPosterior
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from tests.cases import hyperparameters, structure, table
 from tests.inference.moments import BOUND, moment_errors
 from tests.inference.targets import Gaussian

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.coordinates import to_unconstrained
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.records.mixture import Observations
 from tests.inference.sbc import failures, from_prior
 from tests.inference.simulations import DEFECTS, SMALL, SOUND
 

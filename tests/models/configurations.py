@@ -11,10 +11,10 @@ import numpy as np
 import pymc as pm
 
 from bayesrbf.models import declare_hybrid_mixture
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
 from tests.oracles import MixtureOracle, constrain
 
 FACTORS: dict[str, tuple[object, ...]] = {

@@ -10,9 +10,9 @@ import pymc as pm
 import pytest
 
 from bayesrbf.models import declare_hybrid_mixture, declare_mixture
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration, compile_graph
 from tests.oracles import MixtureOracle
 

@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.objective import Objective
+from bayesrbf.records.objective import Objective
 from tests.models.configurations import (
     Configuration,
     assert_same_density,

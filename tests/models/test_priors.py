@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 from bayesrbf.models.mixture_priors import group_dims
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration, covering_array, name_of
 
 every_configuration = pytest.mark.parametrize("configuration", covering_array(), ids=name_of)

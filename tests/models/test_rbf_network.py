@@ -14,12 +14,12 @@ import pymc as pm
 import pytest
 from scipy.integrate import quad
 
-from bayesrbf import names
 from bayesrbf.models import declare_rbf_network
 from bayesrbf.models.densities import elastic_net
 from bayesrbf.numerics.rbf_network.elastic_net_output import Numbers
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.parameters import Standardisation
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Standardisation
 from tests.cases import table
 from tests.models.configurations import assert_close
 from tests.numerics.rbf_networks import network, random_theta

@@ -13,9 +13,9 @@ from bayesrbf.models import declare_sdgm
 from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
-from bayesrbf.parameters import Standardisation
-from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions
-from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis, SDGMSpecification
+from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions
+from bayesrbf.records.sdgm import CompletedRows, KernelBasis, SDGMSpecification
 
 UNITS = Standardisation(np.array([2.0, 1.0]), np.array([1.0, 3.0]))
 CLASSES = np.array([0, 0, 1, 2])

@@ -6,8 +6,8 @@ import numpy as np
 
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.parameters import Observations
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.rbf_network import (
     Features,
     RBFNetworkHyperparameters,
     RBFNetworkSpecification,

@@ -8,9 +8,9 @@ import numba
 import numpy as np
 import pytest
 
-from bayesrbf.numerics import compiled_density
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.mixture import compiled_density
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.records.mixture import Observations
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 

@@ -9,15 +9,15 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import softmax
 
-from bayesrbf.numerics.completion import complete, mostly_complete, with_holes
+from bayesrbf.numerics.mixture.completion import complete, mostly_complete, with_holes
 from bayesrbf.numerics.rbf_network.network_rows import (
     Network,
     completed_linear,
     mean_log_probabilities,
 )
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.records.specification import MixtureSpecification
 
 NAN = np.nan
 

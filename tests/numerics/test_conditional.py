@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from bayesrbf.numerics.conditional import (
+from bayesrbf.numerics.mixture.conditional import (
     conditional_moments,
     conditional_probabilities,
     responsibilities,
 )
-from bayesrbf.numerics.sampling import conditional_draws, sample
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.mixture.sampling import conditional_draws, sample
+from bayesrbf.records.mixture import Observations
 from tests.cases import COVARIANCES, random_point, structure, table
 
 Z_BOUND = 4.9

@@ -11,7 +11,7 @@ from bayesrbf.numerics.coordinates import (
     to_constrained,
     to_unconstrained,
 )
-from bayesrbf.specification import Variable
+from bayesrbf.records.specification import Variable
 
 VARIABLES = (
     Variable("p", ("level",), (4,), "simplex"),

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.objective import OBJECTIVES, Objective
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.records.objective import OBJECTIVES, Objective
+from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 EVERY = [

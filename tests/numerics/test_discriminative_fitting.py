@@ -18,12 +18,12 @@ from bayesrbf.numerics.discriminative.objective_ascent import (
     batches,
     fit_objective,
 )
-from bayesrbf.numerics.fitting import fit_mixture
-from bayesrbf.numerics.weighted_statistics import JointDensities
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.results import Fit, Status
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
+from bayesrbf.numerics.mixture.weighted_statistics import JointDensities
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.results import Fit, Status
+from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import hyperparameters, structure, table
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.array_expectation import ArrayExpectation
-from bayesrbf.numerics.fitting import fit_mixture, problem_of
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.maximisation import SMALLEST_EIGENVALUE, maximise, precision_factor
-from bayesrbf.parameters import Observations
-from bayesrbf.results import Fit, Status
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
+from bayesrbf.numerics.mixture.maximisation import SMALLEST_EIGENVALUE, maximise, precision_factor
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import Fit, Status
+from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.gaussian import CompleteMoments, FullComponents
-from bayesrbf.numerics.gaussian_quadratic import (
+from bayesrbf.numerics.mixture.gaussian import CompleteMoments, FullComponents
+from bayesrbf.numerics.mixture.gaussian_quadratic import (
     QuadraticMoments,
     centred_moments,
     exact,

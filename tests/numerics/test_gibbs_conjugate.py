@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import dirichlet, gamma, multivariate_t, norm
 
-from bayesrbf import names
-from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.gibbs.conjugate import Assigned, Conjugate, assigned, log_evidence, posterior
-from bayesrbf.numerics.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture_structure import lower_entries
-from bayesrbf.numerics.mixture_variables import base_scales, variables_of
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.mixture_structure import lower_entries
+from bayesrbf.numerics.mixture.mixture_variables import base_scales, variables_of
+from bayesrbf.records import names
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import COVARIANCES, hyperparameters, structure
 
 CLASSES = (0, 0, 1, 1)

@@ -10,7 +10,7 @@ import pytest
 
 from bayesrbf.numerics.gibbs.conjugate import assigned
 from bayesrbf.numerics.gibbs.mode_proposals import ModeProposal
-from bayesrbf.parameters import MixtureParameters
+from bayesrbf.records.mixture import MixtureParameters
 from tests.cases import hyperparameters, structure
 from tests.numerics.test_gibbs_conjugate import Given, log_density
 

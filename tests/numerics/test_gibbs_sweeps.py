@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.conditional import conditionals
 from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
 from bayesrbf.numerics.gibbs.mode_jumps import can_jump, slowness_of
 from bayesrbf.numerics.gibbs.sweep import MixtureSweep
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.mixture.conditional import conditionals
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.records.mixture import Observations
 from tests.cases import COVARIANCES, hyperparameters, random_point, structure, table
 
 REPEATS = 4000

@@ -28,8 +28,8 @@ from bayesrbf.numerics.kernel_network.product_kernels import (
     ProductKernel,
     cell_moments,
 )
-from bayesrbf.parameters import Observations
-from bayesrbf.results import Status
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import Status
 from tests.cases import random_point, structure, table
 
 LEVELS = (3, 2)

@@ -10,15 +10,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.array_expectation import ArrayExpectation
-from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.kernels import tiles
 from bayesrbf.numerics.kernels.categorical import PACK_LEVELS, log_table, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import LOWEST
 from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE
-from bayesrbf.numerics.statistics import Statistics
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
+from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import COVARIANCES, random_point, structure, table
 
 LEVELS = (2, 3, 2, 70, 4)

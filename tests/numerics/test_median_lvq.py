@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior, Prototypes, SigmaPrior
 from bayesrbf.numerics.median_lvq.exemplar_search import (
     climb,
     fit_exemplars,
@@ -21,7 +20,8 @@ from bayesrbf.numerics.median_lvq.exemplar_search import (
 from bayesrbf.numerics.median_lvq.glvq import MarginSum, class_margins
 from bayesrbf.numerics.median_lvq.moving_exemplars import MovingExemplars, Objective
 from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood, class_log_joint
-from bayesrbf.results import Status
+from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototypes, SigmaPrior
+from bayesrbf.records.results import Status
 from tests.numerics.exemplar_tables import PRIOR, SIGMAS, moved, table
 
 OBJECTIVES = [

@@ -13,7 +13,7 @@ from bayesrbf.numerics.discriminative.hybrid_log_posterior import (
     margin_violation,
     objective_and_gradient,
 )
-from bayesrbf.objective import OBJECTIVES, Objective
+from bayesrbf.records.objective import OBJECTIVES, Objective
 from tests.cases import structure
 
 EVERY = [

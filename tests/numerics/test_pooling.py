@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from bayesrbf.numerics.pooling import (
+from bayesrbf.numerics.stack.pooling import (
     LEAST,
     PSEUDO_ROWS,
     member_probabilities,
     pool_weights,
     pooled,
 )
-from bayesrbf.numerics.pooling_posterior import StackLogPosterior
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 
 
 def held_out(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import log_softmax
 from scipy.stats import dirichlet
 
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.rbf_network.network_prior import (
     Link,
     log_elastic_net_constant,
@@ -138,7 +138,7 @@ def test_a_mixture_per_output_is_refused():
     target = network()
     apart = structure("full", False, (0, 1, 2), 2, (3,))
     from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-    from bayesrbf.rbf_parameters import RBFNetworkSpecification
+    from bayesrbf.records.rbf_network import RBFNetworkSpecification
 
     with pytest.raises(ValueError, match="one mixture"):
         RBFNetworkLogPosterior(

@@ -19,9 +19,9 @@ from bayesrbf.numerics.rbf_network.network_rows import Network
 from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth, maximise_in_halves
 from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.rbf_parameters import RBFNetworkSpecification
-from bayesrbf.results import Status
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.rbf_network import RBFNetworkSpecification
+from bayesrbf.records.results import Status
+from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import structure
 from tests.numerics.rbf_networks import prior, rows_and_labels, specified
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.fitting import fit_mixture
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.alternation import Alternation, imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, OutputLayer
 from bayesrbf.numerics.rbf_network.network_components import (
@@ -19,7 +19,7 @@ from bayesrbf.numerics.rbf_network.network_fit import fit_joint
 from bayesrbf.numerics.rbf_network.network_prior import relative_sizes
 from bayesrbf.numerics.rbf_network.network_rows import Network
 from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records.rbf_network import (
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )

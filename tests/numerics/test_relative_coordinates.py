@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 

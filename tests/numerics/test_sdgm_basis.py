@@ -11,7 +11,7 @@ from bayesrbf.numerics.sdgm.sdgm_features import (
     quadratic_basis,
     sparse_basis,
 )
-from bayesrbf.sdgm_parameters import KernelBasis
+from bayesrbf.records.sdgm import KernelBasis
 
 
 def test_quadratic_features_are_the_products() -> None:

@@ -21,8 +21,8 @@ from bayesrbf.numerics.sdgm.ard import (
 from bayesrbf.numerics.sdgm.ard_fit import LEAST_PROBABILITY, _begun_with, probable_modes
 from bayesrbf.numerics.sdgm.ard_state import State, factor_features
 from bayesrbf.numerics.sdgm.sdgm_features import features, quadratic_basis
-from bayesrbf.sdgm_parameters import CompletedRows
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.sdgm import CompletedRows
+from bayesrbf.records.specification import MixtureSpecification
 
 ALPHA_MAX = 1e5
 

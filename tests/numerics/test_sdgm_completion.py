@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.numerics.quasi_random import normals, uniforms
 from bayesrbf.numerics.sdgm.sdgm_features import complete, features, quadratic_basis
 from bayesrbf.numerics.sdgm.sdgm_prediction import predict
-from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
-from bayesrbf.sdgm_parameters import SDGMModes, SDGMParameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
+from bayesrbf.records.sdgm import SDGMModes, SDGMParameters
+from bayesrbf.records.specification import MixtureSpecification
 
 UNITS = Standardisation(np.array([5.0, -1.0, 0.0]), np.array([2.0, 0.5, 1.0]))
 

@@ -19,8 +19,8 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
 )
 from bayesrbf.numerics.sdgm.mode_search import find_mode, inverse_curvature, spread_of_components
 from bayesrbf.numerics.sdgm.sdgm_features import features, quadratic_basis
-from bayesrbf.results import Status
-from bayesrbf.sdgm_parameters import CompletedRows, KernelBasis
+from bayesrbf.records.results import Status
+from bayesrbf.records.sdgm import CompletedRows, KernelBasis
 
 N = 60
 

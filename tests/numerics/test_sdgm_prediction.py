@@ -14,8 +14,8 @@ from bayesrbf.numerics.sdgm.sdgm_prediction import (
     replicated_draws,
     weight_draws,
 )
-from bayesrbf.parameters import Standardisation
-from bayesrbf.sdgm_parameters import SDGMModes, SDGMParameters
+from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.sdgm import SDGMModes, SDGMParameters
 
 BASIS = quadratic_basis(2, ())
 UNITS = Standardisation(np.array([1.0, 0.0]), np.array([2.0, 1.0]))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics import side_by_side
-from bayesrbf.numerics.expectation import prepare
-from bayesrbf.numerics.log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.side_by_side import SideBySide
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.mixture import side_by_side
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.side_by_side import SideBySide
+from bayesrbf.records.mixture import Observations
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
 
 

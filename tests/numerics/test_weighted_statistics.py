@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.numerics import array_blocks, weighted_statistics
-from bayesrbf.numerics.array_expectation import ArrayExpectation, ComponentsAt
-from bayesrbf.numerics.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.coordinates import to_constrained
-from bayesrbf.numerics.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture_structure import free_variables
-from bayesrbf.numerics.mixture_variables import parameters_of
-from bayesrbf.numerics.weighted_statistics import JointDensities
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.mixture import array_blocks, weighted_statistics
+from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation, ComponentsAt
+from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import parameters_of
+from bayesrbf.numerics.mixture.weighted_statistics import JointDensities
+from bayesrbf.records.mixture import Observations
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 

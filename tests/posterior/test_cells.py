@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from bayesrbf.numerics.sampling import sample
-from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.posterior.cells import leave_one_cell_out
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
 
 
 def mixture(

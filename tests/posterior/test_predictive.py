@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from bayesrbf.parameters import Observations
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.summary import entropy
 from bayesrbf.posterior.uncertainty import to_dataset
-from bayesrbf.results import ClassPrediction
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import ClassPrediction
 
 N_OBS, N_CLASSES = 11, 3
 AS_TRAINED = np.zeros(N_CLASSES)

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.order import Order
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.order import Order
 from bayesrbf.table import canonical_order, distinct
 from tests.table.test_rows import bits
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
 from bayesrbf.table import distinct, marginals, standardisation
 from tests.strategies import observations
 

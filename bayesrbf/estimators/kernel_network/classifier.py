@@ -11,11 +11,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.artefact.estimator_state import unfitted
 from bayesrbf.estimators.checks import Stored
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.state import unfitted
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
@@ -23,10 +24,9 @@ from bayesrbf.fitted.fitted_kernel_network import (
 )
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.kernel_network.product_kernels import KernelName
-from bayesrbf.on_a_copy import works_on
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixturePrior
-from bayesrbf.results import Trace
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.results import Trace
 
 if TYPE_CHECKING:
     import pymc as pm

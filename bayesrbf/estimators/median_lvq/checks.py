@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from bayesrbf.estimators.checks import components_per_class
-from bayesrbf.exemplars import MedianLVQPrior, Prototypes
+from bayesrbf.records.median_lvq import MedianLVQPrior, Prototypes
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "objective": ("rslvq", "glvq"),

@@ -11,7 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bayesrbf import names
+from bayesrbf.artefact.estimator_state import unfitted
 from bayesrbf.estimators.checks import Stored, check_arguments
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.estimator import LARGEST_SEED
@@ -26,8 +26,7 @@ from bayesrbf.estimators.median_lvq.dissimilarities import (
     read_rows,
 )
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
-from bayesrbf.estimators.state import unfitted
-from bayesrbf.exemplars import Dissimilarities, MedianLVQPrior
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.fitted.exemplar_sources import TableSource, Training
 from bayesrbf.fitted.fitted_exemplars import (
     FittedExemplars,
@@ -39,8 +38,9 @@ from bayesrbf.fitted.fitted_exemplars import (
 from bayesrbf.fitted.fitted_model import Axes, Named
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.on_a_copy import works_on
-from bayesrbf.parameters import Observations
+from bayesrbf.records import names
+from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior
+from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.pairwise import Metric
 from bayesrbf.table import Columns
 

@@ -18,7 +18,7 @@ from bayesrbf.fitted.exemplar_sources import (
     VectorSource,
 )
 from bayesrbf.numerics.median_lvq.gower import learn_gower
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.pairwise import NAMES, Metric, pairwise
 
 GOWER: Final = "gower"

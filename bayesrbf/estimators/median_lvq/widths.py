@@ -12,16 +12,16 @@ from jaxtyping import Float, Int
 from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
 from bayesrbf.estimators.warning import warn
-from bayesrbf.exemplars import (
+from bayesrbf.fitted.fitted_exemplars import SearchSettings, exemplar_log_joint, search
+from bayesrbf.posterior.temperature import fit_temperature, tempered
+from bayesrbf.records.median_lvq import (
     Dissimilarities,
     MedianLVQParameters,
     MedianLVQPrior,
     Prototypes,
     Sigma,
 )
-from bayesrbf.fitted.fitted_exemplars import SearchSettings, exemplar_log_joint, search
-from bayesrbf.parameters import Observations
-from bayesrbf.posterior.temperature import fit_temperature, tempered
+from bayesrbf.records.mixture import Observations
 
 SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.8)
 """Values of sigma squared that cross-validation tries, in median dissimilarities, ascending."""

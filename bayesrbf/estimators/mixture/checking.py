@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from bayesrbf import names
 from bayesrbf.conversion import by_column
 from bayesrbf.fitted.fitted_model import COLUMN
+from bayesrbf.records import names
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.artefact.estimator_state import unfitted
 from bayesrbf.estimators.checks import Stored, components_per_class
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
@@ -19,12 +20,11 @@ from bayesrbf.estimators.mixture.mixture_start import (
     warm_start,
     warn_of_floor,
 )
-from bayesrbf.estimators.state import unfitted
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
-from bayesrbf.numerics.mixture_structure import free_variables
-from bayesrbf.on_a_copy import works_on
-from bayesrbf.priors import MixturePrior
-from bayesrbf.specification import CovarianceType
+from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import CovarianceType
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.artefact.estimator_state import unfitted
 from bayesrbf.estimators.calibrating import split_rows
 from bayesrbf.estimators.checks import Stored, components_per_class
 from bayesrbf.estimators.classifier import Classifier, Labels
@@ -29,15 +30,14 @@ from bayesrbf.estimators.mixture.mixture_start import (
     warm_start,
     warn_of_floor,
 )
-from bayesrbf.estimators.state import unfitted
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import FittedMixture, fit_mixture_rows
 from bayesrbf.numerics.prevalence import at_prevalence
-from bayesrbf.objective import ObjectiveName
-from bayesrbf.on_a_copy import works_on
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixturePrior
-from bayesrbf.specification import CovarianceType
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.objective import ObjectiveName
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import CovarianceType
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -62,7 +62,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     tied : bool
         Share one covariance, of the given shape, among all classes.
     objective : {"likelihood", "conditional", "margin", "blend", "hinge"}
-        What is maximised beside the prior, see :class:`bayesrbf.objective.Objective`:
+        What is maximised beside the prior, see :class:`bayesrbf.records.objective.Objective`:
         ``log p(x, y)``, ``log p(y | x)``, a soft margin, ``log p(y | x) + kappa log p(x)``,
         or ``log p(x, y)`` less ``hinge_weight`` times a soft hinge of the margin. All but
         the first start at the fit by EM and make ``posterior_`` a Gibbs posterior.

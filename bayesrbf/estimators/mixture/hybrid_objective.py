@@ -12,11 +12,11 @@ from jaxtyping import Float
 from bayesrbf.estimators.out_of_fold import Fold, HeldOut, hold_out
 from bayesrbf.fitted.early_stopping import log_score
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fit_mixture_rows
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import MixtureParameters, Observations
 from bayesrbf.posterior.temperature import fit_temperature
-from bayesrbf.priors import MixturePrior
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
 
 KAPPAS: Final = (1.0, 0.5, 0.3, 0.1, 0.03)
 """Weights of the density in a blend, from the likelihood on. Below, held-out log loss

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.estimators.estimator import LARGEST_SEED
 from bayesrbf.fitted.completing import hide_masked
-from bayesrbf.numerics.sampling import sample
-from bayesrbf.parameters import MixtureParameters, Observations
+from bayesrbf.numerics.mixture.sampling import sample
+from bayesrbf.records.mixture import MixtureParameters, Observations
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bayesrbf.estimators.warning import warn
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.results import Fit
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.results import Fit
+from bayesrbf.records.specification import MixtureSpecification
 from bayesrbf.table import Columns
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from bayesrbf.fitted.network_settings import DEFAULT_LINK, SchemeName
-from bayesrbf.rbf_parameters import FEATURES
+from bayesrbf.records.rbf_network import FEATURES
 
 CHOICES: dict[str, tuple[object, ...]] = {
     "scheme": get_args(SchemeName),

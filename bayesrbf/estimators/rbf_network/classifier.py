@@ -9,9 +9,11 @@ from jaxtyping import Float, Int
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.artefact.estimator_state import unfitted
 from bayesrbf.estimators.checks import Stored
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.estimators.rbf_network.checks import check_network_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
@@ -20,17 +22,15 @@ from bayesrbf.estimators.rbf_network.network_training import (
     published_sentence,
     refuse_without_joint,
 )
-from bayesrbf.estimators.state import unfitted
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
+from bayesrbf.numerics.mixture.sampling import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
-from bayesrbf.numerics.sampling import draw_categories
-from bayesrbf.on_a_copy import works_on
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixturePrior
-from bayesrbf.rbf_parameters import Features
-from bayesrbf.results import Trace
-from bayesrbf.specification import CovarianceType
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.rbf_network import Features
+from bayesrbf.records.results import Trace
+from bayesrbf.records.specification import CovarianceType
 
 if TYPE_CHECKING:
     import pymc as pm

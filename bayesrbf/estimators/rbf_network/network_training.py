@@ -10,9 +10,9 @@ from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
 from bayesrbf.fitted.network_fitting import fit_network
 from bayesrbf.fitted.network_settings import DEFAULT_COMPONENTS, NetworkSettings
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixturePrior
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.rbf_network import (
     Features,
     RBFNetworkParameters,
     RBFNetworkSpecification,

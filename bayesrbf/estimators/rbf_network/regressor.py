@@ -11,10 +11,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.artefact.estimator_state import unfitted
 from bayesrbf.estimators.calibrating import split_responses
 from bayesrbf.estimators.checks import Stored
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import hold_out
 from bayesrbf.estimators.rbf_network.checks import check_network_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
@@ -24,20 +26,18 @@ from bayesrbf.estimators.rbf_network.network_training import (
     refuse_without_joint,
 )
 from bayesrbf.estimators.rbf_network.number_responses import read_responses
-from bayesrbf.estimators.state import unfitted
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
-from bayesrbf.numerics.completion import with_holes
+from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
-from bayesrbf.on_a_copy import works_on
-from bayesrbf.parameters import Observations
 from bayesrbf.posterior.noise import fit_noise
-from bayesrbf.priors import MixturePrior
-from bayesrbf.rbf_parameters import Features
-from bayesrbf.results import Trace
-from bayesrbf.specification import CovarianceType
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.rbf_network import Features
+from bayesrbf.records.results import Trace
+from bayesrbf.records.specification import CovarianceType
 
 if TYPE_CHECKING:
     import pymc as pm

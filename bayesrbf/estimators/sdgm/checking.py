@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesrbf.numerics.sdgm.sdgm_features import KERNELS
-from bayesrbf.priors import PrecisionPrior
+from bayesrbf.records.priors import PrecisionPrior
 
 FORMS = ("primal", "kernel")
 PREDICTIONS = ("average", "single-mode", "plug-in")

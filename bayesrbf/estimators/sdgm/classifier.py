@@ -11,22 +11,22 @@ from jaxtyping import Float, Int
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.artefact.estimator_state import unfitted
 from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
 from bayesrbf.estimators.classifier import Classifier
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.estimators.sdgm.checking import PREDICTIONS, check_arguments, check_choice
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
-from bayesrbf.estimators.state import unfitted
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
 from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.numerics.sdgm.ard_fit import Settings
 from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
-from bayesrbf.on_a_copy import works_on
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import PrecisionPrior
-from bayesrbf.results import Trace
-from bayesrbf.sdgm_parameters import SDGMFit, SDGMTrace
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import PrecisionPrior
+from bayesrbf.records.results import Trace
+from bayesrbf.records.sdgm import SDGMFit, SDGMTrace
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -8,9 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf import names, table
+from bayesrbf import table
+from bayesrbf.artefact.estimator_state import unfitted
 from bayesrbf.estimators.checks import Stored
 from bayesrbf.estimators.classifier import DIAGNOSED, Classifier
+from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
 from bayesrbf.estimators.stack.drawing import draw_members, joint_predictor
 from bayesrbf.estimators.stack.extra import extra_members
@@ -20,14 +22,13 @@ from bayesrbf.estimators.stack.folds import stack_folds
 from bayesrbf.estimators.stack.members import DEFAULT, LITE, MEMBERS
 from bayesrbf.estimators.stack.scores import held_out_losses
 from bayesrbf.estimators.stack.training import fit_density
-from bayesrbf.estimators.state import unfitted
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.on_a_copy import works_on
 from bayesrbf.posterior.temperature import draw_temperature, tempered
-from bayesrbf.priors import MixturePrior
-from bayesrbf.results import Status, Trace
+from bayesrbf.records import names
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.results import Status, Trace
 
 if TYPE_CHECKING:
     import pandas as pd

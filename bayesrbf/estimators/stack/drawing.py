@@ -9,10 +9,10 @@ import numpy as np
 
 from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabilities
 from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.pooling_posterior import StackLogPosterior
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.predictive import class_predictions
-from bayesrbf.results import ClassPrediction
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import ClassPrediction
 
 MOST_COORDINATES = 2000
 """Members with more stay at their point: the Hessian alone would cost minutes."""

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from bayesrbf import table
-from bayesrbf.numerics.pooling import LEAST
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.stack.pooling import LEAST
+from bayesrbf.records.mixture import Observations
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf import names
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.stack.drawing import JointPredictor
 from bayesrbf.estimators.stack.fitting import FittedMembers, Pool
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
-from bayesrbf.numerics.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
-from bayesrbf.numerics.pooling_posterior import StackLogPosterior
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
     import pymc as pm

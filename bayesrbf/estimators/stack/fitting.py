@@ -12,10 +12,10 @@ from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
 from bayesrbf.estimators.stack.training import Training, Views
-from bayesrbf.numerics.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
-from bayesrbf.parameters import Observations
+from bayesrbf.numerics.stack.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
 from bayesrbf.posterior.temperature import fit_temperature
-from bayesrbf.priors import MixturePrior
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixturePrior
 
 
 @dataclass(frozen=True)

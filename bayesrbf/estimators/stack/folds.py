@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from bayesrbf.estimators.calibrating import Folds, split_rows
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
 
 FEW_ROWS, MANY_FOLDS, FOLDS = 200, 10, 5
 """Labelled rows below which there are ten folds, else five."""

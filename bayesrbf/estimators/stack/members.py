@@ -28,9 +28,9 @@ from bayesrbf.fitted.fitted_kernel_network import (
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.inference.protocol import LogPosterior
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations
-from bayesrbf.specification import CovarianceType, MixtureSpecification
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.stack.fitting import Pool
-from bayesrbf.numerics.pooling import pooled
+from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.scores import log_loss
 
 

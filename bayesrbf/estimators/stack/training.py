@@ -17,9 +17,9 @@ from bayesrbf.fitted.fitted_kernel_network import cells_of, fit_companion
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import MixtureSpecification
 
 Shape = Literal["half_rank", "power"]
 

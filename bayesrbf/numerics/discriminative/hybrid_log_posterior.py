@@ -3,7 +3,7 @@ r"""Log Gibbs posterior of a class-conditional mixture under any objective.
 .. math:: \log q(\phi) = \sum_n v_n J_n(\phi) + \tau \log p(\phi)
 
 with row weights v, an objective J and the power :math:`\tau` of the prior
-(:class:`bayesrbf.objective.Objective`). For ``objective="likelihood"`` it is the
+(:class:`bayesrbf.records.objective.Objective`). For ``objective="likelihood"`` it is the
 log posterior itself.
 
 The objectives differ in nothing but :math:`G_{nc} = \partial J / \partial \log p(x_n, c)`;
@@ -17,13 +17,13 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.statistics import Statistics
-from bayesrbf.numerics.weighted_statistics import JointDensities
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.weighted_statistics import JointDensities
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 
 class HybridLogPosterior(MixtureOnRows):

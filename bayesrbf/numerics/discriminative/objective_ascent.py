@@ -12,16 +12,16 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from bayesrbf.numerics.ascent import Ascent
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
-from bayesrbf.numerics.maximisation import at_floor
+from bayesrbf.numerics.mixture.ascent import Ascent
+from bayesrbf.numerics.mixture.maximisation import at_floor
 from bayesrbf.numerics.threads import one_blas_thread
-from bayesrbf.objective import Objective
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.results import Fit, Status, Trace
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.results import Fit, Status, Trace
+from bayesrbf.records.specification import MixtureSpecification
 
 MEMORY = 10
 """Pairs of steps and gradients that L-BFGS remembers."""

@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf import names
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.mixture_structure import free_variables, lower_entries
-from bayesrbf.parameters import MixtureParameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_structure import free_variables, lower_entries
+from bayesrbf.records import names
+from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.specification import MixtureSpecification
 
 
 class RelativeCoordinates:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.expectation import Expectation, prepare
-from bayesrbf.numerics.gaussian import FullComponents
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.sampling import draw_categories
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.expectation import Expectation, prepare
+from bayesrbf.numerics.mixture.gaussian import FullComponents
+from bayesrbf.numerics.mixture.sampling import draw_categories
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
 
 BLOCK_CELLS = 1_000_000
 """Most numbers per array of a block of rows: 8 MB."""

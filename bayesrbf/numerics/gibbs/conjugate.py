@@ -24,11 +24,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import gammaln
 
-from bayesrbf.numerics.mixture_variables import base_scales, lower_places
-from bayesrbf.numerics.statistics import sum_by_class, sum_by_group
-from bayesrbf.parameters import MixtureParameters
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_variables import base_scales, lower_places
+from bayesrbf.numerics.mixture.statistics import sum_by_class, sum_by_group
+from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 _LOG_2PI = float(np.log(2 * np.pi))
 

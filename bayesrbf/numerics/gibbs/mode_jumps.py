@@ -19,14 +19,14 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.expectation import prepare
 from bayesrbf.numerics.gibbs.augmentation import of_class
 from bayesrbf.numerics.gibbs.mode_proposals import MOST_COMPONENTS, ModeProposal
 from bayesrbf.numerics.gibbs.mode_references import Reference, fewest_components, known_share
-from bayesrbf.numerics.mixture_prior import DeclaredPrior
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 MOST_REFERENCES: Final = 128
 """Most draws that are turned into reference points: each costs two EM steps."""

@@ -22,11 +22,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from bayesrbf.numerics.gaussian import LOG_2PI
 from bayesrbf.numerics.gibbs.conjugate import Conjugate
 from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.sampling import draw_categories
-from bayesrbf.parameters import MixtureParameters
+from bayesrbf.numerics.mixture.gaussian import LOG_2PI
+from bayesrbf.numerics.mixture.sampling import draw_categories
+from bayesrbf.records.mixture import MixtureParameters
 
 MOST_COMPONENTS = 4
 """Most components of a class for jumps: all their orders are summed over, 24 of them."""

@@ -8,16 +8,16 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.expectation import Expectation, prepare
-from bayesrbf.numerics.fitting import problem_of
 from bayesrbf.numerics.gibbs.augmentation import of_class
 from bayesrbf.numerics.gibbs.conjugate import Conjugate, gamma_shapes
-from bayesrbf.numerics.initialisation import starting_point
-from bayesrbf.numerics.mixture_variables import base_scales
-from bayesrbf.numerics.statistics import sum_by_group
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.expectation import Expectation, prepare
+from bayesrbf.numerics.mixture.initialisation import starting_point
+from bayesrbf.numerics.mixture.mixture_fit import problem_of
+from bayesrbf.numerics.mixture.mixture_variables import base_scales
+from bayesrbf.numerics.mixture.statistics import sum_by_group
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 _SMOOTHING: Final = 2
 """EM steps from a draw to its reference point, whose scatter must be that around it.

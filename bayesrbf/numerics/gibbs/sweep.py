@@ -15,17 +15,17 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
 from bayesrbf.numerics.gibbs.conjugate import Conjugate, assigned, posterior
 from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_jump, slowness_of
 from bayesrbf.numerics.gibbs.mode_references import searched
-from bayesrbf.numerics.mixture_structure import free_variables
-from bayesrbf.numerics.mixture_variables import parameters_of, variables_of
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.priors import MixtureHyperparameters
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import parameters_of, variables_of
+from bayesrbf.records import names
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
 
 MOST_ROWS = 10_000_000
 """Most rows, copies counted, that a sweep takes in."""

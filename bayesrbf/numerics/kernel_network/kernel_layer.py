@@ -28,7 +28,7 @@ from jaxtyping import Bool, Float
 
 from bayesrbf.numerics.categories import one_hot, split_levels
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
 
 LEAST_EIGENVALUE = 1e-6
 """Eigenvalues below this fraction of the largest are left out."""

@@ -19,10 +19,10 @@ from jaxtyping import Float, Int
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from bayesrbf import names
 from bayesrbf.numerics import coordinates
-from bayesrbf.results import Status
-from bayesrbf.specification import Variable
+from bayesrbf.records import names
+from bayesrbf.records.results import Status
+from bayesrbf.records.specification import Variable
 
 INTERCEPT_SD = 10.0
 """Standard deviation of the normal prior of the intercepts: odds of e^10 to one are as good as

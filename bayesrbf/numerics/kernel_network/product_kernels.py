@@ -34,9 +34,9 @@ from scipy.spatial.distance import cdist
 from scipy.special import erfc, erfcx
 
 from bayesrbf.numerics.categories import one_hot
-from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
 
 FARTHEST = 4.0
 """Expected cells are clipped to this many standard deviations."""

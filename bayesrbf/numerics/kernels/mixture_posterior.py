@@ -1,6 +1,6 @@
 r"""Log posterior density of a mixture and its gradient, from coordinates to coordinates.
 
-What :mod:`bayesrbf.numerics.mixture_prior` says in NumPy, with the E-step between its two
+What :mod:`bayesrbf.numerics.mixture.mixture_prior` says in NumPy, with the E-step between its two
 halves, in one call: for a table of a hundred rows the way through Python costs ten times the
 arithmetic. With :math:`\theta` the coordinates, :math:`r` the E-step's responsibilities and n, S
 their counts and scatters,

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bayesrbf.parameters import Observations
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.specification import MixtureSpecification
 
 WIDTHS: Final = (8, 16, 32, 64, 128)
 """Rows of a tile: multiples of a vector register, few enough for the first cache."""

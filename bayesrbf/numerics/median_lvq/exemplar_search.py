@@ -15,11 +15,17 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.exemplars import Dissimilarities, MedianLVQParameters, Prototypes, Sigma, SigmaPrior
 from bayesrbf.numerics.median_lvq.glvq import MarginSum
 from bayesrbf.numerics.median_lvq.moving_exemplars import Exemplars, Objective
 from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
-from bayesrbf.results import Status, Trace
+from bayesrbf.records.median_lvq import (
+    Dissimilarities,
+    MedianLVQParameters,
+    Prototypes,
+    Sigma,
+    SigmaPrior,
+)
+from bayesrbf.records.results import Status, Trace
 
 Optimizer = Literal["swap", "gem"]
 

@@ -15,7 +15,6 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float, Real
 
-from bayesrbf.exemplars import Dissimilarities, Prototypes
 from bayesrbf.numerics.kernels.exemplar_scores import add_margin_scores
 from bayesrbf.numerics.median_lvq.moving_exemplars import (
     CandidateColumns,
@@ -23,6 +22,7 @@ from bayesrbf.numerics.median_lvq.moving_exemplars import (
     MovingExemplars,
     Scorer,
 )
+from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 
 
 @dataclass(frozen=True)

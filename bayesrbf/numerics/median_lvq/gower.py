@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.parameters import Observations
+from bayesrbf.records.mixture import Observations
 
 BLOCK: Final = 2**18
 """Number of dissimilarities that are computed at a time."""

@@ -13,8 +13,6 @@ from typing import Final, Self
 import numpy as np
 from jaxtyping import Float, Int, Real
 
-from bayesrbf import names
-from bayesrbf.exemplars import Dissimilarities, MedianLVQParameters, Prototypes, Sigma, SigmaPrior
 from bayesrbf.numerics.median_lvq.moving_exemplars import Exemplars
 from bayesrbf.numerics.median_lvq.rslvq import (
     ConditionalLikelihood,
@@ -22,7 +20,15 @@ from bayesrbf.numerics.median_lvq.rslvq import (
     log_kernel,
     log_normal,
 )
-from bayesrbf.specification import Variable
+from bayesrbf.records import names
+from bayesrbf.records.median_lvq import (
+    Dissimilarities,
+    MedianLVQParameters,
+    Prototypes,
+    Sigma,
+    SigmaPrior,
+)
+from bayesrbf.records.specification import Variable
 
 COMPARED: Final = 200
 """Most training rows, evenly spread, by whose kernels relabelling compares prototypes."""

@@ -17,7 +17,7 @@ from typing import Final, Protocol, Self, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.exemplars import Dissimilarities, Prototypes
+from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 
 Exemplars = Int[np.ndarray, " prototype"]
 """Training row that each prototype is."""

@@ -18,10 +18,10 @@ from jaxtyping import Float, Int, Real
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
-from bayesrbf.exemplars import Dissimilarities, Prototypes, SigmaPrior
 from bayesrbf.numerics.kernels.exemplar_scores import write_label_logs
 from bayesrbf.numerics.median_lvq.moving_exemplars import CandidateColumns, Exemplars, Scorer
 from bayesrbf.numerics.median_lvq.rslvq_swaps import SAFE, KernelSwaps, LogSwaps
+from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
 
 LOWEST: Final = -1e300
 """Log kernels are at least this, so that their differences stay finite."""

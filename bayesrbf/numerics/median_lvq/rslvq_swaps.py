@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.exemplars import Prototypes
 from bayesrbf.numerics.kernels.exemplar_scores import add_swap_scores, sweep_exemplars
 from bayesrbf.numerics.median_lvq.moving_exemplars import (
     CandidateColumns,
     Exemplars,
     MovingExemplars,
 )
+from bayesrbf.records.median_lvq import Prototypes
 
 SAFE: Final = 600.0
 """Kernels down to exp(-SAFE) are added and divided as they are."""

@@ -25,17 +25,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
-from bayesrbf.numerics.maximisation import maximise
-from bayesrbf.numerics.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.numerics.mixture.maximisation import maximise
+from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.weighted_statistics import JointDensities
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.network_prior import Link, log_output_prior, relative_sizes
 from bayesrbf.numerics.rbf_network.network_rows import FeatureMap
-from bayesrbf.numerics.statistics import Statistics
-from bayesrbf.numerics.weighted_statistics import JointDensities
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,

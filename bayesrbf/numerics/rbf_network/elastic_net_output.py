@@ -29,8 +29,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.gaussian import LOG_2PI
 from bayesrbf.numerics.log_sums import log_sum_exp
+from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.numerics.rbf_network.penalised_maximisation import (
     LARGEST,
     Smooth,
@@ -38,7 +38,7 @@ from bayesrbf.numerics.rbf_network.penalised_maximisation import (
     maximise_in_halves,
     softmax_curvature,
 )
-from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSpecification
 
 
 @dataclass(frozen=True)

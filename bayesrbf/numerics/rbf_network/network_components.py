@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.initialisation import START_VARIANCE
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.numerics.mixture.initialisation import START_VARIANCE
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
 
 SMALL_WEIGHT = 0.5
 """Mixture weight of a new component, as a multiple of that in equal parts."""

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.fitting import fit_mixture
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.network_rows import Network
 from bayesrbf.numerics.rbf_network.penalised_maximisation import maximise_in_halves
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.parameters import Observations
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.results import Status
+from bayesrbf.records.results import Status
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, erfcx, gammaln
 
-from bayesrbf import names
 from bayesrbf.numerics.coordinates import SMALLEST_PROBABILITY
-from bayesrbf.parameters import MixtureParameters
-from bayesrbf.rbf_parameters import RBFNetworkHyperparameters, RBFNetworkSpecification
-from bayesrbf.specification import Variable
+from bayesrbf.records import names
+from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSpecification
+from bayesrbf.records.specification import Variable
 
 SMALLEST_SIZE = 1e-6
 """epsilon: it keeps the relative sizes of output weights defined where all of them are zero."""

@@ -24,14 +24,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf.numerics.completion import complete
-from bayesrbf.numerics.expectation import prepare
-from bayesrbf.numerics.gaussian import LOG_2PI
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
-from bayesrbf.order import Order
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.rbf_parameters import RBFNetworkParameters, RBFNetworkSpecification
-from bayesrbf.results import ClassPrediction
+from bayesrbf.numerics.mixture.completion import complete
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.gaussian import LOG_2PI
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.order import Order
+from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
+from bayesrbf.records.results import ClassPrediction
 
 LARGEST_LOG_DENSITY = 300.0
 """Log densities are cut off here, and flat beyond. In many columns they could leave the range of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Int
 
-from bayesrbf.numerics.initialisation import starting_point
+from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.rbf_network.alternation import Alternation
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_components import (
@@ -16,13 +16,13 @@ from bayesrbf.numerics.rbf_network.network_components import (
     without,
 )
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
-from bayesrbf.parameters import MixtureParameters, Observations
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.results import Status
+from bayesrbf.records.results import Status
 
 QUIET_ROUNDS = 2
 """An alternation has converged after this many rounds in a row without a move."""

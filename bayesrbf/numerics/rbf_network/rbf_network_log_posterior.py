@@ -16,24 +16,24 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
-from bayesrbf.numerics.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture_variables import variables_of
+from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
+from bayesrbf.numerics.mixture.mixture_variables import variables_of
+from bayesrbf.numerics.mixture.weighted_statistics import JointDensities, JointPoint
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_prior import NetworkPoint, output_variables
 from bayesrbf.numerics.rbf_network.network_rows import FeatureMap, Network, mean_log_probabilities
 from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth
-from bayesrbf.numerics.weighted_statistics import JointDensities, JointPoint
-from bayesrbf.order import Order
-from bayesrbf.parameters import Observations
-from bayesrbf.rbf_parameters import (
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.order import Order
+from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.results import ClassPrediction
+from bayesrbf.records.results import ClassPrediction
 
 
 class RBFNetworkLogPosterior(MixtureOnRows):

@@ -46,8 +46,8 @@ from bayesrbf.numerics.sdgm.mode_search import (
     is_wide,
     spread_of_components,
 )
-from bayesrbf.results import Status
-from bayesrbf.sdgm_parameters import CompletedRows, SDGMParameters, SDGMTrace
+from bayesrbf.records.results import Status
+from bayesrbf.records.sdgm import CompletedRows, SDGMParameters, SDGMTrace
 
 LEAST_PRECISION = 1e-6
 """The prior standard deviation of a weight stays below 1000, also where the classes are

@@ -12,16 +12,16 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from bayesrbf.numerics.expectation import prepare
-from bayesrbf.numerics.initialisation import starting_point
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.sdgm.ard import EvidenceProblem, Run, log_masses, maximise_evidence
 from bayesrbf.numerics.sdgm.ard_state import State, factor_features
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities, expect
 from bayesrbf.numerics.sdgm.mode_search import find_mode, is_wide
 from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
-from bayesrbf.parameters import Observations, Standardisation
-from bayesrbf.priors import MixturePrior
-from bayesrbf.sdgm_parameters import (
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.sdgm import (
     Basis,
     CompletedRows,
     KernelBasis,
@@ -29,7 +29,7 @@ from bayesrbf.sdgm_parameters import (
     SDGMModes,
     SDGMParameters,
 )
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification
 
 LATER_START = 0.1
 """Every other restart begins with this fraction of the first precision. Which of the two prunes

@@ -27,12 +27,12 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics import completion
 from bayesrbf.numerics.categories import one_hot
-from bayesrbf.order import Order
-from bayesrbf.parameters import MixtureParameters, Observations, Standardisation
-from bayesrbf.sdgm_parameters import Basis, KernelBasis, QuadraticBasis
-from bayesrbf.specification import MixtureSpecification
+from bayesrbf.numerics.mixture import completion
+from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
+from bayesrbf.records.order import Order
+from bayesrbf.records.sdgm import Basis, KernelBasis, QuadraticBasis
+from bayesrbf.records.specification import MixtureSpecification
 
 KERNELS = ("polynomial", "gaussian")
 MOST_FEATURES = 2000

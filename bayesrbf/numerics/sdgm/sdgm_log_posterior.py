@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_softmax
 
-from bayesrbf import names
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.sdgm.label_likelihood import (
     Designs,
@@ -29,10 +28,11 @@ from bayesrbf.numerics.sdgm.sdgm_prior import (
     starting_values,
     weights_of,
 )
-from bayesrbf.parameters import Standardisation
-from bayesrbf.results import ClassPrediction
-from bayesrbf.sdgm_parameters import Basis, CompletedRows, SDGMSpecification
-from bayesrbf.specification import Variable
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.results import ClassPrediction
+from bayesrbf.records.sdgm import Basis, CompletedRows, SDGMSpecification
+from bayesrbf.records.specification import Variable
 
 
 class SDGMLogPosterior:

@@ -21,8 +21,8 @@ from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.numerics.quasi_random import uniforms
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
 from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
-from bayesrbf.parameters import Standardisation
-from bayesrbf.sdgm_parameters import Basis, SDGMModes, SDGMParameters
+from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.sdgm import Basis, SDGMModes, SDGMParameters
 
 REPLICATES = 8
 """Independent sets of quasi-random draws, whose spread is the numerical error of a prediction."""

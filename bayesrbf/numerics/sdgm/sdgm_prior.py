@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from bayesrbf import names
-from bayesrbf.priors import GammaPrecisions, HorseshoePrecisions, PrecisionPrior
-from bayesrbf.sdgm_parameters import SDGMParameters, SDGMSpecification
-from bayesrbf.specification import Variable
+from bayesrbf.records import names
+from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, PrecisionPrior
+from bayesrbf.records.sdgm import SDGMParameters, SDGMSpecification
+from bayesrbf.records.specification import Variable
 
 Values = Mapping[str, np.ndarray]
 

@@ -1,0 +1,30 @@
+"""State as JSON and arrays: a closed vocabulary of values, and nothing that runs.
+
+Everything that a fitted estimator holds is written with the values below. Reading
+builds only these, whatever the text says: classes are looked up in a fixed table.
+
+================ ==========================================================
+value            in JSON
+================ ==========================================================
+None, bool, int, themselves
+str, float
+nan, inf         ``{"float": "nan"}``
+list             a list
+tuple            ``{"tuple": [...]}``
+dict             ``{"dict": {...}}``, ``{"pairs": [[key, value], ...]}`` for
+                 keys that are no strings
+numeric array    ``{"array": "3"}``: the third array beside the JSON
+array of objects ``{"objects": ["O" or "U", shape, [...]]}``
+record           ``{"record": ["Columns", {field: value}]}``
+Status           ``{"enum": ["Status", "converged"]}``
+empty frame      ``{"frame": ["pandas", [[name, dtype], ...]]}``
+================ ==========================================================
+"""
+
+from __future__ import annotations
+
+from bayesrbf.artefact.packing import pack
+from bayesrbf.artefact.unpacking import unpack
+from bayesrbf.artefact.vocabulary import HOMES, StateError
+
+__all__ = ["HOMES", "StateError", "pack", "unpack"]

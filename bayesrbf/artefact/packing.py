@@ -1,0 +1,126 @@
+"""Taking a state apart: a tree for JSON, numeric arrays beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from bayesrbf.artefact.vocabulary import FRAME_DTYPES, FRAMES, HOMES, StateError, class_named
+
+
+def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
+    """Split a state into a tree for JSON and numeric arrays.
+
+    Parameters
+    ----------
+    state : object
+        Any nesting of the values in the table of :mod:`bayesrbf.artefact`.
+
+    Returns
+    -------
+    tree : object
+        What ``json.dumps`` takes.
+    arrays : dict of str to ndarray
+        Contiguous arrays of booleans, integers or floats, by their number.
+
+    Raises
+    ------
+    StateError
+        If a value is not in the table of :mod:`bayesrbf.artefact`; the message says where.
+
+    Examples
+    --------
+    >>> pack({"scale": np.ones(2), "cv": None})[0]
+    {'dict': {'scale': {'array': '0'}, 'cv': None}}
+    """
+    arrays: dict[str, np.ndarray] = {}
+    return _pack(state, "state", arrays), arrays
+
+
+def _pack(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
+    """One value as JSON; ``where`` is its path, for the message."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, np.ndarray):
+        return _pack_array(value, where, arrays)
+    if isinstance(value, list | tuple):
+        items = [_pack(item, f"{where}[{i}]", arrays) for i, item in enumerate(value)]
+        return {"tuple": items} if isinstance(value, tuple) else items
+    if isinstance(value, Mapping):
+        return _pack_mapping(value, where, arrays)
+    if isinstance(value, Enum) and _known(value):
+        return {"enum": [type(value).__name__, value.value]}
+    if dataclasses.is_dataclass(value) and _known(value):
+        return {"record": [type(value).__name__, _pack_fields(value, where, arrays)]}
+    if hasattr(value, "columns") and hasattr(value, "shape"):
+        return {"frame": _pack_frame(value, where)}
+    raise StateError(
+        f"{where} is a {type(value).__name__}, which a file cannot hold; use numbers, strings, "
+        "None, arrays, or lists and dicts of them (for random_state: an int or None)."
+    )
+
+
+def _known(value: object) -> bool:
+    """Whether the class of a value is in the fixed table, and not one of the same name."""
+    kind = type(value)
+    return kind.__name__ in HOMES and class_named(kind.__name__) is kind
+
+
+def _pack_array(value: np.ndarray, where: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """A numeric array beside the tree, an array of strings or objects inside it."""
+    if value.dtype.kind in "OU":
+        cells = [_pack(cell, where, arrays) for cell in value.ravel().tolist()]
+        return {"objects": [value.dtype.kind, list(value.shape), cells]}
+    if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
+        raise StateError(
+            f"{where} is an array of dtype {value.dtype}, which a file cannot hold; "
+            "convert it to float64, int64 or bool."
+        )
+    name = str(len(arrays))
+    # safetensors writes the bytes as they lie: C order and little-endian, or it reads back wrong.
+    arrays[name] = np.array(value, dtype=value.dtype.newbyteorder("<"), order="C")
+    return {"array": name}
+
+
+def _pack_mapping(
+    value: Mapping[Any, Any], where: str, arrays: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """A dict: as it is when its keys are strings, else as pairs."""
+    if all(type(key) is str for key in value):
+        return {"dict": {k: _pack(v, f"{where}.{k}", arrays) for k, v in value.items()}}
+    pairs = [
+        [_pack(k, where, arrays), _pack(v, f"{where}[{k!r}]", arrays)] for k, v in value.items()
+    ]
+    return {"pairs": pairs}
+
+
+def _pack_fields(value: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The fields of a record, by name."""
+    names = [field.name for field in dataclasses.fields(value)]
+    return {name: _pack(getattr(value, name), f"{where}.{name}", arrays) for name in names}
+
+
+def _pack_frame(value: Any, where: str) -> list[Any]:
+    """A frame without rows: library, column names and dtypes."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(value, eager_only=True)
+    library = frame.implementation.value
+    if len(frame) or library not in FRAMES:
+        raise StateError(
+            f"{where} is a {library} frame of {len(frame)} rows, which a file cannot hold; "
+            f"only empty frames of {' or '.join(FRAMES)} can be stored."
+        )
+    dtypes = [type(dtype).__name__ for dtype in frame.schema.values()]
+    dtypes = ["Categorical" if dtype == "Enum" else dtype for dtype in dtypes]
+    known = [dtype if dtype in FRAME_DTYPES else "String" for dtype in dtypes]
+    return [library, [list(pair) for pair in zip(frame.columns, known, strict=True)]]

@@ -1,0 +1,241 @@
+"""The artefact: one .safetensors file that holds a state and runs nothing.
+
+Arrays lie in the file's data section, everything else in one JSON manifest in its
+metadata, protocol number first. Reading checks before it builds: sizes, depth, keys,
+names, dtypes, shapes, and the SHA-256 of the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from bayesrbf.artefact import StateError, pack, unpack
+from bayesrbf.files import write_whole
+
+PROTOCOL: Final = 1
+MANIFEST: Final = "bayesrbf"
+MOST_BYTES: Final = 2**20
+"""Of the manifest; the header around it, where it stands escaped, may have four times that."""
+MOST_DEPTH: Final = 32
+MOST_ARRAYS: Final = 10_000
+
+DTYPES: Final = {
+    "BOOL": np.dtype(bool),
+    "F16": np.dtype("<f2"),
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+    "I8": np.dtype("i1"),
+    "I16": np.dtype("<i2"),
+    "I32": np.dtype("<i4"),
+    "I64": np.dtype("<i8"),
+    "U8": np.dtype("u1"),
+    "U16": np.dtype("<u2"),
+    "U32": np.dtype("<u4"),
+    "U64": np.dtype("<u8"),
+}
+
+
+class ArtefactError(ValueError):
+    """A file that is no artefact, is damaged, or was written by another protocol."""
+
+
+def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> str:
+    """Write a state to one file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write.
+    kind : str
+        What the state is of.
+    state : dict
+        Values of :mod:`bayesrbf.artefact`.
+
+    Returns
+    -------
+    str
+        SHA-256 of the file in hexadecimal.
+
+    Raises
+    ------
+    ArtefactError
+        If the state is beyond the limits of the format.
+    ValueError
+        If it holds something that a file cannot.
+    """
+    tree, arrays = pack(state)
+    # The library orders the data by dtype and name, so the data are hashed as it lays them out.
+    data = _data_section(safetensors.numpy.save(arrays))
+    manifest = {
+        "protocol": PROTOCOL,
+        "kind": kind,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "arrays": {name: _description(array) for name, array in arrays.items()},
+        "state": tree,
+    }
+    text = json.dumps(manifest, allow_nan=False, separators=(",", ":"))
+    _check_limits(text, len(arrays), str(path))
+    content = safetensors.numpy.save(arrays, metadata={MANIFEST: text})
+    write_whole(path, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple[str, Any]:
+    """Read the kind and the state that :func:`save_state` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read.
+    digest : str, optional
+        SHA-256 that the file must have, in hexadecimal.
+
+    Returns
+    -------
+    kind : str
+        What the state is of.
+    state : dict
+        The state.
+
+    Raises
+    ------
+    ArtefactError
+        If the file is damaged, is no artefact, or has another digest.
+    """
+    content = Path(path).read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if digest is not None and digest.lower() != found:
+        raise ArtefactError(f"{path} must have the SHA-256 {digest}, but has {found}.")
+    try:
+        header, manifest = _read_header(content, str(path))
+        _check_arrays(header, manifest["arrays"])
+        data = _data_section(content)
+        if hashlib.sha256(data).hexdigest() != manifest["sha256"]:
+            raise StateError("its data do not have the SHA-256 of its manifest")
+        arrays = {name: _array(name, entry) for name, entry in _deserialize(content)}
+        return manifest["kind"], unpack(manifest["state"], arrays)
+    except (StateError, safetensors.SafetensorError, RecursionError) as error:
+        raise ArtefactError(f"{path} is damaged or no artefact of bayesrbf: {error}.") from error
+
+
+def _read_header(content: bytes, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Entries of the arrays, and the manifest, both read strictly."""
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or length > min(len(content) - 8, 4 * MOST_BYTES):
+        raise StateError("its header is cut short or too long")
+    try:
+        header = _strict_json(content[8 : 8 + length].decode("utf-8"))
+        text = header.pop("__metadata__")[MANIFEST]
+        _check_limits(text, len(header), path)
+        manifest = _strict_json(text)
+        protocol = manifest["protocol"]
+    except (ArtefactError, StateError):
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StateError(f"its manifest cannot be read ({error!r})") from error
+    if protocol != PROTOCOL or type(protocol) is not int:
+        raise ArtefactError(
+            f"{path} was written by protocol {protocol!r}, this version reads protocol "
+            f"{PROTOCOL}; use the version of bayesrbf that wrote it."
+        )
+    if list(manifest) != ["protocol", "kind", "sha256", "arrays", "state"]:
+        raise StateError(f"its manifest has unknown or missing keys: {', '.join(manifest)}")
+    if not isinstance(manifest["kind"], str):
+        raise StateError(f"its kind is {manifest['kind']!r}, which is no name")
+    return header, manifest
+
+
+def _check_limits(text: str, n_arrays: int, path: str) -> None:
+    """Hold manifest and arrays to the limits, when writing and when reading."""
+    for count, most, what in (
+        (len(text.encode()), MOST_BYTES, "bytes of manifest"),
+        (_depth(text), MOST_DEPTH, "levels of nesting"),
+        (n_arrays, MOST_ARRAYS, "arrays"),
+    ):
+        if count > most:
+            raise ArtefactError(f"{path} may have at most {most} {what}; it has {count}.")
+
+
+def _depth(text: str) -> int:
+    """Depth of brackets outside strings, without recursion."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text, flags=re.DOTALL)
+    steps = (1 if c in "[{" else -1 for c in bare if c in "[]{}")
+    return max(accumulate(steps), default=0)
+
+
+def _strict_json(text: str) -> Any:
+    """JSON of bounded depth without duplicate keys, NaN, Infinity, or what overflows to it."""
+    if _depth(text) > MOST_DEPTH:
+        raise StateError(f"its JSON is nested deeper than {MOST_DEPTH} levels")
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys are distinct."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise StateError("an object of its JSON has duplicate keys")
+    return result
+
+
+def _refuse(constant: str) -> NoReturn:
+    """Refuse NaN and Infinity, which are no JSON."""
+    raise StateError(f"its JSON holds {constant}")
+
+
+def _finite(text: str) -> float:
+    """A float that does not overflow."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise StateError(f"its JSON holds the number {text}")
+    return value
+
+
+def _description(array: np.ndarray) -> list[Any]:
+    """Dtype and shape of an array, as the manifest states them."""
+    name = next(name for name, dtype in DTYPES.items() if dtype == array.dtype)
+    return [name, list(array.shape)]
+
+
+def _check_arrays(header: dict[str, Any], described: Any) -> None:
+    """Names, dtypes and shapes of file and manifest are the same, and fit the bytes."""
+    if not isinstance(described, dict) or set(described) != set(header):
+        raise StateError("its arrays are not those of its manifest")
+    for name, entry in header.items():
+        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+            raise StateError(f"the header of its array {name!r} has unknown or missing keys")
+        dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+        if described[name] != [dtype, shape] or dtype not in list(DTYPES):
+            raise StateError(f"its array {name!r} is not as the manifest describes it")
+        both_lists = isinstance(shape, list) and isinstance(offsets, list) and len(offsets) == 2
+        if not both_lists or not all(type(n) is int and n >= 0 for n in shape + offsets):
+            raise StateError(f"its array {name!r} has a negative shape or offset")
+        if math.prod(shape) * DTYPES[dtype].itemsize != offsets[1] - offsets[0]:
+            raise StateError(f"its array {name!r} has {offsets} as offsets of shape {shape}")
+
+
+_deserialize: Callable[[bytes], list[tuple[str, dict[str, Any]]]] = safetensors.deserialize
+
+
+def _array(name: str, entry: dict[str, Any]) -> np.ndarray:
+    """An array of its own memory from the bytes that the library cut out."""
+    if entry["dtype"] == "BOOL" and max(entry["data"], default=0) > 1:
+        raise StateError(f"its array {name!r} holds booleans that are neither 0 nor 1")
+    return np.frombuffer(entry["data"], dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"])
+
+
+def _data_section(content: bytes) -> bytes:
+    """The bytes behind the header."""
+    return content[8 + int.from_bytes(content[:8], "little") :]

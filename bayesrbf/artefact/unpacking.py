@@ -1,0 +1,161 @@
+"""Building a state from text that is not trusted."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from bayesrbf.artefact.vocabulary import (
+    ENUMERATIONS,
+    FRAME_DTYPES,
+    FRAMES,
+    HOMES,
+    StateError,
+    class_named,
+)
+
+
+def unpack(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """Build the state that :func:`pack` took apart.
+
+    Parameters
+    ----------
+    tree : object
+        What ``json.loads`` gave; not trusted.
+    arrays : mapping of str to ndarray
+        The arrays beside it.
+
+    Returns
+    -------
+    object
+        The state.
+
+    Raises
+    ------
+    StateError
+        If the tree holds anything outside the table of :mod:`bayesrbf.artefact`.
+
+    Examples
+    --------
+    >>> from bayesrbf.artefact import pack
+    >>> unpack(*pack({"levels": ("a", True, 2, float("inf"))}))
+    {'levels': ('a', True, 2, inf)}
+    """
+    if isinstance(tree, list):
+        return [unpack(item, arrays) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if len(tree) != 1 or (tag := next(iter(tree))) not in _READERS:
+        raise StateError(f"unknown keys {', '.join(sorted(tree)) or '(none)'} in the state")
+    try:
+        return _READERS[tag](tree[tag], arrays)
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        if isinstance(error, StateError):
+            raise
+        raise StateError(f"a {tag!r} of the state is malformed ({error})") from error
+
+
+def _read_float(content: Any, arrays: Mapping[str, np.ndarray]) -> float:
+    """A float that JSON has no number for."""
+    if content not in ("nan", "inf", "-inf"):
+        raise StateError(f"unknown float {content!r} in the state")
+    return float(content)
+
+
+def _read_tuple(content: Any, arrays: Mapping[str, np.ndarray]) -> tuple[Any, ...]:
+    """A tuple."""
+    return tuple(unpack(item, arrays) for item in _list(content))
+
+
+def _read_dict(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """A dict with string keys."""
+    return {key: unpack(value, arrays) for key, value in content.items()}
+
+
+def _read_pairs(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[Any, Any]:
+    """A dict with other keys; a key that stands twice is refused."""
+    pairs = [(unpack(key, arrays), unpack(value, arrays)) for key, value in _list(content)]
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise StateError("duplicate keys in the state")
+    return result
+
+
+def _read_array(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """A numeric array."""
+    return arrays[content]
+
+
+def _read_objects(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """An array of strings or objects; its cells are there, so its shape can be no larger."""
+    kind, shape, cells = _list(content)
+    values = [unpack(cell, arrays) for cell in _list(cells)]
+    if kind not in ("O", "U") or math.prod(shape) != len(values) or min(shape, default=0) < 0:
+        raise StateError(f"an array of kind {kind!r} and shape {shape} has {len(values)} cells")
+    flat = np.empty(len(values), dtype=object)
+    flat[:] = values
+    return flat.reshape(shape) if kind == "O" else flat.astype(str).reshape(shape)
+
+
+def _read_record(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """A record: exactly the fields of its class, which then checks them itself."""
+    name, fields = _list(content)
+    if name not in HOMES or name in ENUMERATIONS:
+        raise StateError(f"unknown record {name!r} in the state")
+    cls = class_named(name)
+    expected = {field.name for field in dataclasses.fields(cls)}
+    if set(fields) != expected:
+        odd = ", ".join(sorted(expected ^ set(fields)))
+        raise StateError(f"the record {name} has unknown or missing fields: {odd}")
+    return cls(**{key: unpack(value, arrays) for key, value in fields.items()})
+
+
+def _read_enum(content: Any, arrays: Mapping[str, np.ndarray]) -> Enum:
+    """A member of an enumeration."""
+    name, value = _list(content)
+    if name not in ENUMERATIONS:
+        raise StateError(f"unknown enumeration {name!r} in the state")
+    member: Enum = class_named(name)(value)
+    return member
+
+
+def _read_frame(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """An empty frame of a library that is installed."""
+    import narwhals.stable.v2 as nw
+
+    library, columns = _list(content)
+    if library not in FRAMES or any(dtype not in FRAME_DTYPES for _, dtype in columns):
+        raise StateError(f"unknown frame {content!r} in the state")
+    series = {
+        str(name): nw.new_series(str(name), [], getattr(nw, dtype)(), backend=library)
+        for name, dtype in columns
+    }
+    frame = nw.from_dict(series).to_native()
+    if library == "pandas":
+        frame.columns = [name for name, _ in columns]
+    return frame
+
+
+def _list(content: Any) -> list[Any]:
+    """The content, if it is a list: a string or dict must not pass for one."""
+    if not isinstance(content, list):
+        raise StateError(f"a list was expected in the state, received {type(content).__name__}")
+    return content
+
+
+_READERS: Final[Mapping[str, Callable[[Any, Mapping[str, np.ndarray]], Any]]] = {
+    "float": _read_float,
+    "tuple": _read_tuple,
+    "dict": _read_dict,
+    "pairs": _read_pairs,
+    "array": _read_array,
+    "objects": _read_objects,
+    "record": _read_record,
+    "enum": _read_enum,
+    "frame": _read_frame,
+}

@@ -1,0 +1,92 @@
+"""Rows of a table cut into blocks for the E-step in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.numerics.categories import one_hot
+from bayesrbf.numerics.mixture.gaussian_quadratic import MOST_PRODUCTS, products
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.specification import MixtureSpecification
+
+BLOCK_CELLS = 65_536
+"""Numbers held at once per array of a block of rows, so that they stay in cache."""
+
+LEAST_ROWS = 64
+"""Rows of a block below which matrix products are slow."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that share their admissible components and their number of missing reals."""
+
+    rows: Int[np.ndarray, " row"]
+    components: slice
+    bordered: Float[np.ndarray, "row bordered"]
+    products: Float[np.ndarray, "product row"] | None
+    observed: Bool[np.ndarray, "row feature"]
+    missing: Int[np.ndarray, "row m"]
+    one_hot: Float[np.ndarray, "row level"]
+    weights: Float[np.ndarray, " row"]
+
+
+def cut(
+    table: Observations,
+    specification: MixtureSpecification,
+    rows: Int[np.ndarray, " row"],
+    components: slice,
+    *,
+    by_products: bool = True,
+) -> list[Block]:
+    """Cut rows into blocks of equal work that fit the cache.
+
+    Parameters
+    ----------
+    table : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    rows : ndarray of shape (n_rows,)
+        The rows of the table to cut.
+    components : slice
+        The components that these rows may have.
+    by_products : bool
+        Whether blocks of complete rows get the products of their cells, where affordable.
+
+    Returns
+    -------
+    list of Block
+        Blocks of rows that lack equally many reals.
+    """
+    observed = ~np.isnan(table.real[rows])
+    bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
+    indicators = one_hot(table.codes[rows], specification.levels)
+    full = specification.shape == "full"
+    counts = (~observed).sum(axis=1) if full else np.zeros(rows.size, dtype=int)
+    k, d = components.stop - components.start, specification.n_features
+    n_products = (d + 1) * (d + 2) // 2
+    affordable = by_products and full and rows.size * n_products <= MOST_PRODUCTS
+    blocks: list[Block] = []
+    for m in np.unique(counts):
+        multiplied = affordable and m == 0
+        width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
+        size = max(LEAST_ROWS if multiplied else 1, BLOCK_CELLS // width)
+        same = np.flatnonzero(counts == m)
+        for part in np.split(same, range(size, same.size, size)):
+            holes = ~observed[part] if full else np.zeros((part.size, 0), dtype=bool)
+            blocks.append(
+                Block(
+                    rows=rows[part],
+                    components=components,
+                    bordered=bordered[part],
+                    products=products(bordered[part]) if multiplied else None,
+                    observed=observed[part],
+                    missing=np.nonzero(holes)[1].reshape(part.size, -1),
+                    one_hot=indicators[part],
+                    weights=table.weights[rows[part]],
+                )
+            )
+    return blocks

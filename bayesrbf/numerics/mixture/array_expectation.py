@@ -1,0 +1,245 @@
+"""The E-step in NumPy: the reference of the compiled kernels, and quick on small tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesrbf.numerics.categories import log_levels, split_levels
+from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
+from bayesrbf.numerics.mixture.array_blocks import Block, cut
+from bayesrbf.numerics.mixture.gaussian import (
+    CompleteMoments,
+    DiagonalMoments,
+    FullComponents,
+    MissingMoments,
+    Moments,
+)
+from bayesrbf.numerics.mixture.gaussian_quadratic import (
+    QuadraticMoments,
+    centred_moments,
+    exact,
+    quadratic_forms,
+)
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
+
+LOWEST = -1e300
+"""Floor of a log density: a square that overflows must not make every component -inf."""
+
+
+class ComponentsAt:
+    """The components at one point, and once what all blocks need of them.
+
+    Parameters
+    ----------
+    parameters : MixtureParameters
+        Point of the mixture, in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (n_components, n_levels)
+        Log probabilities of all levels, side by side.
+    """
+
+    def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
+        self.means = parameters.means
+        self.factors = parameters.precisions_cholesky[specification.covariance_group]
+        self._log_weights = component_log_weights(parameters, specification)
+        self.levels = log_levels(parameters)
+        self._components: dict[tuple[int, int], FullComponents] = {}
+
+    def moments(self, block: Block) -> Moments | QuadraticMoments:
+        """Evaluate the Gaussian part of a block, log weights included.
+
+        Parameters
+        ----------
+        block : Block
+            Rows.
+
+        Returns
+        -------
+        Moments or QuadraticMoments
+            Log densities and conditional moments of the rows; by products of cells
+            where the block has them and the components are not too narrow.
+        """
+        part = block.components
+        if block.products is not None and self._exact[part].all():
+            return QuadraticMoments(self._weighted_forms[part] @ block.products, block.products)
+        return self.centred_moments(block)
+
+    def centred_moments(self, block: Block) -> Moments:
+        """Evaluate the Gaussian part of a block without products of its cells.
+
+        Parameters
+        ----------
+        block : Block
+            Rows.
+
+        Returns
+        -------
+        Moments
+            Log densities, log weights included, and conditional moments of the rows.
+        """
+        part = block.components
+        moments = self._gaussian_moments(block, part)
+        moments.log_density[:] += self._log_weights[part, None]  # made for this block
+        return moments
+
+    def _gaussian_moments(self, block: Block, part: slice) -> Moments:
+        """The same without log weights."""
+        if self.factors.ndim == 2:
+            means, factors = self.means[part], self.factors[part]
+            return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
+        components = self._components.setdefault(
+            (part.start, part.stop), FullComponents(self.means[part], self.factors[part])
+        )
+        if block.missing.shape[1] == 0:
+            return CompleteMoments.of(block.bordered, components)
+        return MissingMoments.of(block.bordered[:, :-1], block.missing, components)
+
+    @cached_property
+    def _forms(self) -> Float[np.ndarray, "component product"]:
+        """All components as quadratic forms."""
+        return quadratic_forms(FullComponents(self.means, self.factors))
+
+    @cached_property
+    def _weighted_forms(self) -> Float[np.ndarray, "component product"]:
+        """The same with log weights: the last product is 1."""
+        forms = self._forms.copy()
+        forms[:, -1] += self._log_weights
+        return forms
+
+    @cached_property
+    def _exact(self) -> Bool[np.ndarray, " component"]:
+        """Those that the forms serve."""
+        return exact(self._forms)
+
+
+@dataclass
+class _Sums:
+    """Statistics under way, added to in place block by block."""
+
+    counts: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    categories: np.ndarray
+    products: np.ndarray | None = None
+
+    @classmethod
+    def zeros(cls, specification: MixtureSpecification) -> _Sums:
+        k, d = specification.n_components, specification.n_features
+        second = (k, d, d) if specification.shape == "full" else (k, d)
+        levels = sum(specification.levels)
+        return cls(np.zeros(k), np.zeros((k, d)), np.zeros(second), np.zeros((k, levels)))
+
+    def add(self, part: slice, moments: Moments | QuadraticMoments, shares: np.ndarray) -> None:
+        """Add a block's moments; products are centred last, all at once."""
+        if not isinstance(moments, QuadraticMoments):
+            self.counts[part] += shares.sum(axis=1)
+            moments.add_to(self.first[part], self.second[part], shares)
+            return
+        if self.products is None:
+            self.products = np.zeros((len(self.counts), len(moments.products)))
+        self.products[part] += moments.sums(shares)
+
+    def centre(self, means: np.ndarray) -> None:
+        """Turn the sums of products into moments about the means."""
+        if self.products is not None:
+            first, second = centred_moments(self.products, means)
+            self.counts += self.products[:, -1]  # the last product is 1
+            self.first += first
+            self.second += second
+
+
+class ArrayExpectation:
+    """E-step over prepared rows, in NumPy.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    """
+
+    def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
+        self._specification = specification
+        self._observations = observations
+        self._every = slice(0, specification.n_components)
+        self._by_label: list[Block] = []
+        for label, components in [*enumerate(specification.class_slices), (-1, self._every)]:
+            rows = np.flatnonzero(observations.labels == label)
+            self._by_label.extend(cut(observations, specification, rows, components))
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Compute the expected statistics; labels restrict the components of a row.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        Statistics
+            Expected statistics, centred at the means of ``parameters``.
+        """
+        pointwise = np.empty(self._observations.n_obs)
+        point = ComponentsAt(parameters, self._specification)
+        sums = _Sums.zeros(self._specification)
+        for block in self._by_label:
+            part = block.components
+            moments = point.moments(block)
+            log_joint = moments.log_density  # made for this block: what follows is in place
+            if self._specification.levels:
+                log_joint += point.levels[part] @ block.one_hot.T
+            np.maximum(log_joint, LOWEST, out=log_joint)
+            pointwise[block.rows], shares = log_sum_exp(log_joint, axis=0)
+            shares *= block.weights
+            if self._specification.levels:
+                sums.categories[part] += shares @ block.one_hot
+            sums.add(part, moments, shares)
+        sums.centre(parameters.means)
+        return Statistics(
+            counts=sums.counts,
+            first=sums.first,
+            second=sums.second,
+            category_counts=split_levels(sums.categories, self._specification.levels),
+            log_likelihood=float(self._observations.weights @ pointwise),
+            pointwise=pointwise,
+        )
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """Joint log density of every row with every component, labels ignored.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            ``log pi_c + log w_k + log p(x_o | k)`` in nats.
+        """
+        point = ComponentsAt(parameters, self._specification)
+        log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
+        for block in self._all_rows:
+            log_density = point.moments(block).log_density.T
+            log_joint[block.rows] = log_density + block.one_hot @ point.levels.T
+        return np.maximum(log_joint, LOWEST)
+
+    @cached_property
+    def _all_rows(self) -> list[Block]:
+        """All rows under all components."""
+        every_row = np.arange(self._observations.n_obs)
+        return cut(self._observations, self._specification, every_row, self._every)

@@ -1,0 +1,158 @@
+r"""Monotone ascent by EM, and by SQUAREM where EM is slow.
+
+A step is one E-step and one M-step. The log posterior is checked at every
+accepted point; a fall beyond rounding ends the run and is told.
+
+References
+----------
+Varadhan and Roland (2008), Scandinavian Journal of Statistics 35, 335-353:
+squared extrapolation, with the step length :math:`-|r| / |v|`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.results import Status, Trace
+
+Acceleration = Literal["squarem"] | None
+
+ROUNDING = 1e-10
+"""Relative fall of the log posterior that rounding may explain."""
+
+PLAIN_STEPS = 10
+"""EM steps before extrapolation: most fits are done, or well under way, by then."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One evaluation: the log posterior at a point, and EM's next point.
+
+    Attributes
+    ----------
+    log_posterior : float
+        Log posterior density at the point, without Jacobian.
+    following : MixtureParameters
+        Where EM goes from the point.
+    """
+
+    log_posterior: float
+    following: MixtureParameters
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an ascent needs to know of a model.
+
+    Attributes
+    ----------
+    step : callable
+        Maps a point to its :class:`Step`.
+    pack : callable
+        Coordinates of a point, in which extrapolation is sound.
+    unpack : callable
+        The inverse of ``pack``.
+    """
+
+    step: Callable[[MixtureParameters], Step]
+    pack: Callable[[MixtureParameters], np.ndarray]
+    unpack: Callable[[np.ndarray], MixtureParameters]
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """One run.
+
+    Attributes
+    ----------
+    parameters : MixtureParameters
+        Best point whose log posterior is known.
+    trace : Trace
+        Log posterior at each accepted point.
+    status : Status
+        How the run ended.
+    """
+
+    parameters: MixtureParameters
+    trace: Trace
+    status: Status
+
+    @property
+    def log_posterior(self) -> float:
+        """Log posterior at the point, without Jacobian."""
+        return float(self.trace.log_posterior[-1])
+
+
+def ascend(
+    problem: Problem,
+    start: MixtureParameters,
+    *,
+    tolerance: float,
+    max_iter: int,
+    acceleration: Acceleration,
+) -> Ascent:
+    """Climb from a start until the log posterior stops rising.
+
+    Parameters
+    ----------
+    problem : Problem
+        The model.
+    start : MixtureParameters
+        First point.
+    tolerance : float
+        Rise of one EM step, in nats, below which the run has converged.
+    max_iter : int
+        Largest number of accepted points.
+    acceleration : {"squarem", None}
+        Whether to extrapolate.
+
+    Returns
+    -------
+    Ascent
+        The best point, its trace and status.
+    """
+    here, step = start, problem.step(start)
+    if not np.isfinite(step.log_posterior):
+        return Ascent(start, Trace(np.array([-np.inf])), Status.DEGENERATE)
+    trace = [step.log_posterior]
+    while len(trace) < max_iter:
+        ahead = step.following
+        new = problem.step(ahead)
+        rise = new.log_posterior - step.log_posterior
+        if not rise >= -ROUNDING * max(1.0, abs(step.log_posterior)):
+            return Ascent(here, Trace(np.array(trace)), Status.DECREASED)
+        trace.append(new.log_posterior)
+        if rise <= tolerance:
+            return Ascent(ahead, Trace(np.array(trace)), Status.CONVERGED)
+        origin, here, step = here, ahead, new
+        if acceleration is not None and len(trace) > PLAIN_STEPS:
+            here, step = _extrapolated(problem, origin, here, step)
+            trace[-1] = step.log_posterior
+    return Ascent(here, Trace(np.array(trace)), Status.MAX_ITER)
+
+
+def _extrapolated(
+    problem: Problem, origin: MixtureParameters, here: MixtureParameters, step: Step
+) -> tuple[MixtureParameters, Step]:
+    """Squared extrapolation through three EM points, kept only where it is higher."""
+    points = [problem.pack(point) for point in (origin, here, step.following)]
+    change = points[1] - points[0]
+    curvature = points[2] - points[1] - change
+    length = float(np.linalg.norm(change)) / max(float(np.linalg.norm(curvature)), 1e-300)
+    if length <= 1:
+        return here, step
+    target = points[0] + 2 * length * change + length**2 * curvature
+    candidate = problem.unpack(target)
+    # Far targets may overflow the transforms; such a point has no log posterior.
+    if not all(np.isfinite(part).all() for part in (target, candidate.precisions_cholesky)):
+        return here, step
+    try:
+        new = problem.step(candidate)
+    except np.linalg.LinAlgError:
+        return here, step
+    return (candidate, new) if new.log_posterior > step.log_posterior else (here, step)

@@ -1,0 +1,257 @@
+"""A mixture's log posterior in one compiled call, for tables that one thread goes through."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import numba
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.numerics.coordinates import Simplices, slices
+from bayesrbf.numerics.kernels.declared_reals import Point, Reals
+from bayesrbf.numerics.kernels.driver import Model
+from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
+from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+from bayesrbf.numerics.kernels.mixture_posterior import Levels, Simplexes, log_posterior
+from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+from bayesrbf.numerics.mixture.expectation import Expectation
+from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import base_scales
+from bayesrbf.records import names
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification, Variable
+
+_POINTS_OF_A_THREAD: Final = 100
+"""Points for which starting a thread pays."""
+
+
+def density_in_one_call(
+    expectation: Expectation,
+    prior: DeclaredPrior,
+    hyperparameters: MixtureHyperparameters,
+) -> CompiledDensity | None:
+    """Put prior and rows into one compiled call, where that gains anything.
+
+    Parameters
+    ----------
+    expectation : Expectation
+        Rows in standard units.
+    prior : DeclaredPrior
+        Prior in standard units.
+    hyperparameters : MixtureHyperparameters
+        The same in the units of the coordinates.
+
+    Returns
+    -------
+    CompiledDensity or None
+        None for an empty table and for one that several threads go through.
+    """
+    if isinstance(expectation, CompiledExpectation) and expectation.n_pieces == 1:
+        return CompiledDensity(expectation, prior, hyperparameters)
+    return None
+
+
+class CompiledDensity:
+    """Value and gradient of a mixture's log posterior, rows in standard units.
+
+    Parameters
+    ----------
+    expectation : CompiledExpectation
+        Rows in standard units.
+    prior : DeclaredPrior
+        Prior in standard units.
+    hyperparameters : MixtureHyperparameters
+        The same in the units of the coordinates.
+    """
+
+    def __init__(
+        self,
+        expectation: CompiledExpectation,
+        prior: DeclaredPrior,
+        hyperparameters: MixtureHyperparameters,
+    ) -> None:
+        specification = expectation.specification
+        variables = free_variables(specification)
+        self._expectation = expectation
+        self._specification = specification
+        log_sizes = Simplices.among(variables).log_sizes
+        self._constants = [prior.constant, prior.constant + log_sizes]
+        self._levels = _levels(variables, expectation.members, specification)
+        self._simplexes = [_simplexes(variables, powers, specification) for powers in prior.powers]
+        self._reals = [
+            _reals(prior, jacobian, hyperparameters, specification) for jacobian in (False, True)
+        ]
+
+    def __call__(
+        self, thetas: Float[np.ndarray, "point coordinate"], jacobian: bool
+    ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
+        """Log posterior density and its gradient at some points.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+        jacobian : bool
+            Whether the log determinant of the transforms is in it.
+
+        Returns
+        -------
+        values : ndarray of shape (n_points,)
+            Log densities in nats, rows in standard units.
+        gradients : ndarray of shape (n_points, dimension)
+            Gradients in the coordinates.
+        """
+        slopes = np.empty(thetas.shape)
+        return self._evaluated(thetas, slopes, jacobian), slopes
+
+    def values(self, thetas: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, " point"]:
+        """Log posterior density with Jacobian at some points, without the gradient's sums.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (n_points, dimension)
+            Unconstrained coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+            Log densities in nats, rows in standard units.
+        """
+        return self._evaluated(thetas, None, True)
+
+    def _evaluated(
+        self, thetas: np.ndarray, slopes: np.ndarray | None, jacobian: bool
+    ) -> Float[np.ndarray, " point"]:
+        """Log densities, on as many threads as the points feed; gradients go to ``slopes``."""
+        values, thetas = np.empty(len(thetas)), np.ascontiguousarray(thetas)
+        granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        n_threads = min(granted, len(thetas) // _POINTS_OF_A_THREAD)
+        if n_threads < 2:
+            self._evaluate(thetas, values, slopes, jacobian)
+        else:
+            edges = np.linspace(0, len(thetas), n_threads + 1).astype(int)
+            parts = [slice(*ends) for ends in itertools.pairwise(edges)]
+            with ThreadPoolExecutor(n_threads) as pool:
+                for _ in pool.map(
+                    lambda part: self._evaluate(
+                        thetas[part],
+                        values[part],
+                        None if slopes is None else slopes[part],
+                        jacobian,
+                    ),
+                    parts,
+                ):
+                    pass
+        return values + self._constants[jacobian]
+
+    def _evaluate(
+        self, thetas: np.ndarray, values: np.ndarray, slopes: np.ndarray | None, jacobian: bool
+    ) -> None:
+        """Write log densities and, where there is room for them, gradients."""
+        point, model = self._room()
+        sums = self._expectation.empty_results()
+        if slopes is None:
+            slopes = np.empty((0, thetas.shape[1]))
+            sums = sums._replace(first=sums.first[:0], second=sums.second[:0])
+        log_posterior(
+            thetas,
+            values,
+            slopes,
+            self._expectation.tiles,
+            self._simplexes[jacobian],
+            self._reals[jacobian],
+            self._levels,
+            point,
+            sums,
+            *model,
+        )
+
+    def _room(self) -> tuple[Point, Model]:
+        """Where a point goes: each call has its own, for threads may call at once."""
+        specification, group = self._specification, self._specification.covariance_group
+        k, d = specification.n_components, specification.n_features
+        n_groups = specification.group_sizes.size
+        full = holes = diagonal = categories = None
+        means = np.empty((k, d))
+        if specification.levels:
+            categories = np.empty((len(self._levels.members), k))
+        if d == 0 or specification.shape != "full":
+            factors = np.empty((n_groups, d))
+            if d:
+                diagonal = DiagonalGaussians(means, np.empty((k, d)), np.empty((k, d)))
+        else:
+            factors, halves = np.empty((n_groups, d, d)), np.empty((n_groups, d, d))
+            full = FullGaussians(means, halves, group)
+            if self._expectation.has_holes:
+                holes = GaussiansWithHoles(means, halves, np.empty((n_groups, d, d)), group)
+        return Point(means, factors), Model(np.empty(k), full, holes, diagonal, categories)
+
+
+def _simplexes(
+    variables: tuple[Variable, ...],
+    powers: Float[np.ndarray, " entry"],
+    specification: MixtureSpecification,
+) -> Simplexes:
+    """Places of all simplices among coordinates and entries."""
+    sizes, places = [], []
+    for variable, place in slices(variables):
+        if variable.transform == "simplex":
+            number, free = math.prod(variable.shape[:-1]), variable.shape[-1] - 1
+            sizes += [free + 1] * number
+            places += [place.start + i * free for i in range(number)]
+    of_class = np.full(specification.n_components, -1)
+    of_weight = of_class.copy()
+    entries = Simplices.among(variables).slices
+    for index, part in enumerate(specification.class_slices):
+        if names.CLASS_PROBABILITIES in entries:
+            of_class[part] = entries[names.CLASS_PROBABILITIES].start + index
+        weights = entries.get(names.class_weights(index, specification.n_classes))
+        if weights is not None:
+            of_weight[part] = np.arange(weights.start, weights.stop)
+    starts = np.array([0, *np.cumsum(sizes)], dtype=np.int64)
+    return Simplexes(starts, np.array(places, dtype=np.int64), powers, of_class, of_weight)
+
+
+def _levels(
+    variables: tuple[Variable, ...],
+    members: Int[np.ndarray, "code width"],
+    specification: MixtureSpecification,
+) -> Levels:
+    """Places of all levels among the entries."""
+    entries = Simplices.among(variables).slices
+    levels = specification.levels
+    starts = [entries[names.category_probability(i)].start for i in range(len(levels))]
+    sizes = zip(starts, levels, strict=True)
+    lines = [np.arange(start, start + size) for start, size in sizes]
+    first = np.concatenate([np.zeros(0, dtype=np.int64), *lines])
+    return Levels(np.ascontiguousarray(members), first, np.repeat(levels, levels).astype(np.int64))
+
+
+def _reals(
+    prior: DeclaredPrior,
+    jacobian: bool,
+    hyperparameters: MixtureHyperparameters,
+    specification: MixtureSpecification,
+) -> Reals:
+    """Places and prior of the real columns."""
+    places = {variable.name: place for variable, place in slices(free_variables(specification))}
+    first = {name: place.start for name, place in places.items()}
+    return Reals(
+        means=first.get(names.MEANS, 0),
+        diagonal=first.get(names.PRECISION_DIAGONAL, 0),
+        lower=first.get(names.PRECISION_LOWER, 0),
+        location=hyperparameters.location,
+        scale=hyperparameters.scale,
+        mean_precision=float(hyperparameters.mean_precision),
+        group=specification.covariance_group,
+        base=base_scales(hyperparameters.standardised(), specification),
+        rate=float(prior.rate),
+        powers=np.ascontiguousarray(prior.gamma_powers[jacobian][:, 0]),
+        spherical=specification.shape == "spherical",
+    )

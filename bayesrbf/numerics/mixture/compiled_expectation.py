@@ -1,0 +1,264 @@
+"""The E-step in compiled kernels, on as many threads as the table feeds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numba
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.categories import split_levels
+from bayesrbf.numerics.kernels.categorical import log_table, pack, unpack_counts
+from bayesrbf.numerics.kernels.driver import Model, Results, expect
+from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
+from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
+from bayesrbf.numerics.mixture.gaussian import LOG_2PI, log_factor_determinants
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
+
+
+class CompiledExpectation:
+    """E-step over prepared rows, in compiled kernels.
+
+    The work is cut into pieces that depend on the table alone and whose sums are added in
+    a fixed order: results are equal to the last bit on any number of threads.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    n_threads : int or None
+        Most threads at work, at least 1; None for what Numba was granted
+        (``NUMBA_NUM_THREADS``, by default one per processor).
+
+    Attributes
+    ----------
+    specification : MixtureSpecification
+        Structure of the mixture.
+    tiles : Tiles
+        The rows as the kernels read them.
+    members : ndarray of shape (n_codes, width)
+        What combined category codes stand for.
+    has_holes : bool
+        Whether cells are missing under full covariances.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        *,
+        n_threads: int | None = None,
+    ) -> None:
+        self.specification = specification
+        self._classes = np.asarray(specification.component_class)
+        self._group = specification.covariance_group
+        packing = pack(observations.codes, specification.levels)
+        self.members = packing.members
+        self.tiles = plan_tiles(observations, packing.codes, specification)
+        self._chunks = balanced_chunks(self.tiles, specification).tolist()
+        self._every = np.full_like(self.tiles.components, 0)
+        self._every[:, 1] = specification.n_components
+        self.has_holes = bool(self.tiles.n_missing.any())
+        self._n_obs = observations.n_obs
+        granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+        available = granted if n_threads is None else n_threads
+        self._n_threads = min(available, self.n_pieces)
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = 0
+
+    @property
+    def n_pieces(self) -> int:
+        """Pieces that threads may share."""
+        return len(self._chunks) - 1
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_pool": None}  # threads cannot be pickled, and start anew
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Compute the expected statistics; labels restrict the components of a row.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        Statistics
+            Expected statistics, centred at the means of ``parameters``.
+        """
+        pointwise = np.empty(self._n_obs)
+        unused = np.empty((0, self.specification.n_components))
+        pieces = self._run(parameters, self.tiles.components, pointwise, unused)
+        return self._statistics(pieces, pointwise, float(_total(pieces, "log_likelihood")[0]))
+
+    def slope_statistics(
+        self, parameters: MixtureParameters, slopes: Float[np.ndarray, "obs component"]
+    ) -> Statistics:
+        """Compute the statistics with given slopes in the place of weighted shares.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+        slopes : ndarray of shape (n_obs, n_components)
+            Numbers of any sign; row weights are part of them, labels play no part.
+
+        Returns
+        -------
+        Statistics
+            Statistics, centred at the means of ``parameters``, without the values of
+            any likelihood.
+        """
+        nothing = np.empty(0)
+        unused = np.empty((0, self.specification.n_components))
+        pieces = self._run(parameters, self._every, nothing, unused, np.ascontiguousarray(slopes))
+        return self._statistics(pieces, nothing, 0.0)
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """Joint log density of every row with every component, labels ignored.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            ``log pi_c + log w_k + log p(x_o | k)`` in nats.
+        """
+        log_joint = np.empty((self._n_obs, self.specification.n_components))
+        self._run(parameters, self._every, np.empty(0), log_joint)
+        return log_joint
+
+    def _statistics(
+        self, pieces: list[Results], pointwise: np.ndarray, log_likelihood: float
+    ) -> Statistics:
+        """The sums of all pieces."""
+        return Statistics(
+            counts=_total(pieces, "counts"),
+            first=_total(pieces, "first"),
+            second=_total(pieces, "second"),
+            category_counts=self._category_counts(_total(pieces, "categories")),
+            log_likelihood=log_likelihood,
+            pointwise=pointwise,
+        )
+
+    def _run(
+        self,
+        parameters: MixtureParameters,
+        ranges: np.ndarray,
+        pointwise: np.ndarray,
+        log_joint: np.ndarray,
+        slopes: np.ndarray | None = None,
+    ) -> list[Results]:
+        """Send every piece through the kernels; the caller's thread works too."""
+        given = (ranges, slopes, *self._model(parameters))
+        pieces = [self.empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
+        left = iter(range(len(pieces)))  # each number goes to one thread
+        others = [
+            self._threads().submit(self._work, left, pieces, given)
+            for _ in range(1, self._n_threads)
+        ]
+        self._work(left, pieces, given)
+        for other in others:
+            other.result()
+        return pieces
+
+    def _work(self, left: Iterator[int], pieces: list[Results], given: tuple[Any, ...]) -> None:
+        """Send pieces through the kernels until none is left: a slow thread takes fewer."""
+        ranges, *rest = given
+        for i in left:
+            expect(self.tiles, ranges, self._chunks[i], self._chunks[i + 1], pieces[i], *rest)
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """Give the threads beside the caller's; a forked process inherits none that live."""
+        if self._pool is None or self._pool_process != os.getpid():
+            self._pool = ThreadPoolExecutor(self._n_threads - 1, "bayesrbf-expectation")
+            self._pool_process = os.getpid()
+        return self._pool
+
+    def empty_results(
+        self,
+        pointwise: Float[np.ndarray, " _"] | None = None,
+        log_joint: Float[np.ndarray, "_ component"] | None = None,
+    ) -> Results:
+        """Make room for the sums of one piece.
+
+        Parameters
+        ----------
+        pointwise : ndarray of shape (n_obs,) or (0,) or None
+            Where all pieces write the rows' log likelihood; None for new room.
+        log_joint : ndarray of shape (n_obs, n_components) or (0, n_components) or None
+            The same of their log joint, where that is wanted.
+
+        Returns
+        -------
+        Results
+            Zero sums.
+        """
+        k, d = self.specification.n_components, self.specification.n_features
+        second = (k, d, d) if self.specification.shape == "full" else (k, d)
+        return Results(
+            np.zeros(k),
+            np.zeros((k, d)),
+            np.zeros(second),
+            np.zeros((len(self.members), k)),
+            np.zeros(1),
+            np.empty(self._n_obs) if pointwise is None else pointwise,
+            np.empty((0, k)) if log_joint is None else log_joint,
+        )
+
+    def _model(self, parameters: MixtureParameters) -> Model:
+        """Put the parameters into the form that the kernels read."""
+        d = self.specification.n_features
+        full = holes = diagonal = categories = None
+        with np.errstate(divide="ignore"):  # a weight or level of probability 0 is log -inf
+            constants = np.log(parameters.class_probabilities)[self._classes]
+            constants += np.log(parameters.weights)
+            if self.members.size:
+                levels = parameters.category_probabilities
+                categories = log_table(levels, self.members, len(constants))
+        means, factors = parameters.means, parameters.precisions_cholesky
+        if d and self.specification.shape == "full":
+            full = FullGaussians(means, factors * np.sqrt(0.5), self._group)
+            constants += (log_factor_determinants(factors) - 0.5 * d * LOG_2PI)[self._group]
+            if self.has_holes:
+                precisions = factors @ factors.swapaxes(1, 2)
+                holes = GaussiansWithHoles(means, full.factors, precisions, self._group)
+        elif d:
+            scales = factors[self._group]
+            cell_constants = np.log(scales) - 0.5 * LOG_2PI
+            diagonal = DiagonalGaussians(means, scales * np.sqrt(0.5), cell_constants)
+            constants += cell_constants.sum(axis=1)
+        return Model(constants, full, holes, diagonal, categories)
+
+    def _category_counts(self, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Counts of single levels from those of combined codes, without the missing level."""
+        levels = self.specification.levels
+        if not levels:
+            return ()
+        by_level = np.zeros((sum(levels) + 1, self.specification.n_components))
+        unpack_counts(counts, self.members, by_level)
+        return split_levels(np.ascontiguousarray(by_level[:-1].T), levels)
+
+
+def _total(pieces: list[Results], name: str) -> np.ndarray:
+    """Sum of one statistic over all pieces, in their order."""
+    total: np.ndarray = getattr(pieces[0], name)
+    for piece in pieces[1:]:
+        total += getattr(piece, name)
+    return total

@@ -1,0 +1,155 @@
+r"""Rows with holes as several complete rows, drawn from a mixture.
+
+.. math:: \int g(x) \, p(x_m | x_o) \, dx_m
+
+for a g of complete rows is a mean over quasi-random draws, the same for every row: what a
+row is told does not depend on the rows beside it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.numerics.mixture.conditional import Conditional, conditionals, responsibilities
+from bayesrbf.numerics.quasi_random import normals, uniforms
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.order import Order
+from bayesrbf.records.specification import MixtureSpecification
+
+
+def with_holes(observations: Observations) -> Bool[np.ndarray, " obs"]:
+    """Rows with a missing cell.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n_obs,)
+        Whether a real or categorical cell is missing.
+    """
+    return np.isnan(observations.real).any(axis=1) | (observations.codes < 0).any(axis=1)
+
+
+def mostly_complete(observations: Observations) -> bool:
+    """Whether at least half of the labelled rows, by weight, are complete.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows; those without a label do not count.
+
+    Returns
+    -------
+    bool
+        True also where no row is labelled.
+    """
+    weights = np.where(observations.labels >= 0, observations.weights, 0.0)
+    return bool(2 * weights @ with_holes(observations) <= weights.sum())
+
+
+def complete(
+    observations: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+    *,
+    draws: int,
+    replicate: int = 0,
+    order: Order | None = None,
+) -> tuple[Observations, Int[np.ndarray, " row"]]:
+    """Every row as itself if it is whole, else as its completions, side by side.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units; labels are not used.
+    parameters : MixtureParameters
+        Point of the mixture, in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    draws : int
+        Completions of a row with holes, a power of two.
+    replicate : int
+        Which of the independent sets of draws.
+    order : Order, optional
+        Order of columns and components in which cells are drawn, whatever theirs is; None: as
+        they stand.
+
+    Returns
+    -------
+    completions : Observations
+        Complete rows, with labels and weights of those they come from.
+    starts : ndarray of shape (n_obs,)
+        First completion of every row.
+    """
+    holes = with_holes(observations)
+    sizes = np.where(holes, draws, 1)
+    starts = np.cumsum(sizes) - sizes
+    result = observations.take(np.repeat(np.arange(observations.n_obs), sizes))
+    if holes.any():
+        rows = observations.take(holes).unlabelled()
+        if order is not None:
+            rows, parameters = rows.reordered(order), parameters.reordered(order, specification)
+            specification = specification.reordered(order)
+        real, codes = _drawn(rows, parameters, specification, draws, replicate)
+        if order is not None:
+            real, codes = real[:, order.inverse.features], codes[:, order.inverse.categories]
+        places = np.repeat(holes, sizes)
+        result.real[places], result.codes[places] = real, codes
+    return result, starts
+
+
+def _drawn(
+    rows: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+    draws: int,
+    replicate: int,
+) -> tuple[Float[np.ndarray, "point feature"], Int[np.ndarray, "point categorical"]]:
+    """Completions of rows in standard units, those of one row side by side."""
+    d, n_categorical = specification.n_features, len(specification.levels)
+    uniform = uniforms(draws, 1 + n_categorical + d, replicate)
+    noise = normals(draws, 1 + n_categorical + d, replicate)[:, 1 + n_categorical :]
+    shares = responsibilities(rows, parameters, specification)
+    components = _invert(shares, uniform[:, 0])
+    real = np.empty((rows.n_obs, draws, d))
+    for block in conditionals(rows, parameters, specification):
+        hole = np.isnan(rows.real[block.rows])
+        real[block.rows] = _fill(block, hole, components[block.rows], noise)
+    codes = np.repeat(rows.codes[:, None, :], draws, axis=1)
+    for column, theta in enumerate(parameters.category_probabilities):
+        levels = (theta.cumsum(axis=1)[components] <= uniform[:, 1 + column, None]).sum(axis=-1)
+        missing = rows.codes[:, column] < 0
+        codes[missing, :, column] = np.minimum(levels, theta.shape[1] - 1)[missing]
+    n_points = rows.n_obs * draws
+    return real.reshape(n_points, d), codes.reshape(n_points, n_categorical)
+
+
+def _invert(
+    shares: Float[np.ndarray, "row component"], uniform: Float[np.ndarray, " draw"]
+) -> Int[np.ndarray, "row draw"]:
+    """The component that every uniform number falls on, row by row."""
+    edges = shares.cumsum(axis=1)
+    chosen = (edges[:, None, :] <= uniform[:, None]).sum(axis=-1)
+    return np.minimum(chosen, shares.shape[1] - 1)
+
+
+def _fill(
+    block: Conditional,
+    hole: np.ndarray,
+    components: Int[np.ndarray, "row draw"],
+    noise: Float[np.ndarray, "draw feature"],
+) -> Float[np.ndarray, "row draw feature"]:
+    """Rows of one block with their missing reals drawn."""
+    lane = np.arange(block.rows.size)[:, None]
+    values = block.means[lane, components]
+    if block.roots is None:
+        return values + noise * np.sqrt(block.variances[lane, components])
+    m = block.roots.shape[-1]
+    steps = np.einsum("njab,jb->nja", block.roots[lane, components], noise[:, :m])
+    result: np.ndarray = values.copy()
+    result[np.broadcast_to(hole[:, None, :], result.shape)] += steps.reshape(-1)
+    return result

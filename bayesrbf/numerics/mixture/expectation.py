@@ -1,0 +1,107 @@
+"""The E-step: rows prepared once, then expected statistics at any parameters."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
+
+COMPILED_FROM = 200_000
+"""Multiply-adds of an iteration above which loading the compiled kernels pays."""
+
+
+@runtime_checkable
+class Expectation(Protocol):
+    """Rows of one table under one specification, ready for any parameters."""
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Compute expected sufficient statistics; labels and row weights count.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        Statistics
+            Statistics, centred at the means of ``parameters``.
+        """
+        ...
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """Compute the joint log density of every row and component.
+
+        Parameters
+        ----------
+        parameters : MixtureParameters
+            Point of the mixture, in standard units.
+
+        Returns
+        -------
+        ndarray of shape (n_obs, n_components)
+            ``log pi_c + log w_k + log p(x_o | k)`` in nats, labels ignored.
+        """
+        ...
+
+
+def prepare(
+    observations: Observations, specification: MixtureSpecification, *, many: bool = False
+) -> Expectation:
+    """Prepare rows for repeated E-steps.
+
+    Small complete tables stay in NumPy, which needs no compiled code to be
+    loaded; large ones, and full covariances with missing cells, use the
+    compiled kernels. Both give the same numbers but for rounding.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    many : bool
+        Whether so many thousands of E-steps follow that loading compiled code,
+        half a second, pays for a small table too.
+
+    Returns
+    -------
+    Expectation
+        The prepared rows.
+    """
+    if observations.n_obs == 0 or (not many and is_small(observations, specification)):
+        return ArrayExpectation(observations, specification)
+    from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+
+    return CompiledExpectation(observations, specification)
+
+
+def is_small(observations: Observations, specification: MixtureSpecification) -> bool:
+    """Whether NumPy is quick enough for an iteration over these rows.
+
+    Parameters
+    ----------
+    observations : Observations
+        Rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+
+    Returns
+    -------
+    bool
+        False where compiled kernels are worth being loaded.
+    """
+    rows, d = observations.real.shape
+    full = specification.shape == "full"
+    if full and np.isnan(observations.real).any():
+        return False
+    width = (d * d if full else d) + len(specification.levels)
+    return bool(rows * specification.n_components * width < COMPILED_FROM)

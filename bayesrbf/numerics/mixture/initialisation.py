@@ -1,0 +1,147 @@
+"""Starting points: weighted k-means++ per class, blind to missing cells and to row order.
+
+The caller hands over distinct rows, columns and classes in a canonical order; draws are
+made by weight, so that a row of weight 2 and the same row twice start alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.numerics.categories import one_hot, split_levels
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
+
+CATEGORY_SCALE = 0.7
+"""Length of one category's indicator beside reals of standard deviation 1."""
+
+SHARE = 0.9
+"""Weight of a row in its own cluster; the rest is spread over the class's clusters."""
+
+LLOYD_STEPS = 5
+
+START_VARIANCE = 0.5
+"""Variance of a fresh component, where the whole column has 1."""
+
+
+def starting_point(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+    rng: np.random.Generator,
+) -> MixtureParameters:
+    """Draw a starting point.
+
+    Parameters
+    ----------
+    observations : Observations
+        Distinct weighted rows in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior in standard units.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    MixtureParameters
+        Clusters as components, all with ``START_VARIANCE`` in every direction.
+    """
+    embedding = _embed(observations, specification)
+    shares = np.zeros((observations.n_obs, specification.n_components))
+    for label, part in enumerate(specification.class_slices):
+        rows = np.flatnonzero(observations.labels == label)
+        if rows.size:
+            size = part.stop - part.start
+            shares[rows, part] = _cluster_shares(
+                embedding[rows], observations.weights[rows], size, rng
+            )
+    shares *= observations.weights[:, None]
+    return _from_shares(observations, shares, specification, hyperparameters)
+
+
+def _embed(
+    observations: Observations, specification: MixtureSpecification
+) -> Float[np.ndarray, "obs coordinate"]:
+    """Rows as points: reals with the column mean where missing, scaled indicators."""
+    indicators = CATEGORY_SCALE * one_hot(observations.codes, specification.levels)
+    return np.concatenate([np.nan_to_num(observations.real), indicators], axis=1)
+
+
+def _cluster_shares(
+    points: np.ndarray, weights: np.ndarray, size: int, rng: np.random.Generator
+) -> Float[np.ndarray, "row cluster"]:
+    """Soft memberships from k-means++ and a few Lloyd steps."""
+    centres = _plus_plus(points, weights, size, rng)
+    for _ in range(LLOYD_STEPS if size > 1 else 0):
+        nearest = _nearest(points, centres)
+        mass = np.bincount(nearest, weights=weights, minlength=size)
+        sums = np.zeros_like(centres)
+        np.add.at(sums, nearest, weights[:, None] * points)
+        filled = mass > 0
+        centres[filled] = sums[filled] / mass[filled, None]
+    shares = np.full((len(points), size), (1 - SHARE) / size)
+    shares[np.arange(len(points)), _nearest(points, centres)] += SHARE
+    return shares
+
+
+def _plus_plus(
+    points: np.ndarray, weights: np.ndarray, size: int, rng: np.random.Generator
+) -> Float[np.ndarray, "cluster coordinate"]:
+    """Centres drawn by squared distance to those already drawn."""
+    chosen = [_draw(weights, rng)]
+    distances = ((points - points[chosen[0]]) ** 2).sum(axis=1)
+    for _ in range(size - 1):
+        potential = weights * distances
+        # Fewer distinct points than centres: repeat points rather than fail.
+        chosen.append(_draw(potential if potential.sum() > 0 else weights, rng))
+        distances = np.minimum(distances, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+    return points[chosen].copy()
+
+
+def _draw(mass: np.ndarray, rng: np.random.Generator) -> int:
+    """One index drawn in proportion to mass, from one uniform number."""
+    cumulative = np.cumsum(mass / mass.max())
+    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+
+
+def _nearest(points: np.ndarray, centres: np.ndarray) -> Int[np.ndarray, " row"]:
+    """Index of the nearest centre."""
+    cross = points @ centres.T
+    return ((centres**2).sum(axis=1) - 2 * cross).argmin(axis=1)
+
+
+def _from_shares(
+    observations: Observations,
+    shares: np.ndarray,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+) -> MixtureParameters:
+    """Parameters that the memberships suggest, from observed cells only."""
+    counts = shares.sum(axis=0)
+    observed = ~np.isnan(observations.real)
+    kappa = hyperparameters.mean_precision
+    seen = shares.T @ observed
+    means = (shares.T @ np.nan_to_num(observations.real)) / (seen + kappa)
+    indicators = one_hot(observations.codes, specification.levels)
+    levels = split_levels(shares.T @ indicators, specification.levels)
+    classes = np.asarray(specification.component_class)
+    by_class = np.bincount(classes, weights=counts)
+    sizes = np.bincount(classes)
+    shape = (specification.group_sizes.size, specification.n_features)
+    roots = np.full(shape, START_VARIANCE**-0.5)
+    if specification.shape == "full":
+        roots = roots[:, :, None] * np.eye(specification.n_features)
+    return MixtureParameters(
+        class_probabilities=(by_class + 1) / (by_class + 1).sum(),
+        weights=(counts + 0.5) / (by_class + 0.5 * sizes)[classes],
+        means=means,
+        precisions_cholesky=roots,
+        category_probabilities=tuple(
+            (level + alpha - 1) / (level + alpha - 1).sum(axis=1, keepdims=True)
+            for level, alpha in zip(levels, hyperparameters.category_concentrations, strict=True)
+        ),
+    )

@@ -1,0 +1,152 @@
+"""The MAP fit of a mixture: starts, short runs of all, long runs of the best."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.mixture.ascent import Acceleration, Ascent, Problem, Step, ascend
+from bayesrbf.numerics.mixture.expectation import Expectation, prepare
+from bayesrbf.numerics.mixture.initialisation import starting_point
+from bayesrbf.numerics.mixture.maximisation import at_floor, maximise
+from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import parameters_of, variables_of
+from bayesrbf.numerics.threads import one_blas_thread
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.results import Fit, Status, Trace
+from bayesrbf.records.specification import MixtureSpecification
+
+SHORT_RUN = 50
+"""Steps that every restart gets. At 20 the race once dropped the best by 54 nats."""
+
+FINALISTS = 3
+"""Restarts that are run to convergence."""
+
+
+def fit_mixture(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+    *,
+    rng: np.random.Generator,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    n_init: int = 4,
+    acceleration: Acceleration = "squarem",
+    start: MixtureParameters | None = None,
+) -> Fit:
+    """Find the mode of the log posterior (without Jacobian) by EM.
+
+    Parameters
+    ----------
+    observations : Observations
+        Distinct weighted rows, in standard units.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in standard units.
+    rng : numpy.random.Generator
+        Source of the starts.
+    tol : float
+        The fit has converged when a step raises the log posterior by at most
+        ``tol`` nats per unit of row weight.
+    max_iter : int
+        Largest number of steps of a run.
+    n_init : int
+        Number of starts; one where all starts would be the same.
+    acceleration : {"squarem", None}
+        Whether slow EM is extrapolated.
+    start : MixtureParameters or None
+        A start in standard units, taken instead of random ones.
+
+    Returns
+    -------
+    Fit
+        The best run: point, trace, status, and what the other starts reached.
+    """
+    with one_blas_thread():
+        expectation = prepare(observations, specification)
+        climb = partial(
+            ascend,
+            problem_of(expectation, specification, hyperparameters),
+            tolerance=tol * float(observations.weights.sum()),
+            acceleration=acceleration,
+        )
+        if start is not None:
+            return _best([climb(start, max_iter=max_iter)])
+        n_starts = n_init if _starts_differ(specification) else 1
+        starts = [
+            starting_point(observations, specification, hyperparameters, rng)
+            for _ in range(n_starts)
+        ]
+        first_leg = max_iter if n_starts <= FINALISTS else min(SHORT_RUN, max_iter)
+        runs = [climb(point, max_iter=first_leg) for point in starts]
+        for index in np.argsort([-run.log_posterior for run in runs], kind="stable")[:FINALISTS]:
+            if runs[index].status is Status.MAX_ITER and max_iter > first_leg:
+                rest = climb(runs[index].parameters, max_iter=max_iter - first_leg + 1)
+                runs[index] = _joined(runs[index], rest)
+    return _best(runs)
+
+
+def problem_of(
+    expectation: Expectation,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+) -> Problem:
+    """Describe a mixture on prepared rows as something to ascend.
+
+    Parameters
+    ----------
+    expectation : Expectation
+        Prepared rows.
+    specification : MixtureSpecification
+        Structure of the mixture.
+    hyperparameters : MixtureHyperparameters
+        Resolved prior, in standard units.
+
+    Returns
+    -------
+    Problem
+        EM's step, and the declared graph's coordinates to extrapolate in.
+    """
+    variables = free_variables(specification)
+    declared = DeclaredPrior(hyperparameters, specification)
+
+    def step(parameters: MixtureParameters) -> Step:
+        statistics = expectation.statistics(parameters)
+        prior = declared.log_density(parameters)
+        following = maximise(statistics, parameters, hyperparameters, specification)
+        return Step(statistics.log_likelihood + prior, following)
+
+    def pack(parameters: MixtureParameters) -> np.ndarray:
+        values = variables_of(parameters, hyperparameters, specification)
+        return coordinates.to_unconstrained(variables, values)
+
+    def unpack(theta: np.ndarray) -> MixtureParameters:
+        values = coordinates.to_constrained(variables, theta)
+        return parameters_of(values, hyperparameters, specification)
+
+    return Problem(step, pack, unpack)
+
+
+def _starts_differ(specification: MixtureSpecification) -> bool:
+    """Whether random starts can differ: some class has more than one component."""
+    return specification.n_components > specification.n_classes
+
+
+def _joined(first: Ascent, rest: Ascent) -> Ascent:
+    """One run made of two legs; the second starts where the first ended."""
+    log_posterior = np.concatenate([first.trace.log_posterior, rest.trace.log_posterior[1:]])
+    return Ascent(rest.parameters, Trace(log_posterior), rest.status)
+
+
+def _best(runs: list[Ascent]) -> Fit:
+    """The run that ended highest owns parameters, trace and status."""
+    finals = np.array([run.log_posterior for run in runs])
+    winner = runs[int(np.argmax(finals))]
+    floored = at_floor(winner.parameters.precisions_cholesky)
+    return Fit(winner.parameters, winner.trace, winner.status, finals, floored)

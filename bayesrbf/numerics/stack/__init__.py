@@ -1,0 +1,1 @@
+"""A stack of classifiers: its weights and temperatures."""

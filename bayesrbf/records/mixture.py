@@ -1,0 +1,260 @@
+"""Frozen records of arrays: rows, parameters, units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesrbf.records.order import Order
+from bayesrbf.records.specification import MixtureSpecification
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Rows of a table as the numerics see them.
+
+    Attributes
+    ----------
+    real : ndarray of shape (n_obs, n_features)
+        Real cells, NaN where missing.
+    codes : ndarray of shape (n_obs, n_categorical)
+        Level codes of the categorical cells, -1 where missing.
+    labels : ndarray of shape (n_obs,)
+        Class codes, -1 where the label is hidden (0 everywhere for a density).
+    weights : ndarray of shape (n_obs,)
+        Factor of each row's log density, at least 0.
+    """
+
+    real: Float[np.ndarray, "obs feature"]
+    codes: Int[np.ndarray, "obs categorical"]
+    labels: Int[np.ndarray, " obs"]
+    weights: Float[np.ndarray, " obs"]
+
+    @property
+    def n_obs(self) -> int:
+        """Number of rows."""
+        return self.real.shape[0]
+
+    def take(self, rows: np.ndarray) -> Observations:
+        """Select rows.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Row indices or a boolean mask.
+
+        Returns
+        -------
+        Observations
+            The selected rows, in the given order.
+        """
+        return Observations(
+            self.real[rows], self.codes[rows], self.labels[rows], self.weights[rows]
+        )
+
+    def reordered(self, order: Order) -> Observations:
+        """Put columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        Observations
+            The same rows, one after another as before.
+        """
+        # take(), unlike an index, makes an array whose rows are in one piece
+        real, codes = self.real.take(order.features, 1), self.codes.take(order.categories, 1)
+        return Observations(real, codes, order.labels(self.labels), self.weights)
+
+    def unlabelled(self) -> Observations:
+        """Hide the labels.
+
+        Returns
+        -------
+        Observations
+            The same rows, whose labels are all -1.
+        """
+        return replace(self, labels=np.full_like(self.labels, -1))
+
+
+@dataclass(frozen=True)
+class Standardisation:
+    """Location and scale of the real columns: x = location + scale * z.
+
+    Attributes
+    ----------
+    location : ndarray of shape (n_features,)
+        Column means, in the user's units.
+    scale : ndarray of shape (n_features,)
+        Column standard deviations, positive, in the user's units.
+    """
+
+    location: Float[np.ndarray, " feature"]
+    scale: Float[np.ndarray, " feature"]
+
+    def forward(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """Map from the user's units to standard units.
+
+        Parameters
+        ----------
+        real : ndarray of shape (..., n_features)
+            Values in the user's units.
+
+        Returns
+        -------
+        ndarray of shape (..., n_features)
+            ``(real - location) / scale``.
+        """
+        return (real - self.location) / self.scale
+
+    def backward(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """Map from standard units to the user's units.
+
+        Parameters
+        ----------
+        real : ndarray of shape (..., n_features)
+            Values in standard units.
+
+        Returns
+        -------
+        ndarray of shape (..., n_features)
+            ``location + scale * real``.
+        """
+        return self.location + self.scale * real
+
+
+@dataclass(frozen=True)
+class MixtureParameters:
+    """A point of the mixture: one value of everything that is free.
+
+    Whether the reals are in standard or in the user's units is the holder's to
+    know: the numerics work in standard units, everything a user sees does not.
+
+    Attributes
+    ----------
+    class_probabilities : ndarray of shape (n_classes,)
+        p(c), summing to one.
+    weights : ndarray of shape (n_components,)
+        p(component | class), summing to one within each class.
+    means : ndarray of shape (n_components, n_features)
+        Component means.
+    precisions_cholesky : ndarray of shape (n_groups, n_features[, n_features])
+        Lower-triangular L with precision = L L' for full covariances; square
+        roots of the precisions for diagonal and spherical ones.
+    category_probabilities : tuple of ndarray of shape (n_components, n_levels)
+        p(level | component), one array per categorical column.
+    """
+
+    class_probabilities: Float[np.ndarray, " label"]
+    weights: Float[np.ndarray, " component"]
+    means: Float[np.ndarray, "component feature"]
+    precisions_cholesky: Float[np.ndarray, "group *feature"]
+    category_probabilities: tuple[Float[np.ndarray, "component _"], ...]
+
+    def reordered(self, order: Order, specification: MixtureSpecification) -> MixtureParameters:
+        """The same mixture, columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+        specification : MixtureSpecification
+            Structure of the mixture as it is.
+
+        Returns
+        -------
+        MixtureParameters
+            A point of the reordered structure, with the same density.
+        """
+        components = specification.components_in(order)
+        groups = specification.covariance_group[components]
+        groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
+        if self.precisions_cholesky.ndim == 2:
+            factors = self.precisions_cholesky[groups].take(order.features, 1)
+        else:
+            factors = _triangular(self.precisions_cholesky[groups].take(order.features, 1))
+        levels = [self.category_probabilities[j][components] for j in order.categories]
+        return MixtureParameters(
+            self.class_probabilities[order.classes],
+            self.weights[components],
+            self.means[components].take(order.features, 1),
+            factors,
+            tuple(levels),
+        )
+
+    def covariances(self) -> Float[np.ndarray, "group feature feature"]:
+        """Covariance matrices (L L')^-1, whatever their shape.
+
+        Returns
+        -------
+        ndarray of shape (n_groups, n_features, n_features)
+            One symmetric matrix per covariance group.
+        """
+        if self.precisions_cholesky.ndim == 2:
+            variances = self.precisions_cholesky**-2.0
+            return variances[:, :, None] * np.eye(variances.shape[1])
+        inverse = np.linalg.inv(self.precisions_cholesky)
+        return inverse.swapaxes(-1, -2) @ inverse
+
+    def in_units(self, units: Standardisation) -> MixtureParameters:
+        """The same mixture for x = location + scale * z, when this one is for z.
+
+        Parameters
+        ----------
+        units : Standardisation
+            Location and scale of the real columns.
+
+        Returns
+        -------
+        MixtureParameters
+            Parameters in the user's units.
+        """
+        scale = units.scale
+        rows = scale[:, None] if self.precisions_cholesky.ndim == 3 else scale
+        return MixtureParameters(
+            self.class_probabilities,
+            self.weights,
+            units.backward(self.means),
+            self.precisions_cholesky / rows,
+            self.category_probabilities,
+        )
+
+    def standardised(self, units: Standardisation) -> MixtureParameters:
+        """The inverse of :meth:`in_units`.
+
+        Parameters
+        ----------
+        units : Standardisation
+            Location and scale of the real columns.
+
+        Returns
+        -------
+        MixtureParameters
+            Parameters in standard units.
+        """
+        scale = units.scale
+        rows = scale[:, None] if self.precisions_cholesky.ndim == 3 else scale
+        return MixtureParameters(
+            self.class_probabilities,
+            self.weights,
+            units.forward(self.means),
+            self.precisions_cholesky * rows,
+            self.category_probabilities,
+        )
+
+
+def _triangular(
+    roots: Float[np.ndarray, "group feature feature"],
+) -> Float[np.ndarray, "group feature feature"]:
+    """Lower triangles L of positive diagonal with L L' = R R'."""
+    lower = np.linalg.qr(roots.swapaxes(-1, -2), mode="r").swapaxes(-1, -2)
+    return np.ascontiguousarray(lower * np.sign(np.einsum("gii->gi", lower))[:, None, :])

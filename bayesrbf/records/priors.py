@@ -1,0 +1,221 @@
+"""Declared priors: what a user may set, and what it resolves to on a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.order import Order
+from bayesrbf.records.specification import MixtureSpecification
+
+
+@dataclass(frozen=True)
+class MixturePrior:
+    """Hyper-parameters of a mixture; they are its only regularisation.
+
+    Attributes
+    ----------
+    degrees_of_freedom : float or None
+        Strength nu0 of the covariance prior in rows. None: D for full, 0.3 D
+        for shared full, 2 for diagonal and spherical covariances.
+    mean_precision : float
+        Strength kappa0 of the prior on the means in rows.
+    weight_concentration : float
+        Dirichlet parameter of the component weights.
+    class_concentration : float
+        Dirichlet parameter of the class probabilities.
+    category_strength : float
+        Rows of the column's own marginal added to each component's levels.
+    """
+
+    degrees_of_freedom: float | None = None
+    mean_precision: float = 0.1
+    weight_concentration: float = 1.5
+    class_concentration: float = 2.0
+    category_strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        bounds = {
+            "degrees_of_freedom": 0.0,
+            "mean_precision": 0.0,
+            "weight_concentration": 1.0,
+            "class_concentration": 1.0,
+            "category_strength": 0.0,
+        }
+        for name, bound in bounds.items():
+            value = getattr(self, name)
+            optional = name == "degrees_of_freedom" and value is None
+            if not optional and not (np.isfinite(value) and value > bound):
+                raise ValueError(
+                    f"MixturePrior.{name} must be finite and greater than {bound:g}; "
+                    f"received {value!r}."
+                )
+
+    def resolve(
+        self,
+        specification: MixtureSpecification,
+        units: Standardisation,
+        marginals: tuple[Float[np.ndarray, " _"], ...],
+    ) -> MixtureHyperparameters:
+        """Fix every number of the prior for one table.
+
+        Parameters
+        ----------
+        specification : MixtureSpecification
+            Structure of the mixture.
+        units : Standardisation
+            Location and scale of the real columns: the prior's centre.
+        marginals : tuple of ndarray of shape (n_levels,)
+            Marginal level probabilities of each categorical column, positive.
+
+        Returns
+        -------
+        MixtureHyperparameters
+            The resolved numbers, in the user's units.
+        """
+        d = specification.n_features
+        shared = specification.tied or specification.covariance_type == "tied"
+        by_shape = (0.3 * d if shared else float(d)) if specification.shape == "full" else 2.0
+        freedom = by_shape if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
+        return MixtureHyperparameters(
+            degrees_of_freedom=freedom,
+            mean_precision=float(self.mean_precision),
+            location=units.location,
+            scale=units.scale,
+            weight_concentration=float(self.weight_concentration),
+            class_concentration=float(self.class_concentration),
+            category_concentrations=tuple(1 + self.category_strength * m for m in marginals),
+        )
+
+
+@dataclass(frozen=True)
+class MixtureHyperparameters:
+    """The resolved prior of a mixture on one table, in the user's units.
+
+    Attributes
+    ----------
+    degrees_of_freedom : float
+        nu0.
+    mean_precision : float
+        kappa0.
+    location : ndarray of shape (n_features,)
+        Prior mean m0 of the component means.
+    scale : ndarray of shape (n_features,)
+        Square roots of the diagonal of the prior covariance S0.
+    weight_concentration : float
+        Dirichlet parameter of the component weights.
+    class_concentration : float
+        Dirichlet parameter of the class probabilities.
+    category_concentrations : tuple of ndarray of shape (n_levels,)
+        Dirichlet parameters of the level probabilities, one array per
+        categorical column.
+    """
+
+    degrees_of_freedom: float
+    mean_precision: float
+    location: Float[np.ndarray, " feature"]
+    scale: Float[np.ndarray, " feature"]
+    weight_concentration: float
+    class_concentration: float
+    category_concentrations: tuple[Float[np.ndarray, " _"], ...]
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale as a change of units."""
+        return Standardisation(self.location, self.scale)
+
+    def standardised(self) -> MixtureHyperparameters:
+        """The same prior in standard units.
+
+        Returns
+        -------
+        MixtureHyperparameters
+            Location 0 and scale 1; everything else is free of units.
+        """
+        zeros = np.zeros_like(self.location)
+        return replace(self, location=zeros, scale=zeros + 1)
+
+    def reordered(self, order: Order) -> MixtureHyperparameters:
+        """Put the columns in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        MixtureHyperparameters
+            The same prior.
+        """
+        return replace(
+            self,
+            location=self.location[order.features],
+            scale=self.scale[order.features],
+            category_concentrations=tuple(
+                self.category_concentrations[place] for place in order.categories
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class GammaPrecisions:
+    """A prior of the precisions: alpha ~ Gamma(shape, rate), each on its own.
+
+    Attributes
+    ----------
+    shape : float
+        Positive; ``2 shape`` is the degrees of freedom of the Student t that a
+        weight has when its precision is integrated out.
+    rate : float
+        Positive: at 0 the posterior would be improper.
+    """
+
+    shape: float = 0.5
+    rate: float = 0.5
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "shape", "rate")
+
+
+@dataclass(frozen=True)
+class HorseshoePrecisions:
+    r"""The regularised horseshoe: many weights near zero, a few free.
+
+    .. math:: \alpha_h = (\tau \lambda_h)^{-2} + s^{-2}, \quad
+        \tau \sim C^+(0, \tau_0), \; \lambda_h \sim C^+(0, 1)
+
+    Attributes
+    ----------
+    scale : float
+        Scale tau_0 of the global half-Cauchy.
+    slab : float
+        Standard deviation s that no weight's prior exceeds.
+
+    References
+    ----------
+    Piironen and Vehtari (2017), Electronic Journal of Statistics 11,
+    5018-5051, section 2.3, with a fixed slab.
+    """
+
+    scale: float = 0.1
+    slab: float = 5.0
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "scale", "slab")
+
+
+PrecisionPrior = GammaPrecisions | HorseshoePrecisions
+
+
+def _check_positive(record: PrecisionPrior, *fields: str) -> None:
+    """Refuse hyper-parameters that are no positive numbers."""
+    for name in fields:
+        value = getattr(record, name)
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(
+                f"{type(record).__name__}.{name} must be finite and positive; received {value!r}."
+            )

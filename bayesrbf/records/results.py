@@ -1,0 +1,137 @@
+"""What a fit returns, and what a model says of new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from bayesrbf.records.mixture import MixtureParameters
+
+
+class Status(Enum):
+    """Outcome of a fit. ``value`` is the name that is stored, ``sentence`` is for people."""
+
+    CONVERGED = "converged"
+    STOPPED = "stopped"
+    MAX_ITER = "max_iter"
+    DECREASED = "decreased"
+    DEGENERATE = "degenerate"
+
+    @property
+    def sentence(self) -> str:
+        """What happened and what to do about it."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.CONVERGED: "The log posterior stopped rising within tol.",
+    Status.STOPPED: (
+        "The fit stopped as it was told to, before the objective stopped rising: after its "
+        "number of iterations, or when held-out rows gained no more."
+    ),
+    Status.MAX_ITER: (
+        "max_iter was reached before the log posterior stopped rising: "
+        "raise max_iter or tol, or use fewer components."
+    ),
+    Status.DECREASED: (
+        "The log posterior fell by more than rounding allows; the best point is kept. "
+        "Look for columns that are nearly linear functions of others."
+    ),
+    Status.DEGENERATE: (
+        "The log posterior is not finite at the start: "
+        "look for extreme values, or strengthen the prior."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The way of an optimiser.
+
+    Attributes
+    ----------
+    log_posterior : ndarray of shape (n_iter,)
+        Log posterior density (without Jacobian) at each accepted point.
+    """
+
+    log_posterior: Float[np.ndarray, " iteration"]
+
+    @property
+    def n_iter(self) -> int:
+        """Number of accepted points."""
+        return int(self.log_posterior.size)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The winning restart of a fit.
+
+    Attributes
+    ----------
+    parameters : MixtureParameters
+        The point, in standard units.
+    trace : Trace
+        The way of the winner.
+    status : Status
+        The winner's outcome.
+    restarts : ndarray of shape (n_init,)
+        Log posterior that every restart reached; only the best were run to the end.
+    floored : bool
+        Whether a covariance is singular but for the floor of its eigenvalues.
+    """
+
+    parameters: MixtureParameters
+    trace: Trace
+    status: Status
+    restarts: Float[np.ndarray, " restart"]
+    floored: bool
+
+    @property
+    def converged(self) -> bool:
+        """Whether the winner converged."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def log_posterior(self) -> float:
+        """Log posterior density at the point, without Jacobian."""
+        return float(self.trace.log_posterior[-1])
+
+
+@dataclass(frozen=True)
+class ClassPrediction:
+    """What one draw of the parameters, or each of several, says of some rows.
+
+    The parts stay apart: in their sum, a density far from all rows would leave no digit
+    to the classes.
+
+    Attributes
+    ----------
+    log_probabilities : ndarray of shape (..., n_obs, n_classes)
+        ``log p(c | x_o)`` in nats, up to a constant a row.
+    log_density : ndarray of shape (..., n_obs)
+        ``log p(x_o)`` in nats.
+    """
+
+    log_probabilities: Float[np.ndarray, "*draws obs label"]
+    log_density: Float[np.ndarray, "*draws obs"]
+
+    @classmethod
+    def of_joint(cls, log_joint: Float[np.ndarray, "*draws obs label"]) -> ClassPrediction:
+        """Take a joint apart.
+
+        Parameters
+        ----------
+        log_joint : ndarray of shape (..., n_obs, n_classes)
+            ``log p(x_o, c)`` in nats.
+
+        Returns
+        -------
+        ClassPrediction
+            Its two factors.
+        """
+        log_density = logsumexp(log_joint, axis=-1)
+        return cls(log_joint - log_density[..., None], log_density)

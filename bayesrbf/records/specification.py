@@ -1,0 +1,168 @@
+"""What a mixture is before it has seen a number: columns, components, covariances."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Int
+
+from bayesrbf.records.order import Order
+
+CovarianceType = Literal["full", "tied", "diag", "spherical"]
+CovarianceShape = Literal["full", "diag", "spherical"]
+Transform = Literal["identity", "log", "simplex"]
+
+COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One free variable of a declared graph, and where it lives.
+
+    Attributes
+    ----------
+    name : str
+        Name in the graph, in the numerics and in the DataTree.
+    dims : tuple of str
+        One name per axis of ``shape``.
+    shape : tuple of int
+        Shape of the constrained value.
+    transform : {"identity", "log", "simplex"}
+        Map from constrained to unconstrained coordinates. ``"simplex"`` acts on
+        the last axis and drops one coordinate: ``t = log p - mean(log p)``
+        without its last entry.
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    transform: Transform
+
+    @property
+    def unconstrained_shape(self) -> tuple[int, ...]:
+        """Shape in unconstrained coordinates."""
+        if self.transform == "simplex":
+            return (*self.shape[:-1], self.shape[-1] - 1)
+        return self.shape
+
+    @property
+    def size(self) -> int:
+        """Number of unconstrained coordinates."""
+        return math.prod(self.unconstrained_shape)
+
+
+@dataclass(frozen=True)
+class MixtureSpecification:
+    """Structure of a (class-conditional) mixture over real and categorical columns.
+
+    A plain density is the case of one class. Components of all classes lie in
+    one flat order, class by class, so that classes may differ in their number.
+
+    Attributes
+    ----------
+    n_features : int
+        Number D of real columns; 0 for a purely categorical table.
+    levels : tuple of int
+        Number of levels of every categorical column.
+    component_class : tuple of int
+        Class of every component, non-decreasing from 0.
+    covariance_type : {"full", "tied", "diag", "spherical"}
+        Shape of the covariances; ``"tied"`` shares one full covariance among
+        the components of a class.
+    tied : bool
+        Share one covariance, of the given shape, among all components of all
+        classes.
+    """
+
+    n_features: int
+    levels: tuple[int, ...]
+    component_class: tuple[int, ...]
+    covariance_type: CovarianceType = "full"
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        classes = np.asarray(self.component_class)
+        steps = np.diff(classes, prepend=0)
+        if classes.size == 0 or np.any((steps != 0) & (steps != 1)):
+            raise ValueError(
+                "component_class must run through the classes in order from 0, such as "
+                f"(0, 0, 1); received {self.component_class}."
+            )
+        if self.covariance_type not in COVARIANCE_TYPES:
+            raise ValueError(
+                f"covariance_type must be one of {COVARIANCE_TYPES}; "
+                f"received {self.covariance_type!r}."
+            )
+
+    @property
+    def n_components(self) -> int:
+        """Number K of components of all classes together."""
+        return len(self.component_class)
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Number C of classes; 1 for a plain density."""
+        return self.component_class[-1] + 1
+
+    def components_in(self, order: Order) -> Int[np.ndarray, " component"]:
+        """Component that each one comes from, where classes are in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        ndarray of shape (n_components,)
+            Components of a class stay in theirs.
+        """
+        places = np.arange(self.n_components)
+        return np.concatenate([places[self.class_slices[label]] for label in order.classes])
+
+    def reordered(self, order: Order) -> MixtureSpecification:
+        """Put columns and classes in another order.
+
+        Parameters
+        ----------
+        order : Order
+            The order.
+
+        Returns
+        -------
+        MixtureSpecification
+            The same structure.
+        """
+        classes = order.new_codes[np.asarray(self.component_class)[self.components_in(order)]]
+        levels = tuple(self.levels[place] for place in order.categories)
+        return replace(self, levels=levels, component_class=tuple(classes.tolist()))
+
+    @property
+    def shape(self) -> CovarianceShape:
+        """Shape of one covariance matrix."""
+        return "full" if self.covariance_type == "tied" else self.covariance_type
+
+    @cached_property
+    def class_slices(self) -> tuple[slice, ...]:
+        """Components of each class, as slices of the flat component axis."""
+        edges = np.searchsorted(self.component_class, range(self.n_classes + 1))
+        return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise(edges))
+
+    @cached_property
+    def covariance_group(self) -> Int[np.ndarray, " component"]:
+        """Index of the covariance that each component uses."""
+        if self.tied:
+            return np.zeros(self.n_components, dtype=np.intp)
+        if self.covariance_type == "tied":
+            return np.asarray(self.component_class, dtype=np.intp)
+        return np.arange(self.n_components, dtype=np.intp)
+
+    @cached_property
+    def group_sizes(self) -> Int[np.ndarray, " group"]:
+        """Number G of means under each covariance."""
+        return np.bincount(self.covariance_group)

@@ -1,0 +1,98 @@
+"""A fitted estimator comes back from its file, and nothing else does."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf.artefact.saving import load, save
+from bayesrbf.artefact.state_file import ArtefactError, save_state
+from tests.forgeries import Forgery, forge, put
+
+
+def test_an_unknown_estimator_is_neither_written_nor_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_state(path, "Thing", {})
+    with pytest.raises(ArtefactError, match="unknown estimator 'Thing'"):
+        load(path)
+
+    class MixtureDensity:
+        """A class of the same name from elsewhere."""
+
+    with pytest.raises(TypeError, match="received a MixtureDensity"):
+        save(MixtureDensity(), path)
+
+
+def test_a_missing_file_is_reported_as_such(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "absent.safetensors")
+
+
+def holes() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    X.loc[::7, "a"] = np.nan
+    return X.assign(colour=rng.choice(["red", "green"], 40), flag=rng.random(40) < 0.5)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda X: pl.DataFrame(X.to_dict("list"))])
+def test_a_classifier_comes_back_from_its_file(tmp_path: Path, make: Callable[..., Any]) -> None:
+    X = make(holes())
+    y = np.array(["no", "yes", None, "yes"] * 10, dtype=object)
+    fitted = HybridMixtureClassifier(n_components={"no": 1, "yes": 2}, random_state=0).fit(X, y)
+    digest = fitted.save(tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors", digest)
+    assert again.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(again.classes_, fitted.classes_, strict=True)
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(again.score_samples(X), fitted.score_samples(X))
+    assert again.posterior_.identical(fitted.posterior_)
+    assert type(again.sample(2)[0]) is type(X)
+    assert again.save(tmp_path / "again.safetensors") == digest
+
+
+def test_draws_come_back(tmp_path: Path) -> None:
+    X = holes()[["a", "b"]]
+    fitted = MixtureDensity(random_state=0).fit(X).refine("laplace", draws=20, chains=2)
+    fitted.save(tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors")
+    assert again.posterior_.identical(fitted.posterior_)
+    np.testing.assert_array_equal(again.score_samples(X), fitted.score_samples(X))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        put(kind="HybridMixtureClassifier"),
+        put(state={"dict": {}}),
+        put(state=[]),
+        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].pop("columns_"),
+        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(fit=1),
+        lambda header, manifest: manifest["state"]["dict"]["state"]["dict"].update(model_="x"),
+        lambda header, manifest: manifest["state"]["dict"]["arguments"]["dict"].update(also=1),
+    ],
+)
+def test_a_state_of_something_else_is_refused(tmp_path: Path, change: Forgery) -> None:
+    path = tmp_path / "m.safetensors"
+    MixtureDensity(random_state=0).fit(holes()).save(path)
+    forge(path, lambda header, manifest: None)
+    load(path)
+    forge(path, change)
+    with pytest.raises(ArtefactError, match="no state of a"):
+        load(path)
+
+
+def test_a_pickle_leaves_the_prepared_log_posterior_behind() -> None:
+    model = MixtureDensity(random_state=0).fit(holes())
+    model.diagnose()
+    copied = pickle.loads(pickle.dumps(model))
+    assert set(vars(model)) - set(vars(copied)) == {"_prepared"}
+    np.testing.assert_array_equal(copied.score_samples(holes()), model.score_samples(holes()))
