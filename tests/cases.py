@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+import pytest
 
 from bayesrbf.numerics.coordinates import to_constrained
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
@@ -15,6 +18,14 @@ from bayesrbf.records.specification import MixtureSpecification
 
 COVARIANCES = list(itertools.product(("full", "tied", "diag", "spherical"), (False, True)))
 CLASSES = {"density": (0, 0), "one each": (0, 1, 2), "unequal": (0, 0, 1, 2, 2, 2)}
+
+
+def first_quick(cases: Iterable[Any], number: int = 1) -> list[Any]:
+    """Cases of one parameter, of which all but the first few are left to make test-all."""
+    return [
+        case if place < number else pytest.param(case, marks=pytest.mark.slow)
+        for place, case in enumerate(cases)
+    ]
 
 
 def structure(

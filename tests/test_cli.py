@@ -219,6 +219,7 @@ def test_costs_that_are_none_are_said(
     assert said in assert_one_sentence(capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["stack", "median_lvq"])
 def test_families_predict_from_what_they_wrote(
     family: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

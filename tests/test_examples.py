@@ -24,6 +24,7 @@ def test_there_are_scripts() -> None:
     assert SCRIPTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_script_runs_and_draws(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "torch" in imported(script):

@@ -39,6 +39,7 @@ def test_figures_are_those_of_fits_that_did_not_see_the_rows():
     assert float(found["log_density"]) == pytest.approx(density, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["blend", "hinge"])
 def test_the_dial_buys_discrimination_with_density(objective):
     X, y = table(180)

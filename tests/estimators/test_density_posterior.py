@@ -54,6 +54,7 @@ def test_refined_density_keeps_its_fit_and_draws_around_it() -> None:
         density.refine("metropolis")
 
 
+@pytest.mark.slow
 def test_nuts_and_the_gaussian_agree_where_there_is_much_data() -> None:
     X = real_table(300)[:, :1]
     density = MixtureDensity(random_state=0).fit(X)

@@ -46,6 +46,7 @@ def test_fit_transform_is_fit_then_transform_and_columns_can_be_split(iris: tupl
     assert split.fit_transform(X).shape == (len(X), 4)
 
 
+@pytest.mark.slow
 def test_grid_search_over_structure(iris: tuple) -> None:
     X, y = iris
     grid = {"n_components": [1, 2], "covariance_type": ["full", "diag"], "tied": [True, False]}

@@ -279,6 +279,7 @@ def test_an_average_has_every_mode_by_its_share() -> None:
         plug_in.set_params(prediction="avarage").predict_proba(new)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_doubt_between_modes_is_epistemic() -> None:
     new = doubtful(60, 3)[0]
@@ -317,6 +318,7 @@ def test_thinned_draws_have_the_same_mean() -> None:
     np.testing.assert_allclose(mean, model.predict_proba(new), atol=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
 def test_a_temperature_is_fitted_to_what_it_is_used_on() -> None:
@@ -340,6 +342,7 @@ def test_a_wide_fit_is_as_good_as_a_narrow_one(monkeypatch: pytest.MonkeyPatch) 
     assert abs(log_loss(wide, X[1::2], y[1::2]) - log_loss(narrow, X[1::2], y[1::2])) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
 def test_draws_are_of_the_most_probable_mode() -> None:
@@ -350,6 +353,7 @@ def test_draws_are_of_the_most_probable_mode() -> None:
     np.testing.assert_allclose(drawn.predict_proba(new), single, atol=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
 def test_laplace_and_nuts_run_without_anything_added() -> None:
     X, y = ring()

@@ -1,7 +1,4 @@
-"""scikit-learn's own checks: no expected failure, and no skip but array-API ones.
-
-Time budget: under a minute for all configurations on two cores.
-"""
+"""scikit-learn's own checks: no expected failure, and no skip but array-API ones."""
 
 from __future__ import annotations
 
@@ -23,38 +20,50 @@ from bayesrbf import (
     StackedClassifier,
 )
 
-ESTIMATORS = [
+DEFAULTS = [
     MixtureDensity(),
-    MixtureDensity(2, covariance_type="diag", n_init=1),
     HybridMixtureClassifier(),
-    HybridMixtureClassifier(tied=True, calibrate=True, cv=3),
-    HybridMixtureClassifier(2, covariance_type="diag", n_init=1),
-    HybridMixtureClassifier(objective="hinge", tied=True, n_init=1, objective_iter=20),
     KernelNetworkClassifier(),
-    KernelNetworkClassifier("gaussian", relevance=0.0, calibrate=True, cv=3),
     StackedClassifier(["K1", "G1"], cv=2),  # each further member costs a fit per fold and check
     HalfRankTransformer(),
     # On one table of the checks, 20 rows in four classes, log precisions never rest to .001.
     SDGMClassifier(1, n_init=1, tol=0.05),
     MedianLVQClassifier(n_init=1),
+    RBFNetworkClassifier(),
+]
+VARIANTS = [
+    MixtureDensity(2, covariance_type="diag", n_init=1),
+    HybridMixtureClassifier(tied=True, calibrate=True, cv=3),
+    HybridMixtureClassifier(2, covariance_type="diag", n_init=1),
+    HybridMixtureClassifier(objective="hinge", tied=True, n_init=1, objective_iter=20),
+    KernelNetworkClassifier("gaussian", relevance=0.0, calibrate=True, cv=3),
     MedianLVQClassifier(metric="precomputed", sigma=1.0),
     MedianLVQClassifier(1, objective="glvq", metric="sqeuclidean"),
     MedianLVQClassifier(1, objective="glvq", metric="precomputed", calibrate=True, cv=3),
-    RBFNetworkClassifier(),
     # Some checks pass no seed, and its alternation may want more iterations from another start.
     RBFNetworkClassifier(3, scheme="caetano", max_iter=200, tol=1e-4, random_state=0),
     RBFNetworkRegressor(3, n_init=1),
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
-@pytest.mark.filterwarnings("ignore:.*cv=3 holds out no labelled row:UserWarning")
-@pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
+@parametrize_with_checks(DEFAULTS)
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
 
-@pytest.mark.parametrize(("estimator", "number"), [(ESTIMATORS[0], 53), (ESTIMATORS[2], 67)])
+@pytest.mark.slow
+@parametrize_with_checks(VARIANTS)
+@pytest.mark.filterwarnings("ignore:.*cv=3 holds out no labelled row:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
+def test_check_of_a_variant(
+    estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
+) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "number"), [(MixtureDensity(), 53), (HybridMixtureClassifier(), 67)]
+)
 def test_no_check_is_missing(estimator: BaseEstimator, number: int) -> None:
     checks = list(estimator_checks_generator(estimator, mark=None))
     assert len(checks) >= number

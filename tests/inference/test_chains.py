@@ -36,6 +36,7 @@ def mixture() -> MixtureLogPosterior:
     return MixtureLogPosterior(rows, specification, hyperparameters(specification))
 
 
+@pytest.mark.slow
 def test_gibbs_gives_the_same_bits_in_two_processes(mixture):
     start = np.zeros(mixture.dimension)
     size = {"draws": 3, "tune": 8, "thin": 2, "chains": 3, "random_state": 5}
@@ -46,6 +47,7 @@ def test_gibbs_gives_the_same_bits_in_two_processes(mixture):
     np.testing.assert_array_equal(here.stats["lp"], there.stats["lp"])
 
 
+@pytest.mark.slow
 def test_nuts_gives_the_same_bits_in_two_processes(mixture):
     pytest.importorskip("nutpie", reason="nutpie is an extra")
     from bayesrbf.inference.nuts import nuts

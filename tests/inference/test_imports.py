@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import first_quick
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SCRIPT = """
@@ -30,16 +32,16 @@ print(*sorted({{name.split(".")[0] for name in sys.modules}}))
 """
 
 
-@pytest.mark.parametrize(
-    ("method", "forbidden"),
-    [
-        ("laplace", {"pymc", "pytensor", "arviz", "matplotlib", "nutpie"}),
-        ("advi", {"pymc", "pytensor", "arviz", "matplotlib", "nutpie"}),
-        ("gibbs", {"pymc", "pytensor", "arviz", "matplotlib", "nutpie"}),
-        ("nuts", {"pymc", "pytensor"}),
-    ],
-)
-def test_no_compiler_is_loaded(method, forbidden):
+FORBIDDEN = {
+    "laplace": {"pymc", "pytensor", "arviz", "matplotlib", "nutpie"},
+    "advi": {"pymc", "pytensor", "arviz", "matplotlib", "nutpie"},
+    "gibbs": {"pymc", "pytensor", "arviz", "matplotlib", "nutpie"},
+    "nuts": {"pymc", "pytensor"},
+}
+
+
+@pytest.mark.parametrize("method", first_quick(FORBIDDEN))
+def test_no_compiler_is_loaded(method):
     """From the fit to the diagnosis, as a user walks it."""
     if method == "nuts":
         pytest.importorskip("nutpie", reason="nutpie is an extra")
@@ -52,4 +54,4 @@ def test_no_compiler_is_loaded(method, forbidden):
     )
     loaded = set(run.stdout.split())
     assert "numpy" in loaded
-    assert not loaded & forbidden
+    assert not loaded & FORBIDDEN[method]

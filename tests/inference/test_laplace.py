@@ -69,6 +69,7 @@ def test_heavy_tails_show_in_the_importance_ratios():
     assert heavy.attributes["pareto_k"] > 0.7
 
 
+@pytest.mark.slow
 def test_resampling_mends_a_skewed_posterior():
     target = LogGamma(shape=4.0)
     plain = laplace(target, np.zeros(2), draws=5000, random_state=3)

@@ -46,6 +46,7 @@ def posterior(target: NormalMean, draws: int = 1000) -> Draws:
     return Draws(made.theta, {"lp": made.stats["lp"]}, "nuts")
 
 
+@pytest.mark.slow
 def test_elpd_is_the_exact_one():
     target = NormalMean()
     exact = target.exact()
@@ -79,6 +80,7 @@ def test_a_wrong_posterior_is_noticed():
     assert leave_one_out(target, shifted).elpd < target.exact().sum() - 1
 
 
+@pytest.mark.slow
 def test_an_approximation_is_corrected_for_unless_its_own_tail_is_heavy():
     target = NormalMean()
     right = laplace(target, np.zeros(1), random_state=0)

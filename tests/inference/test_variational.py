@@ -182,6 +182,7 @@ def test_a_posterior_that_is_not_covered_shows_in_the_importance_ratios():
     assert nearly_normal["importance_share"] > 0.99
 
 
+@pytest.mark.slow
 def test_resampling_mends_a_skewed_posterior():
     target = LogGamma(shape=20.0)
     plain, mended = (

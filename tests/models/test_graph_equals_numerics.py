@@ -18,6 +18,7 @@ from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
+from tests.cases import first_quick
 from tests.models.configurations import (
     FACTORS,
     Configuration,
@@ -35,7 +36,9 @@ CATEGORICAL_ONLY = Configuration("full", "two", False, True, True, True, True, 0
 CONFIGURATIONS = (*covering_array(), CATEGORICAL_ONLY)
 SEEDS = (1, 2, 3)
 
-every_configuration = pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+every_configuration = pytest.mark.parametrize(
+    "configuration", first_quick(CONFIGURATIONS, number=4), ids=name_of
+)
 
 
 def test_the_array_covers_every_pair_of_options_within_the_budget() -> None:

@@ -143,6 +143,7 @@ def test_weights_multiply_the_rows_and_can_be_set_to_one() -> None:
         graph.model.set_data("row_weight", kept)
 
 
+@pytest.mark.slow
 def test_hiding_a_cell_in_the_mask_is_hiding_it_in_the_table() -> None:
     graph = compiled(HYBRID)
     theta = graph.random_theta(HYBRID, 2)
@@ -164,6 +165,7 @@ def test_hiding_a_cell_in_the_mask_is_hiding_it_in_the_table() -> None:
             graph.model.set_data(name, value)
 
 
+@pytest.mark.slow
 # Importing pymc-extras warns, which must not stop the collection of the other tests.
 @pytest.mark.filterwarnings("ignore:better_optimize.constants:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:There are multiple dependent variables")
@@ -208,6 +210,7 @@ def test_the_explicit_form_refuses_weights() -> None:
         weighted.declare(latent="explicit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("latent", ["marginal", "explicit"])
 def test_the_plate_diagram_names_every_node_edge_and_plate(latent: str) -> None:
     text = pm.model_to_mermaid(MIXED.declare(latent=latent))

@@ -52,6 +52,7 @@ def test_no_exemplar_but_a_candidate_has_a_density() -> None:
     assert logp({"exemplars": np.array([2, 2, 3])}) == -np.inf
 
 
+@pytest.mark.slow
 def test_labels_are_drawn_with_the_probabilities_of_their_rows() -> None:
     rows = replace(table(), candidates=(np.array([0]), np.array([3])))
     prototypes = Prototypes((0, 1))

@@ -25,6 +25,7 @@ def declare(**options: object) -> pm.Model:
     )
 
 
+@pytest.mark.slow
 def test_a_density_is_the_hybrid_of_one_class() -> None:
     density, hybrid = declare(), DENSITY.declare()
     assert [v.name for v in density.free_RVs] == [v.name for v in hybrid.free_RVs]
@@ -89,6 +90,7 @@ def test_rows_of_another_structure_are_refused() -> None:
             declare_hybrid_mixture(rows, DENSITY.specification, prior)
 
 
+@pytest.mark.slow
 # A simplex of one level has no coordinate, which PyTensor warns of when it differentiates.
 @pytest.mark.filterwarnings("ignore:grad method was asked:UserWarning")
 def test_a_column_of_one_level_and_a_column_without_a_cell_are_sound() -> None:

@@ -14,6 +14,8 @@ from tests.models.configurations import (
     compile_graph,
 )
 
+pytestmark = pytest.mark.slow  # graphs take long to compile; test_plug has two of them
+
 EVERYTHING = Configuration("full", "unequal", False, True, True, True, True, 3, 2)
 CASES = {
     "blend": (EVERYTHING, Objective("blend", kappa=0.3)),

@@ -8,9 +8,12 @@ import pytest
 
 from bayesrbf.models.mixture_priors import group_dims
 from bayesrbf.records.specification import MixtureSpecification
+from tests.cases import first_quick
 from tests.models.configurations import Configuration, covering_array, name_of
 
-every_configuration = pytest.mark.parametrize("configuration", covering_array(), ids=name_of)
+every_configuration = pytest.mark.parametrize(
+    "configuration", first_quick(covering_array(), number=4), ids=name_of
+)
 
 
 @pytest.mark.parametrize(

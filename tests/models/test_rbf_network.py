@@ -20,7 +20,7 @@ from bayesrbf.numerics.rbf_network.elastic_net_output import Numbers
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Standardisation
-from tests.cases import table
+from tests.cases import first_quick, table
 from tests.models.configurations import assert_close
 from tests.numerics.rbf_networks import network, random_theta
 
@@ -58,7 +58,7 @@ def compiled(case: str):
     return target, model, function
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", first_quick(CASES))
 def test_graph_and_numerics_are_one_density(case):
     target, model, function = compiled(case)
     assert [v.name for v in target.variables] == [rv.name for rv in model.free_RVs]
@@ -76,6 +76,7 @@ def test_graph_and_numerics_are_one_density(case):
         assert_close(weights * target.pointwise(theta), rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 def test_halves_are_the_signed_density_up_to_a_constant(l2):
     """Where one half of every weight is zero, and for any values of all else."""

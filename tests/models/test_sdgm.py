@@ -76,6 +76,7 @@ def test_value_and_gradient_are_the_graphs(name: str) -> None:
         np.testing.assert_allclose(found[1], gradient, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:PyTensor could not link to a BLAS:UserWarning")
 def test_the_hessian_is_the_graphs() -> None:
     log_posterior, model, _ = compiled("primal, holes, fixed")

@@ -152,6 +152,7 @@ def test_minibatches_are_the_table_once_each_with_its_whole_weight():
         assert abs(part.labels.mean() - rows.labels.mean()) < 0.1
 
 
+@pytest.mark.slow
 def test_minibatches_come_near_to_the_fit_on_all_rows():
     rows, specification = wrong_model()
     prior, start = hyperparameters(specification), start_of(rows, specification)

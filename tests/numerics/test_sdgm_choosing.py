@@ -117,6 +117,7 @@ def test_restarts_begin_with_fewer_components_in_turn() -> None:
     assert begun == [each for less in fewer for each in ([5, 1, 2],) * 2 + (less,) * 2]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_mixture_of_many_is_not_less_probable_than_one_of_few() -> None:
     rng = np.random.default_rng(0)
@@ -132,6 +133,7 @@ def test_a_mixture_of_many_is_not_less_probable_than_one_of_few() -> None:
     assert many.n_components_ <= 4
 
 
+@pytest.mark.slow
 def test_the_winner_of_a_race_goes_on_with_its_own_components(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

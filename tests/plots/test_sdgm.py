@@ -86,6 +86,7 @@ def test_more_columns_are_refused() -> None:
         plot_sdgm(model, X, X[:, 0] > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_frame_is_drawn_under_its_names(library: str) -> None:
     rng = np.random.default_rng(0)

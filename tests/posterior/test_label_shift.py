@@ -36,6 +36,7 @@ def test_em_ends_at_the_maximum_of_the_likelihood():
     assert shift.gain == pytest.approx(loss(np.log(TRAINED[:2] / TRAINED[2])) - best.fun, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_standard_error_is_the_spread_of_the_estimate():
     truth = np.array([0.2, 0.2, 0.6])
     shifts = [adapt_prior(population(truth, 400, seed)[0], TRAINED) for seed in range(200)]

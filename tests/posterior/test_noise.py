@@ -31,6 +31,7 @@ def test_weight_two_is_the_residual_twice() -> None:
     np.testing.assert_allclose(once, twice, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [20, 50, 500])
 def test_intervals_of_normal_residuals_have_their_width(size: int) -> None:
     rng = np.random.default_rng(1)

@@ -42,6 +42,7 @@ def noise() -> Outcome:
     return point(X, y.where(np.arange(ROWS) % 4 > 0, None))
 
 
+@pytest.mark.slow
 def test_fillings_are_as_good_as_the_report_says(noise: Outcome) -> None:
     """On noise no column helps another: error and coverage are those of new rows."""
     said = noise.report.imputations
@@ -66,6 +67,7 @@ def test_the_page_says_what_was_held_out(noise: Outcome) -> None:
     assert f"in {noise.report.doubt.below} of {ROWS - ROWS // 4} rows held out" in html
 
 
+@pytest.mark.slow
 def test_doubt_is_counted_on_rows_held_out() -> None:
     """The share of unsure rows is that of new rows; the fit is surer of the rows it saw."""
     found = point(*simulated(ROWS, 2.0, seed=1))
@@ -80,6 +82,7 @@ def test_doubt_is_counted_on_rows_held_out() -> None:
     assert seen < new / 3
 
 
+@pytest.mark.slow
 def test_columns_that_a_part_of_the_rows_lacks() -> None:
     """A column with one cell is empty in one fit; others are judged, levels are not."""
     table = mixed_table()

@@ -30,6 +30,7 @@ def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypa
     assert "--inference gibbs" in why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "advi", "map"])
 def test_the_sentence_names_what_was_done(model, method):
     drawn = draw_posterior(job(method, draws=20, family="mixture"), model)
@@ -45,6 +46,7 @@ def test_the_sentence_names_what_was_done(model, method):
     assert model.posterior_.attrs["inference"] == "map"
 
 
+@pytest.mark.slow
 def test_a_fit_that_averages_has_intervals_without_draws():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))

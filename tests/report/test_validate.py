@@ -66,6 +66,7 @@ def test_columns_follow_the_classes_of_the_whole_table() -> None:
     assert found.probabilities["blind"].tolist() == [[0.0, 1.0]] * 20
 
 
+@pytest.mark.slow
 def test_choice_does_not_depend_on_held_out_labels() -> None:
     table = mixed_table()
     X, y = table.drop(columns="outcome"), table["outcome"]
@@ -76,6 +77,7 @@ def test_choice_does_not_depend_on_held_out_labels() -> None:
     assert [t.losses.tolist() for t in first.trials] == [t.losses.tolist() for t in again.trials]
 
 
+@pytest.mark.slow
 def test_choice_tries_labels_and_holes_only_where_there_are_any() -> None:
     table = mixed_table(60, hidden=0.0).drop(columns="colour").fillna(0.5)
     X, y = table.drop(columns="outcome"), table["outcome"]

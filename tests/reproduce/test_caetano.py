@@ -112,6 +112,7 @@ def test_bells_are_densities() -> None:
     np.testing.assert_allclose(np.diag(clusters.transform(clusters.centres_)), 1)
 
 
+@pytest.mark.slow
 def test_a_quick_run_on_crabs(data_folder: Path, tmp_path: Path) -> None:
     output = io.StringIO()
     ferreira.run(tmp_path, quick=True, console=Console(file=output, width=140))

@@ -67,6 +67,7 @@ def test_exemplars_of_propagation_have_the_label_of_their_majority() -> None:
     assert model.predict(np.zeros((2, 60))).shape == (2,)
 
 
+@pytest.mark.slow
 def test_a_quick_run_is_stored_and_printed(
     data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,7 @@ def test_appendix_b_is_shown_by_components_at_the_start() -> None:
     assert rows == [["4", *["2.5"] * 5], ["40", *["20.5"] * 5]]
 
 
+@pytest.mark.slow
 def test_figure_1_has_all_components_before_any_is_pruned(data_folder: Path) -> None:
     one, before, after = (model for _, model, _, _ in sdgm_synthetic.boundaries(n_init=4))
     assert one.n_components_ == 2
