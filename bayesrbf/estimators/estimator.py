@@ -30,7 +30,7 @@ from bayesrbf.fitted.completing import drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws, point
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Status, Trace
 

@@ -12,10 +12,7 @@ from jaxtyping import Bool, Float
 from bayesrbf.inference import importance
 from bayesrbf.inference.draws import Draws, on_grid, one_after_another
 from bayesrbf.inference.progress import Track, silent
-from bayesrbf.inference.protocol import BatchedPosterior, LogPosterior
-
-_AT_ONCE: Final = 256
-"""Draws evaluated between two looks at progress and interrupts."""
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 _FLAT: Final = 1e-9
 """Curvatures below this share of the largest are lost in rounding."""
@@ -118,78 +115,6 @@ def check_size(method: str, *, draws: int, chains: int) -> None:
             raise ValueError(f"{method}({name}=...) must be at least 1; received {value!r}.")
 
 
-def evaluate(
-    log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]
-) -> tuple[float, Float[np.ndarray, " coordinate"]]:
-    """Log density and gradient anywhere: searches try points far from any posterior.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    theta : ndarray of shape (dimension,)
-        Where.
-
-    Returns
-    -------
-    value : float
-        Log density with Jacobian in nats; NaN where the model has none.
-    gradient : ndarray of shape (dimension,)
-        Its gradient; NaN where the value is.
-    """
-    try:
-        with np.errstate(all="ignore"):
-            return log_posterior.value_and_gradient(theta)
-    except (np.linalg.LinAlgError, FloatingPointError, OverflowError):
-        return np.nan, np.full(theta.size, np.nan)
-
-
-def evaluate_all(
-    log_posterior: LogPosterior, thetas: Float[np.ndarray, "point coordinate"]
-) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
-    """Log density and gradient at many points, in one call where the density can.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    thetas : ndarray of shape (n_points, dimension)
-        Where.
-
-    Returns
-    -------
-    values : ndarray of shape (n_points,)
-        Log densities with Jacobian in nats; not finite where the model has none.
-    gradients : ndarray of shape (n_points, dimension)
-        Their gradients.
-    """
-    if isinstance(log_posterior, BatchedPosterior):
-        return log_posterior.values_and_gradients(thetas)
-    values, gradients = np.empty(len(thetas)), np.empty(thetas.shape)
-    for i, theta in enumerate(thetas):
-        values[i], gradients[i] = evaluate(log_posterior, theta)
-    return values, gradients
-
-
-def log_density(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> float:
-    """Log density with Jacobian, minus infinity where it is not a number.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    theta : ndarray of shape (dimension,)
-        Where.
-
-    Returns
-    -------
-    float
-        Log density in nats.
-    """
-    value, _ = evaluate(log_posterior, theta)
-    return value if np.isfinite(value) else -np.inf
-
-
 def bounded_curvature(
     curvature: Float[np.ndarray, "coordinate coordinate"], flat: float = _FLAT
 ) -> tuple[
@@ -235,22 +160,13 @@ def _densities(
     chains, draws, _ = theta.shape
     made = [np.empty((chains, 0))]
     # All chains step by step, so that an interrupt leaves every chain its first draws.
-    size = max(1, _AT_ONCE // chains) if isinstance(log_posterior, BatchedPosterior) else 1
+    size = max(1, log_posterior.points_at_once // chains)
     with suppress(KeyboardInterrupt):
         for start in track(range(0, draws, size), "Drawing"):
             some = theta[:, start : start + size]
-            values = _values(log_posterior, one_after_another(some))
+            values = log_posterior.log_densities(one_after_another(some))
             made.append(np.where(np.isfinite(values), values, -np.inf).reshape(chains, -1))
     return np.concatenate(made, axis=1)
-
-
-def _values(
-    log_posterior: LogPosterior, thetas: Float[np.ndarray, "point coordinate"]
-) -> Float[np.ndarray, " point"]:
-    """Log densities at many points, without gradients where the density can."""
-    if isinstance(log_posterior, BatchedPosterior):
-        return log_posterior.log_densities(thetas)
-    return evaluate_all(log_posterior, thetas)[0]
 
 
 def _log_normal(
