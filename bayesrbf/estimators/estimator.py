@@ -87,6 +87,12 @@ class Estimator(BaseEstimator, ABC):
         tags.input_tags.string = True
         return tags
 
+    def __copy__(self) -> Self:
+        # Unlike a pickle, a copy keeps the prepared log posterior: refine() works on a copy.
+        beside = type(self).__new__(type(self))
+        beside.__dict__ = self.__dict__.copy()
+        return beside
+
     def __getstate__(self) -> dict[str, Any]:
         # A prepared log posterior is made anew where it is needed; a large one holds threads.
         return {name: held for name, held in super().__getstate__().items() if name != "_prepared"}

@@ -35,43 +35,13 @@ def gaussian_draws(
 
     .. math:: \theta = \mu + C z, \quad z \sim N(0, I), \quad q = N(\mu, C C').
 
-    An interrupt (Ctrl-C) returns the draws whose density is known, marked
-    incomplete.
+    ``centre`` is mu and ``factor`` is C. The draws may be replaced by a Pareto-smoothed importance
+    resample of them. Stats are ``lp`` and ``log_q``; attributes are those given and ``pareto_k``,
+    ``importance_share``, the effective number of the smoothed importance weights as a share of the
+    draws, and ``resampled``.
 
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density that the draws stand for.
-    centre : ndarray of shape (dimension,)
-        Mean :math:`\mu` of the Gaussian.
-    factor : ndarray of shape (dimension, dimension)
-        C.
-    method : str
-        Name of the method, for the result.
-    draws : int
-        Draws of each chain.
-    chains : int
-        Number of chains; all are independent draws.
-    rng : numpy.random.Generator
-        Source of randomness.
-    resample : bool
-        Replace the draws by a Pareto-smoothed importance resample of them.
-    attributes : mapping of str to float, int or str
-        Figures of the fit that made the Gaussian.
-    track : Track
-        Shows progress.
-
-    Returns
-    -------
-    Draws
-        Stats ``lp`` and ``log_q``; beside the attributes given ``pareto_k``,
-        ``importance_share``, the effective number of the smoothed importance
-        weights as a share of the draws, and ``resampled``.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If interrupted before every chain had a draw.
+    An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
+    KeyboardInterrupt before every chain had a draw.
     """
     z = rng.standard_normal((chains, draws, centre.size))
     theta = on_grid(centre + z @ factor.T, log_posterior.variables)
@@ -94,22 +64,7 @@ def gaussian_draws(
 
 
 def check_size(method: str, *, draws: int, chains: int) -> None:
-    """Refuse a number of draws or chains below 1.
-
-    Parameters
-    ----------
-    method : str
-        Whose argument it is.
-    draws : int
-        Draws of each chain.
-    chains : int
-        Number of chains.
-
-    Raises
-    ------
-    ValueError
-        If either is below 1.
-    """
+    """ValueError if the number of draws or chains is below 1."""
     for name, value in (("draws", draws), ("chains", chains)):
         if value < 1:
             raise ValueError(f"{method}({name}=...) must be at least 1; received {value!r}.")
@@ -124,23 +79,10 @@ def bounded_curvature(
 ]:
     """Make a curvature positive: every direction gets a spread.
 
-    Parameters
-    ----------
-    curvature : ndarray of shape (dimension, dimension)
-        Second derivatives of minus the log density, in coordinates whose unit
-        is the largest spread that one would believe.
-    flat : float
-        Share of the largest curvature at and below which there is none.
-
-    Returns
-    -------
-    curvatures : ndarray of shape (dimension,)
-        Eigenvalues; the absolute value, at least 1, where they were not
-        positive.
-    axes : ndarray of shape (dimension, dimension)
-        Their directions, in columns.
-    indefinite : ndarray of shape (dimension,)
-        Which were not positive.
+    ``curvature`` is minus the second derivatives of the log density, in coordinates whose unit is
+    the largest spread that one would believe; at and below the share ``flat`` of the largest there
+    is none. The result is the eigenvalues, of those that were not positive the absolute value but
+    at least 1, their axes in columns, and which were not positive.
 
     Examples
     --------

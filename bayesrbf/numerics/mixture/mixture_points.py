@@ -45,6 +45,11 @@ class MixturePoints:
         return self.hyperparameters.standardised()
 
     @cached_property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return sum(variable.size for variable in self.variables)
+
+    @cached_property
     def deterministic_variables(self) -> tuple[Variable, ...]:
         """Joint weights and covariances."""
         return deterministic_variables(self.specification)
@@ -52,7 +57,7 @@ class MixturePoints:
     @cached_property
     def scales(self) -> Float[np.ndarray, " coordinate"]:
         """Size of one unit of each coordinate: column scales for means, 1 elsewhere."""
-        sizes = np.ones(sum(variable.size for variable in self.variables))
+        sizes = np.ones(self.dimension)
         for variable, place in coordinates.slices(self.variables):
             if variable.name == names.MEANS:
                 sizes[place] = np.tile(self.hyperparameters.scale, variable.shape[0])

@@ -20,7 +20,6 @@ from jaxtyping import Float, Int
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture.mixture_variables import variables_of
 from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_prior import NetworkPoint, output_variables
@@ -57,7 +56,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         super().__init__(observations.unlabelled(), network.mixture, prior.mixture)
         self.network = network
         self.prior = prior
-        self._output = output
+        self._output, self._output_variables = output, output_variables(network)
         self._weights = observations.weights
         self._features = FeatureMap(observations, network)
         self._shift = prior.kappa * float(self._weights @ self._row_shift) + self._prior_shift
@@ -65,14 +64,14 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """Free variables of the mixture, then those of the output layer."""
-        return (*self.points.variables, *output_variables(self.network))
+        return (*self.points.variables, *self._output_variables)
 
     @cached_property
     def scales(self) -> Float[np.ndarray, " coordinate"]:
         """Size of one unit of each coordinate; 1 in the output layer."""
-        return np.append(self.points.scales, np.ones(self.dimension - self.points.scales.size))
+        return np.append(self.points.scales, np.ones(self.dimension - self.points.dimension))
 
-    @property
+    @cached_property
     def coefficient_places(self) -> slice:
         """Where the output weights are among the coordinates."""
         places = {v.name: place for v, place in coordinates.slices(self.variables)}
@@ -82,15 +81,13 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         self, parameters: RBFNetworkParameters
     ) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point that is in the user's units."""
-        values = variables_of(parameters.mixture, self.hyperparameters, self.specification)
-        values |= {
+        output = {
             names.COEFFICIENTS: parameters.coefficients,
             names.INTERCEPTS: parameters.intercepts,
             names.NOISE_PRECISION: np.asarray(parameters.noise_precision),
         }
-        for variable in output_variables(self.network):
-            values[variable.name] = values[variable.name].reshape(variable.shape)
-        return coordinates.to_unconstrained(self.variables, values)
+        hidden = self.points.pack(parameters.mixture)
+        return np.append(hidden, coordinates.to_unconstrained(self._output_variables, output))
 
     def unpack(  # type: ignore[override]
         self, theta: Float[np.ndarray, " coordinate"]
@@ -109,7 +106,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
         Component k of the result is component ``order[k]``.
         """
-        hidden, place = self.points.scales.size, self.coefficient_places
+        hidden, place = self.points.dimension, self.coefficient_places
         moved = np.append(self.points.permute(theta[:hidden], order), theta[hidden:])
         moved[place] = theta[place].reshape(-1, order.size)[:, order].reshape(-1)
         return moved
@@ -220,11 +217,10 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
     def _point(self, theta: np.ndarray) -> NetworkPoint:
         """Values and parameters in standard units."""
-        values = self.constrained(theta)
-        mixture_values, mixture = self.points.at(theta[: self.points.scales.size])
+        hidden, output = np.split(theta, [self.points.dimension])
+        values = coordinates.to_constrained(self._output_variables, output)
         return NetworkPoint(
-            mixture_values,
-            mixture,
+            *self.points.at(hidden),
             values[names.COEFFICIENTS].reshape(-1, self.specification.n_components),
             np.atleast_1d(values[names.INTERCEPTS]),
             float(values.get(names.NOISE_PRECISION, 1.0)),
