@@ -10,9 +10,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from bayesrbf.inference.draws import MEMORY, Draws, log_likelihoods
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.inference.draws import MEMORY, Draws
 from bayesrbf.numerics.coordinates import to_unconstrained
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records import names
 from bayesrbf.records.results import Trace
 from bayesrbf.records.specification import Variable
@@ -100,7 +100,7 @@ def _log_likelihood(
             f"more than {memory / 2**30:.3g} GiB: one draw in {thinning} is evaluated.",
             stacklevel=4,
         )
-    chains = [log_likelihoods(log_posterior, chain) for chain in theta[:, ::thinning]]
+    chains = [log_posterior.log_likelihoods(chain) for chain in theta[:, ::thinning]]
     return np.stack(chains), thinning
 
 

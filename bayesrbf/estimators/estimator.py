@@ -30,7 +30,7 @@ from bayesrbf.fitted.completing import drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws, point
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Status, Trace
 
@@ -86,6 +86,12 @@ class Estimator(BaseEstimator, ABC):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+    def __copy__(self) -> Self:
+        # Unlike a pickle, a copy keeps the prepared log posterior: refine() works on a copy.
+        beside = type(self).__new__(type(self))
+        beside.__dict__ = self.__dict__.copy()
+        return beside
 
     def __getstate__(self) -> dict[str, Any]:
         # A prepared log posterior is made anew where it is needed; a large one holds threads.

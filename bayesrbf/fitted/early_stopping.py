@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.discriminative.hybrid_log_posterior import class_log_joint
+from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.posterior.temperature import fit_temperature, tempered
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -111,7 +111,8 @@ def held_out_score(
     prepared = prepare(rows, specification)
 
     def score(parameters: MixtureParameters) -> float:
-        joint, _ = class_log_joint(prepared.component_log_joint(parameters), specification)
+        log_joint = prepared.component_log_joint(parameters)
+        joint, _ = class_log_joint(log_joint, specification.class_slices)
         return log_score(joint, rows.labels, rows.weights, calibrate=True)
 
     return score

@@ -20,6 +20,7 @@ from bayesrbf.fitted.fitted_model import (
 )
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
+from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.ascent import Acceleration
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
@@ -129,12 +130,11 @@ class FittedMixture(FittedModel):
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """``log pi_c + log p(x_o | c)`` in standard units; labels are not used."""
-        starts = [components.start for components in self.specification.class_slices]
-        return np.logaddexp.reduceat(self.component_log_joint(rows), starts, axis=1)
+        return class_log_joint(self.component_log_joint(rows), self.specification.class_slices)[0]
 
     def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density in the user's units less that in standard units."""
-        return -(~np.isnan(rows.real) @ np.log(self.units.scale))
+        return self.units.log_unit(rows.real)
 
     def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """``log p(x_o)`` in the user's units."""

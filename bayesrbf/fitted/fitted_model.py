@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.prevalence import class_shares
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations

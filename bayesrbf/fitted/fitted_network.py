@@ -218,17 +218,21 @@ class FittedNetwork(FittedModel):
 
     def log_posterior(self, rows: Observations) -> RBFNetworkLogPosterior:
         """The declared joint on rows; several mixtures and the hard link have none."""
-        if not self.specification.shared or np.isinf(self.hyperparameters.link):
-            raise ValueError(
-                "A posterior needs one declared joint: shared=True and a finite link; this "
-                "network has one mixture an output or the hard link, and is a point estimate only."
-            )
+        self._require_joint()
         return RBFNetworkLogPosterior(
             self.prepare(rows),
             self.responses.output(rows),
             self.specification,
             self.hyperparameters,
         )
+
+    def _require_joint(self) -> None:
+        """ValueError for a network that is a point estimate only."""
+        if not self.specification.shared or np.isinf(self.hyperparameters.link):
+            raise ValueError(
+                "A posterior needs one declared joint: shared=True and a finite link; this "
+                "network has one mixture an output or the hard link, and is a point estimate only."
+            )
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the coordinates of its log posterior."""
@@ -263,7 +267,7 @@ class FittedNetwork(FittedModel):
         """The graph of the joint scheme on training rows, filled in where the network does so."""
         from bayesrbf.models import declare_rbf_network
 
-        self.log_posterior(rows)  # has the words for networks without a joint
+        self._require_joint()
         responses = self.responses.of_graph(rows)
         if self.impute:
             filled = self.prepare(rows)

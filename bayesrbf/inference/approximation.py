@@ -12,10 +12,7 @@ from jaxtyping import Bool, Float
 from bayesrbf.inference import importance
 from bayesrbf.inference.draws import Draws, on_grid, one_after_another
 from bayesrbf.inference.progress import Track, silent
-from bayesrbf.inference.protocol import BatchedPosterior, LogPosterior
-
-_AT_ONCE: Final = 256
-"""Draws evaluated between two looks at progress and interrupts."""
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 _FLAT: Final = 1e-9
 """Curvatures below this share of the largest are lost in rounding."""
@@ -38,43 +35,13 @@ def gaussian_draws(
 
     .. math:: \theta = \mu + C z, \quad z \sim N(0, I), \quad q = N(\mu, C C').
 
-    An interrupt (Ctrl-C) returns the draws whose density is known, marked
-    incomplete.
+    ``centre`` is mu and ``factor`` is C. The draws may be replaced by a Pareto-smoothed importance
+    resample of them. Stats are ``lp`` and ``log_q``; attributes are those given and ``pareto_k``,
+    ``importance_share``, the effective number of the smoothed importance weights as a share of the
+    draws, and ``resampled``.
 
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density that the draws stand for.
-    centre : ndarray of shape (dimension,)
-        Mean :math:`\mu` of the Gaussian.
-    factor : ndarray of shape (dimension, dimension)
-        C.
-    method : str
-        Name of the method, for the result.
-    draws : int
-        Draws of each chain.
-    chains : int
-        Number of chains; all are independent draws.
-    rng : numpy.random.Generator
-        Source of randomness.
-    resample : bool
-        Replace the draws by a Pareto-smoothed importance resample of them.
-    attributes : mapping of str to float, int or str
-        Figures of the fit that made the Gaussian.
-    track : Track
-        Shows progress.
-
-    Returns
-    -------
-    Draws
-        Stats ``lp`` and ``log_q``; beside the attributes given ``pareto_k``,
-        ``importance_share``, the effective number of the smoothed importance
-        weights as a share of the draws, and ``resampled``.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If interrupted before every chain had a draw.
+    An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
+    KeyboardInterrupt before every chain had a draw.
     """
     z = rng.standard_normal((chains, draws, centre.size))
     theta = on_grid(centre + z @ factor.T, log_posterior.variables)
@@ -97,97 +64,10 @@ def gaussian_draws(
 
 
 def check_size(method: str, *, draws: int, chains: int) -> None:
-    """Refuse a number of draws or chains below 1.
-
-    Parameters
-    ----------
-    method : str
-        Whose argument it is.
-    draws : int
-        Draws of each chain.
-    chains : int
-        Number of chains.
-
-    Raises
-    ------
-    ValueError
-        If either is below 1.
-    """
+    """ValueError if the number of draws or chains is below 1."""
     for name, value in (("draws", draws), ("chains", chains)):
         if value < 1:
             raise ValueError(f"{method}({name}=...) must be at least 1; received {value!r}.")
-
-
-def evaluate(
-    log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]
-) -> tuple[float, Float[np.ndarray, " coordinate"]]:
-    """Log density and gradient anywhere: searches try points far from any posterior.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    theta : ndarray of shape (dimension,)
-        Where.
-
-    Returns
-    -------
-    value : float
-        Log density with Jacobian in nats; NaN where the model has none.
-    gradient : ndarray of shape (dimension,)
-        Its gradient; NaN where the value is.
-    """
-    try:
-        with np.errstate(all="ignore"):
-            return log_posterior.value_and_gradient(theta)
-    except (np.linalg.LinAlgError, FloatingPointError, OverflowError):
-        return np.nan, np.full(theta.size, np.nan)
-
-
-def evaluate_all(
-    log_posterior: LogPosterior, thetas: Float[np.ndarray, "point coordinate"]
-) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
-    """Log density and gradient at many points, in one call where the density can.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    thetas : ndarray of shape (n_points, dimension)
-        Where.
-
-    Returns
-    -------
-    values : ndarray of shape (n_points,)
-        Log densities with Jacobian in nats; not finite where the model has none.
-    gradients : ndarray of shape (n_points, dimension)
-        Their gradients.
-    """
-    if isinstance(log_posterior, BatchedPosterior):
-        return log_posterior.values_and_gradients(thetas)
-    values, gradients = np.empty(len(thetas)), np.empty(thetas.shape)
-    for i, theta in enumerate(thetas):
-        values[i], gradients[i] = evaluate(log_posterior, theta)
-    return values, gradients
-
-
-def log_density(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> float:
-    """Log density with Jacobian, minus infinity where it is not a number.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    theta : ndarray of shape (dimension,)
-        Where.
-
-    Returns
-    -------
-    float
-        Log density in nats.
-    """
-    value, _ = evaluate(log_posterior, theta)
-    return value if np.isfinite(value) else -np.inf
 
 
 def bounded_curvature(
@@ -199,23 +79,10 @@ def bounded_curvature(
 ]:
     """Make a curvature positive: every direction gets a spread.
 
-    Parameters
-    ----------
-    curvature : ndarray of shape (dimension, dimension)
-        Second derivatives of minus the log density, in coordinates whose unit
-        is the largest spread that one would believe.
-    flat : float
-        Share of the largest curvature at and below which there is none.
-
-    Returns
-    -------
-    curvatures : ndarray of shape (dimension,)
-        Eigenvalues; the absolute value, at least 1, where they were not
-        positive.
-    axes : ndarray of shape (dimension, dimension)
-        Their directions, in columns.
-    indefinite : ndarray of shape (dimension,)
-        Which were not positive.
+    ``curvature`` is minus the second derivatives of the log density, in coordinates whose unit is
+    the largest spread that one would believe; at and below the share ``flat`` of the largest there
+    is none. The result is the eigenvalues, of those that were not positive the absolute value but
+    at least 1, their axes in columns, and which were not positive.
 
     Examples
     --------
@@ -235,22 +102,13 @@ def _densities(
     chains, draws, _ = theta.shape
     made = [np.empty((chains, 0))]
     # All chains step by step, so that an interrupt leaves every chain its first draws.
-    size = max(1, _AT_ONCE // chains) if isinstance(log_posterior, BatchedPosterior) else 1
+    size = max(1, log_posterior.points_at_once // chains)
     with suppress(KeyboardInterrupt):
         for start in track(range(0, draws, size), "Drawing"):
             some = theta[:, start : start + size]
-            values = _values(log_posterior, one_after_another(some))
+            values = log_posterior.log_densities(one_after_another(some))
             made.append(np.where(np.isfinite(values), values, -np.inf).reshape(chains, -1))
     return np.concatenate(made, axis=1)
-
-
-def _values(
-    log_posterior: LogPosterior, thetas: Float[np.ndarray, "point coordinate"]
-) -> Float[np.ndarray, " point"]:
-    """Log densities at many points, without gradients where the density can."""
-    if isinstance(log_posterior, BatchedPosterior):
-        return log_posterior.log_densities(thetas)
-    return evaluate_all(log_posterior, thetas)[0]
 
 
 def _log_normal(

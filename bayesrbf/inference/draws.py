@@ -10,7 +10,7 @@ from typing import Final, Self
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bayesrbf.inference.protocol import LogPosterior, ManyLikelihoods
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records.specification import Variable
 
 MEMORY: Final = 2 * 2**30
@@ -92,18 +92,6 @@ def on_grid(
         [variable.size for variable in variables],
     )
     return np.where(transformed, np.round(theta * _GRID) / _GRID, theta)
-
-
-def log_likelihoods(
-    log_posterior: LogPosterior, thetas: Float[np.ndarray, "*draws coordinate"]
-) -> Float[np.ndarray, "*draws obs"]:
-    """Unweighted log likelihood of every row under every draw, in one call where possible."""
-    flat = one_after_another(thetas)
-    if isinstance(log_posterior, ManyLikelihoods):
-        found = log_posterior.log_likelihoods(flat)
-    else:
-        found = np.stack([log_posterior.pointwise(theta) for theta in flat])
-    return found.reshape(*thetas.shape[:-1], -1)
 
 
 def one_after_another(

@@ -10,10 +10,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import ortho_group
 
-from bayesrbf.inference.approximation import evaluate_all
 from bayesrbf.inference.gaussian_at_mode import GaussianApproximation
 from bayesrbf.inference.progress import Track, silent
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 _STEP: Final = 1e-5
 """Step of a difference of the gradient, in posterior standard deviations."""
@@ -134,4 +133,4 @@ class FixedDrawObjective:
         deviations: Float[np.ndarray, "fixed coordinate"],
     ) -> tuple[Float[np.ndarray, " fixed"], Float[np.ndarray, "fixed coordinate"]]:
         """Log density and gradient of every draw."""
-        return evaluate_all(self.log_posterior, mean + deviations)
+        return self.log_posterior.values_and_gradients(mean + deviations)

@@ -16,15 +16,10 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from bayesrbf.inference.approximation import (
-    bounded_curvature,
-    evaluate,
-    evaluate_all,
-    log_density,
-)
+from bayesrbf.inference.approximation import bounded_curvature
 from bayesrbf.inference.draws import one_after_another
 from bayesrbf.inference.progress import Track, silent
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 _STEP: Final = np.finfo(float).eps ** (1 / 3)
 """Step of a central difference, in units of a coordinate's scale."""
@@ -130,7 +125,7 @@ def hessian(
         above[np.arange(axes.size), axes] += steps
         below[np.arange(axes.size), axes] -= steps
         width = (above - below)[np.arange(axes.size), axes]
-        _, gradients = evaluate_all(log_posterior, np.concatenate([above, below]))
+        _, gradients = log_posterior.values_and_gradients(np.concatenate([above, below]))
         rise, fall = np.split(gradients, 2)
         result[axes] = (rise - fall) / width[:, None]
     return (result + result.T) / 2
@@ -142,7 +137,7 @@ def _scaled(
     scales: Float[np.ndarray, " coordinate"],
 ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
     """Value and gradient in coordinates u = theta / scales."""
-    value, gradient = evaluate(log_posterior, u * scales)
+    value, gradient = log_posterior.evaluate(u * scales)
     return value, gradient * scales
 
 
@@ -191,7 +186,8 @@ def _line_search(
     for halving in range(30):
         size = 0.5**halving
         trial = u + size * step
-        if log_density(log_posterior, trial * scales) >= value + 1e-4 * size * gain:
+        found, _ = log_posterior.evaluate(trial * scales)
+        if np.isfinite(found) and found >= value + 1e-4 * size * gain:
             return trial, True
     return u, False
 
@@ -213,7 +209,7 @@ class Whitened:
         The value is NaN where either is not finite or the model has no value, which nutpie takes as
         a divergence.
         """
-        value, gradient = evaluate(self.log_posterior, self.centre + self.factor @ z)
+        value, gradient = self.log_posterior.evaluate(self.centre + self.factor @ z)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return np.nan, np.zeros(z.size)
         return float(value), self._transposed @ gradient

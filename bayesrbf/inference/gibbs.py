@@ -17,9 +17,9 @@ from bayesrbf.inference.chains import (
     processes_for,
     run_chains,
 )
-from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.draws import Draws, on_grid, one_after_another
 from bayesrbf.inference.progress import shown_progress
-from bayesrbf.inference.protocol import LogPosterior, MarkovKernel, SweptPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior, MarkovKernel
 
 _DISPERSION: Final = 0.5
 """Spread of the chains' starts in units of the coordinates.
@@ -60,7 +60,7 @@ def gibbs(
 
     Parameters
     ----------
-    log_posterior : SweptPosterior
+    log_posterior : LogPosterior
         The density, which brings its kernel.
     start : ndarray of shape (dimension,)
         Around which the chains start, such as the MAP estimate.
@@ -99,12 +99,6 @@ def gibbs(
     densities, JASA 85, 398-409; Diebolt and Robert (1994), Estimation of finite
     mixture distributions through Bayesian sampling, JRSS B 56, 363-375.
     """
-    if not isinstance(log_posterior, SweptPosterior):
-        raise ValueError(
-            "Gibbs sampling needs a model whose latent variables have known conditionals, such as "
-            f"a mixture or exemplars; received a {type(log_posterior).__name__}: use "
-            "refine('nuts')."
-        )
     for name, value, least in (
         ("draws", draws, 1),
         ("tune", tune, _ROUNDS),
@@ -131,9 +125,9 @@ def gibbs(
                 processes = processes_for(chains, seconds, cores, (kernel, states))
         drawn, _, complete = _run(states, kernel, draws, thin, processes, advance)
     theta = on_grid(drawn, log_posterior.variables)
-    lp = [[log_posterior.value_and_gradient(point)[0] for point in chain] for chain in theta]
+    lp = log_posterior.log_densities(one_after_another(theta)).reshape(theta.shape[:2])
     about: dict[str, float | int | str] = {"tune": tune, "thin": thin}
-    return Draws(theta, {"lp": np.array(lp)}, "gibbs", complete, about)
+    return Draws(theta, {"lp": lp}, "gibbs", complete, about)
 
 
 @dataclass
@@ -145,7 +139,7 @@ class _Chain:
 
     @classmethod
     def started(
-        cls, log_posterior: SweptPosterior, start: np.ndarray, rng: np.random.Generator
+        cls, log_posterior: LogPosterior, start: np.ndarray, rng: np.random.Generator
     ) -> Self:
         """A chain far from the start, but where there is a density."""
         step = _DISPERSION * log_posterior.scales * rng.standard_normal(start.size)

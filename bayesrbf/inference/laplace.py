@@ -9,7 +9,7 @@ from bayesrbf.inference.approximation import check_size, gaussian_draws
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.gaussian_at_mode import approximate
 from bayesrbf.inference.progress import progress
-from bayesrbf.inference.protocol import LogPosterior, for_many
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 
 def laplace(
@@ -70,7 +70,7 @@ def laplace(
     """
     check_size("laplace", draws=draws, chains=chains)
     rng = np.random.default_rng(random_state)
-    log_posterior = for_many(log_posterior)
+    log_posterior = log_posterior.prepared_for_many()
     with progress(progress_bar) as track:
         gaussian = approximate(log_posterior, start, track)
         return gaussian_draws(

@@ -10,9 +10,9 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from bayesrbf.inference.draws import Draws, log_likelihoods, one_after_another
+from bayesrbf.inference.draws import Draws, one_after_another
 from bayesrbf.inference.importance import SMALLEST
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 PARETO_K: Final = 0.7
 """Tail shape above which importance ratios represent nothing; Vehtari et al. (2024)."""
@@ -165,5 +165,5 @@ def _log_likelihood(
     size = max(1, _ENTRIES // n_obs)  # draws: all rows of theirs come, left out or not
     for start in range(0, len(flat), size):
         some = slice(start, start + size)
-        values[some] = log_likelihoods(log_posterior, flat[some])[:, rows]
+        values[some] = log_posterior.log_likelihoods(flat[some])[:, rows]
     return values.reshape(*thetas.shape[:2], rows.size), n_obs, max(thinning, 1)

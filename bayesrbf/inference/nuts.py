@@ -21,7 +21,7 @@ from bayesrbf.inference.chains import (
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.gaussian_at_mode import Whitened, approximate, dispersed, whitened
 from bayesrbf.inference.progress import shown_progress
-from bayesrbf.inference.protocol import LogPosterior, for_many
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 _STATS: Final = {
     "logp": "lp",
@@ -115,7 +115,7 @@ def nuts(
     _check(draws, tune, chains)
     check_cores(cores)
     rng = np.random.default_rng(random_state)
-    log_posterior = for_many(log_posterior)
+    log_posterior = log_posterior.prepared_for_many()
     gaussian = approximate(log_posterior, start)
     density = whitened(log_posterior, gaussian)
     sampling = _Sampling(density, gaussian.mode.size, draws, tune, target_accept)

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.protocol import ComparedPosterior, LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 _MOST_ENTRIES: Final = 2**22
 """Numbers that the log joints of all draws compared at once may take: 32 MiB."""
@@ -41,14 +41,15 @@ def relabel(
     """
     classes = np.asarray(log_posterior.component_class)
     theta = on_grid(draws.theta, log_posterior.variables)
-    if np.bincount(classes).max(initial=0) < 2:
+    if not log_posterior.exchangeable:
         return replace(draws, theta=theta)
     responsibilities = np.exp(_log_responsibilities(log_posterior.component_log_joint(reference)))
     flat = theta.reshape(-1, theta.shape[-1])  # a view: what is written here is in theta
     size = max(1, _MOST_ENTRIES // responsibilities.size)
     for start in range(0, len(flat), size):
         some = flat[start : start + size]
-        orders = best_orders(responsibilities, _log_joints(log_posterior, some), classes)
+        log_joints = log_posterior.component_log_joints(some)
+        orders = best_orders(responsibilities, log_joints, classes)
         for place in np.flatnonzero((orders != np.arange(classes.size)).any(axis=1)):
             some[place] = log_posterior.permute(some[place], orders[place])
     return replace(draws, theta=on_grid(theta, log_posterior.variables))
@@ -78,15 +79,6 @@ def best_orders(
             chosen, places = linear_sum_assignment(cost)
             order[members[places]] = members[chosen]
     return orders
-
-
-def _log_joints(
-    log_posterior: LogPosterior, thetas: Float[np.ndarray, "draw coordinate"]
-) -> Float[np.ndarray, "draw row component"]:
-    """Log joints of rows and components at every draw, in one call where the density can."""
-    if isinstance(log_posterior, ComparedPosterior):
-        return log_posterior.component_log_joints(thetas)
-    return np.stack([log_posterior.component_log_joint(theta) for theta in thetas])
 
 
 def _log_responsibilities(

@@ -14,7 +14,7 @@ from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.fixed_draws import FixedDrawObjective, fixed_draws
 from bayesrbf.inference.gaussian_at_mode import approximate
 from bayesrbf.inference.progress import Track, progress, silent
-from bayesrbf.inference.protocol import LogPosterior, for_many
+from bayesrbf.numerics.log_posterior import LogPosterior
 
 COVARIANCES: Final = ("linear_response", "mean_field")
 PAIRS: Final = 16
@@ -111,7 +111,7 @@ def advi(
     check_size("advi", draws=draws, chains=chains)
     _check(covariance, pairs)
     rng = np.random.default_rng(random_state)
-    log_posterior = for_many(log_posterior)
+    log_posterior = log_posterior.prepared_for_many()
     with progress(progress_bar) as track:
         gaussian = approximate(log_posterior, start, track)
         z = fixed_draws(gaussian.mode.size, pairs, rng)

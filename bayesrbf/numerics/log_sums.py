@@ -12,20 +12,7 @@ from bayesrbf.records.specification import MixtureSpecification
 def component_log_weights(
     parameters: MixtureParameters, specification: MixtureSpecification
 ) -> Float[np.ndarray, " component"]:
-    """Joint log probability ``log pi_c + log w_k`` of class and component.
-
-    Parameters
-    ----------
-    parameters : MixtureParameters
-        Point of the mixture.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    ndarray of shape (n_components,)
-        Log probabilities in nats; they sum to one over all components.
-    """
+    """Joint log probability ``log pi_c + log w_k`` of class and component in nats."""
     classes = np.asarray(specification.component_class)
     return np.log(parameters.class_probabilities)[classes] + np.log(parameters.weights)
 
@@ -33,27 +20,31 @@ def component_log_weights(
 def log_sum_exp(
     log_values: Float[np.ndarray, "*shape"], axis: int
 ) -> tuple[Float[np.ndarray, "*reduced"], Float[np.ndarray, "*shape"]]:
-    """Log of sums along an axis, and the shares of those sums.
+    """Log of sums along an axis, and ``exp(log_values - log_sums)``, which sums to one along it.
 
-    Parameters
-    ----------
-    log_values : ndarray
-        Finite log values.
-    axis : int
-        The axis to sum over.
-
-    Returns
-    -------
-    log_sums : ndarray
-        ``log sum exp(log_values)``, without the axis.
-    shares : ndarray
-        ``exp(log_values - log_sums)``, summing to one along the axis.
+    The log values must be finite.
     """
     if log_values.shape[axis] == 1:
         return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)
     top = log_values.max(axis=axis, keepdims=True)
-    shares = log_values - top
-    np.exp(shares, out=shares)
-    sums = shares.sum(axis=axis, keepdims=True)
-    shares /= sums
-    return np.squeeze(np.log(sums) + top, axis=axis), shares
+    parts = log_values - top
+    np.exp(parts, out=parts)
+    sums = parts.sum(axis=axis, keepdims=True)
+    parts /= sums
+    return np.squeeze(np.log(sums) + top, axis=axis), parts
+
+
+def class_log_joint(
+    log_joint: Float[np.ndarray, "*batch component"], class_slices: tuple[slice, ...]
+) -> tuple[Float[np.ndarray, "*batch label"], Float[np.ndarray, "*batch component"]]:
+    """Sum components to classes: ``log p(x_n, c)`` in nats, and ``p(k | x_n, c)``."""
+    by_class = np.empty((*log_joint.shape[:-1], len(class_slices)))
+    responsibilities = np.ones_like(log_joint)
+    for label, part in enumerate(class_slices):
+        if part.stop - part.start == 1:
+            by_class[..., label] = log_joint[..., part.start]
+        else:
+            by_class[..., label], responsibilities[..., part] = log_sum_exp(
+                log_joint[..., part], axis=-1
+            )
+    return by_class, responsibilities

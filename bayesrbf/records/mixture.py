@@ -100,36 +100,21 @@ class Standardisation:
     def forward(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """Map from the user's units to standard units.
-
-        Parameters
-        ----------
-        real : ndarray of shape (..., n_features)
-            Values in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (..., n_features)
-            ``(real - location) / scale``.
-        """
+        """Map from the user's units to standard units: ``(real - location) / scale``."""
         return (real - self.location) / self.scale
 
     def backward(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """Map from standard units to the user's units.
-
-        Parameters
-        ----------
-        real : ndarray of shape (..., n_features)
-            Values in standard units.
-
-        Returns
-        -------
-        ndarray of shape (..., n_features)
-            ``location + scale * real``.
-        """
+        """Map from standard units to the user's units: ``location + scale * real``."""
         return self.location + self.scale * real
+
+    def log_unit(self, real: Float[np.ndarray, "obs feature"]) -> Float[np.ndarray, " obs"]:
+        """Log density of rows in the user's units less that in standard units, in nats.
+
+        It is minus the sum of the log scales of the observed cells; their values do not matter.
+        """
+        return -(~np.isnan(real) @ np.log(self.scale))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import pymc as pm
 from scipy.optimize import minimize, root
 from scipy.special import log_softmax
 
-from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
 from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
@@ -23,6 +22,7 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     KernelNetworkLogPosterior,
     fit_output,
 )
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes

@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 from scipy.stats import multivariate_t
 
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records.specification import Variable
 
 
-@dataclass
-class Target:
+class Target(LogPosterior):
     """What the targets share: one identity variable and no components."""
 
-    dimension: int = 1
-    scales: np.ndarray = field(default_factory=lambda: np.ones(1))
     variables: tuple[Variable, ...] = ()
-    deterministic_variables: tuple[Variable, ...] = ()
-    component_class: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.intp))
+    scales = np.ones(1)
 
-    def __post_init__(self) -> None:
-        self.scales = np.ones(self.dimension)
-        self.variables = (Variable("v", ("coordinate",), (self.dimension,), "identity"),)
+    def __init__(self, dimension: int = 1) -> None:
+        self.scales = np.ones(dimension)
+        self.variables = (Variable("v", ("coordinate",), (dimension,), "identity"),)
 
     def pointwise(self, theta):
         return np.array([self.value_and_gradient(theta, jacobian=False)[0], -1.0])
-
-    def component_log_joint(self, theta):
-        return np.zeros((1, 1))
-
-    def constrained(self, thetas):
-        return {"v": thetas}
-
-    def deterministic(self, thetas):
-        return {}
-
-    def permute(self, theta, order):
-        return theta
 
 
 class Gaussian(Target):
@@ -75,9 +58,6 @@ class LogGamma(Target):
         constant = self.dimension * (self.shape * np.log(self.rate) - gammaln(self.shape))
         return float(np.sum(a * theta - self.rate * v) + constant), a - self.rate * v
 
-    def constrained(self, thetas):
-        return {"v": np.exp(thetas)}
-
 
 class HeavyTailed(Target):
     """A multivariate Student t: no Gaussian covers its tails."""
@@ -112,11 +92,13 @@ class Mixture(Target):
     then the five means; every component is exchangeable within its class.
     """
 
+    component_class = np.array([0, 0, 0, 1, 1])
+    deterministic_variables = (Variable("weights", ("component",), (5,), "simplex"),)
+
     def __init__(self, seed: int = 0, n: int = 60) -> None:
         super().__init__(3 - 1 + 2 - 1 + 5)
         rng = np.random.default_rng(seed)
         self.centres = np.array([-4.0, 0.0, 4.0, -2.0, 3.0])
-        self.component_class = np.array([0, 0, 0, 1, 1])
         self.labels = rng.integers(2, size=n)
         members = [np.flatnonzero(self.component_class == c) for c in (0, 1)]
         self.rows = np.array([self.centres[rng.choice(members[c])] for c in self.labels])
@@ -126,7 +108,6 @@ class Mixture(Target):
             Variable("weights_1", ("component_1",), (2,), "simplex"),
             Variable("means", ("component",), (5,), "identity"),
         )
-        self.deterministic_variables = (Variable("weights", ("component",), (5,), "simplex"),)
 
     @staticmethod
     def _full(t):

@@ -10,7 +10,7 @@ import pytest
 
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.gibbs import gibbs
-from bayesrbf.inference.protocol import MarkovKernel, SweptPosterior
+from bayesrbf.numerics.log_posterior import MarkovKernel
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from tests.cases import hyperparameters, structure, table
 from tests.inference.moments import BOUND, moment_errors
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 
 
 @dataclass
-class Autoregression:
+class Autoregression(MarkovKernel):
     """A reversible kernel of a Gaussian, theta' = m + r (theta - m) + noise, that counts."""
 
     target: Gaussian
@@ -55,10 +55,13 @@ def of_gaussian() -> tuple[Swept, Draws]:
     return target, gibbs(target, np.zeros(5), draws=500, tune=40, thin=2, random_state=1)
 
 
-def test_the_plug_is_a_protocol():
-    assert isinstance(Swept(), SweptPosterior)
-    assert isinstance(Autoregression(Gaussian()), MarkovKernel)
-    assert not isinstance(Gaussian(), SweptPosterior)
+def test_a_kernel_that_learns_nothing_stays_as_it_is():
+    class Constant(MarkovKernel):
+        def sweep(self, theta, rng):
+            return theta
+
+    kernel = Constant()
+    assert kernel.adapted(np.zeros((3, 1))) is kernel
 
 
 def test_moments_of_a_gaussian():

@@ -17,9 +17,9 @@ from bayesrbf.conversion import to_datatree
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
-from bayesrbf.inference.protocol import LogPosterior
 from bayesrbf.inference.relabel import relabel
 from bayesrbf.inference.variational import advi
+from bayesrbf.numerics.log_posterior import LogPosterior
 from tests.inference.families import FAMILIES, Family
 from tests.models.configurations import assert_close
 

@@ -71,11 +71,12 @@ def test_a_strong_coupling_is_not_left_out():
 @pytest.mark.parametrize("number", [2, 40])
 def test_whitening_is_a_change_of_variables(number):
     precision = blocks(3, number)
-    target = Target(dimension=len(precision))
-    target.value_and_gradient = lambda theta, jacobian=True: (
-        float(-0.5 * theta @ precision @ theta),
-        -precision @ theta,
-    )
+
+    class Precise(Target):
+        def value_and_gradient(self, theta, jacobian=True):
+            return float(-0.5 * theta @ precision @ theta), -precision @ theta
+
+    target = Precise(dimension=len(precision))
     density = whitened(target, gaussian(precision))
     z = np.random.default_rng(1).normal(size=(2, 5, len(precision)))
     theta = density.theta(z)

@@ -8,18 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.numerics.discriminative.hybrid_log_posterior import (
-    HybridLogPosterior,
-    class_log_joint,
-)
+from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.objective_ascent import (
     PATIENCE,
     Schedule,
     batches,
     fit_objective,
 )
+from bayesrbf.numerics.log_sums import class_log_joint
+from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
-from bayesrbf.numerics.mixture.weighted_statistics import JointDensities
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.results import Fit, Status
@@ -55,9 +53,8 @@ def climb(
 def accuracy(
     rows: Observations, specification: MixtureSpecification, point: MixtureParameters
 ) -> float:
-    joint, _ = class_log_joint(
-        JointDensities(rows, specification).at(point).log_joint, specification
-    )
+    log_joint = prepare(rows, specification).component_log_joint(point)
+    joint, _ = class_log_joint(log_joint, specification.class_slices)
     shown = rows.labels >= 0
     return float(np.mean(joint.argmax(axis=1)[shown] == rows.labels[shown]))
 

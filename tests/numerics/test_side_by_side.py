@@ -37,7 +37,7 @@ def test_points_do_not_meddle_with_each_other(
     thetas = np.random.default_rng(1).normal(size=(5, target.dimension))
     # two points a block, and one in the last
     monkeypatch.setattr(side_by_side, "MOST_ENTRIES", 2 * len(rows.labels) * len(classes))
-    found = SideBySide(rows, target).component_log_joints(thetas)
+    found = SideBySide(rows, target.points).component_log_joints(thetas)
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
 
 
@@ -67,5 +67,9 @@ def test_no_rows_and_no_points_are_empty():
     theta = np.zeros((2, target.dimension))
     none = rows.take(np.zeros(0, dtype=np.intp))
     k = specification.n_components
-    assert SideBySide(none, target).component_log_joints(theta).shape == (2, 0, k)
-    assert SideBySide(rows, target).component_log_joints(theta[:0]).shape == (0, rows.n_obs, k)
+    assert SideBySide(none, target.points).component_log_joints(theta).shape == (2, 0, k)
+    assert SideBySide(rows, target.points).component_log_joints(theta[:0]).shape == (
+        0,
+        rows.n_obs,
+        k,
+    )

@@ -37,7 +37,7 @@ from bayesrbf.fitted.fitted_exemplars import (
 )
 from bayesrbf.fitted.fitted_model import Axes, Named
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records import names
 from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior
 from bayesrbf.records.mixture import Observations

@@ -24,7 +24,7 @@ from bayesrbf.estimators.stack.scores import held_out_losses
 from bayesrbf.estimators.stack.training import fit_density
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.protocol import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.posterior.temperature import draw_temperature, tempered
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixturePrior

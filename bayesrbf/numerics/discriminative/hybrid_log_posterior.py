@@ -16,10 +16,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.log_sums import log_sum_exp
+from bayesrbf.numerics.log_sums import class_log_joint, log_sum_exp
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.mixture.statistics import Statistics
-from bayesrbf.numerics.mixture.weighted_statistics import JointDensities
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -45,11 +44,6 @@ class HybridLogPosterior(MixtureOnRows):
         self._shift = float(observations.weights @ self._objective_shift())
         self._shift += objective.prior_power * self._prior_shift
 
-    def _prepare_rows(self, many: bool) -> None:
-        """Put the rows into the form that suits one evaluation, or many."""
-        super()._prepare_rows(many)
-        self._densities = JointDensities(self._observations, self.specification, many=many)
-
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
@@ -58,9 +52,11 @@ class HybridLogPosterior(MixtureOnRows):
         In nats, up to the constant that normalises it; with the log determinant of the transforms
         if ``jacobian``.
         """
-        values, parameters = self._standard_point(theta)
-        rows = self._densities.at(parameters)
-        by_class, responsibilities = class_log_joint(rows.log_joint, self.specification)
+        values, parameters = self.points.at(theta)
+        rows = self._expectation.at(parameters)
+        by_class, responsibilities = class_log_joint(
+            rows.log_joint, self.specification.class_slices
+        )
         pointwise, by_component = objective_and_gradient(
             self.objective, by_class, self._observations.labels
         )
@@ -82,9 +78,8 @@ class HybridLogPosterior(MixtureOnRows):
 
         It is ``log p(y_n | x_n)`` for the conditional objective.
         """
-        _, parameters = self._standard_point(theta)
-        log_joint = self._expectation.component_log_joint(parameters)
-        by_class, _ = class_log_joint(log_joint, self.specification)
+        log_joint = self._expectation.component_log_joint(self.points.unpack_standard(theta))
+        by_class, _ = class_log_joint(log_joint, self.specification.class_slices)
         value, _ = objective_and_gradient(self.objective, by_class, self._observations.labels)
         return value + self._objective_shift()
 
@@ -188,17 +183,3 @@ def _soft_hinge(violation: np.ndarray, smoothing: float) -> tuple[np.ndarray, np
     lift = np.clip(violation + smoothing, 0.0, 2 * smoothing)
     above = np.maximum(violation - smoothing, 0.0)
     return lift**2 / (4 * smoothing) + above, lift / (2 * smoothing)
-
-
-def class_log_joint(
-    log_joint: Float[np.ndarray, "obs component"], specification: MixtureSpecification
-) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs component"]]:
-    """Sum components to classes: ``log p(x_n, c)`` in nats, and ``p(k | x_n, c)``."""
-    by_class = np.empty((len(log_joint), specification.n_classes))
-    responsibilities = np.ones_like(log_joint)
-    for label, part in enumerate(specification.class_slices):
-        if part.stop - part.start == 1:
-            by_class[:, label] = log_joint[:, part.start]
-        else:
-            by_class[:, label], responsibilities[:, part] = log_sum_exp(log_joint[:, part], axis=1)
-    return by_class, responsibilities

@@ -15,14 +15,12 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.gibbs.augmentation import CellDraws, ComponentDraws
 from bayesrbf.numerics.gibbs.conjugate import Conjugate, assigned, posterior
 from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_jump, slowness_of
 from bayesrbf.numerics.gibbs.mode_references import searched
-from bayesrbf.numerics.mixture.mixture_structure import free_variables
-from bayesrbf.numerics.mixture.mixture_variables import parameters_of, variables_of
-from bayesrbf.records import names
+from bayesrbf.numerics.log_posterior import MarkovKernel
+from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -31,7 +29,7 @@ MOST_ROWS = 10_000_000
 """Most rows, copies counted, that a sweep takes in."""
 
 
-class MixtureSweep:
+class MixtureSweep(MarkovKernel):
     """Gibbs sweeps over the coordinates of a mixture's declared graph.
 
     Rows are in standard units, and a row of weight w stands for w rows: ValueError if a weight is
@@ -46,9 +44,8 @@ class MixtureSweep:
     ) -> None:
         rows = _repeated(observations)
         self._specification = specification
-        self._variables = free_variables(specification)
-        self._units = hyperparameters.units
-        self._standard = hyperparameters.standardised()
+        self._points = MixturePoints(specification, hyperparameters)
+        self._standard = self._points.standard
         self._weighted = observations
         self._jumps: ModeJumps | None = None
         self._codes = rows.codes
@@ -65,13 +62,13 @@ class MixtureSweep:
         The result is distributed as the posterior if theta was.
         """
         if self._posterior is not None:  # nothing is latent, and sweeps are independent
-            return self._pack(self._posterior.draw(rng))
-        parameters = self._unpack(theta)
+            return self._points.pack_standard(self._posterior.draw(rng))
+        parameters = self._points.unpack_standard(theta)
         if self._jumps is None:
-            return self._pack(self._augment(parameters, rng))
+            return self._points.pack_standard(self._augment(parameters, rng))
         if rng.random() < 0.5:
-            return self._pack(self._jumps.jump(self._augment(parameters, rng), rng))
-        return self._pack(self._augment(self._jumps.jump(parameters, rng), rng))
+            return self._points.pack_standard(self._jumps.jump(self._augment(parameters, rng), rng))
+        return self._points.pack_standard(self._augment(self._jumps.jump(parameters, rng), rng))
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> MixtureSweep:
         """A sweep that has learnt where jumps may lead, from draws that are then thrown away.
@@ -80,7 +77,7 @@ class MixtureSweep:
         """
         if not can_jump(self._specification):
             return self
-        points = [self._unpack(theta) for theta in thetas]
+        points = [self._points.unpack_standard(theta) for theta in thetas]
         slowness = slowness_of(np.stack([one.weights for one in points]), self._specification)
         places = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
         references = [points[place] for place in places.astype(np.intp)] + self._searched
@@ -106,19 +103,6 @@ class MixtureSweep:
         """The posterior of the parameters once nothing else is latent."""
         statistics = assigned(real, self._codes, components, self._specification)
         return posterior(statistics, self._standard, self._specification)
-
-    def _unpack(self, theta: np.ndarray) -> MixtureParameters:
-        """The point in standard units."""
-        values = coordinates.to_constrained(self._variables, theta)
-        if names.MEANS in values:
-            values[names.MEANS] = self._units.forward(values[names.MEANS])
-        return parameters_of(values, self._standard, self._specification)
-
-    def _pack(self, parameters: MixtureParameters) -> np.ndarray:
-        """Coordinates of a point in standard units."""
-        values = variables_of(parameters, self._standard, self._specification)
-        values[names.MEANS] = self._units.backward(values[names.MEANS])
-        return coordinates.to_unconstrained(self._variables, values)
 
 
 def _repeated(observations: Observations) -> Observations:

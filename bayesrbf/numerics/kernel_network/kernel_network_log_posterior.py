@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records import names
 from bayesrbf.records.results import Status
 from bayesrbf.records.specification import Variable
@@ -32,7 +32,7 @@ MEMORY = 10
 """Pairs of steps and gradients that L-BFGS keeps."""
 
 
-class KernelNetworkLogPosterior:
+class KernelNetworkLogPosterior(LogPosterior):
     """Log posterior of the output weights given a hidden layer.
 
     Coordinates are the output weights, then the intercepts. Labels are class codes, -1 where
@@ -48,21 +48,22 @@ class KernelNetworkLogPosterior:
         n_classes: int,
         weight_precision: float,
     ) -> None:
-        n_outputs = 1 if n_classes == 2 else n_classes
-        shape = (n_outputs, features.shape[1])
-        self.variables: tuple[Variable, ...] = (
-            Variable(names.COEFFICIENTS, (names.OUTPUT, names.BASIS), shape, "identity"),
-            Variable(names.INTERCEPTS, (names.OUTPUT,), shape[:1], "identity"),
-        )
-        self.deterministic_variables: tuple[Variable, ...] = ()
-        self.dimension = sum(variable.size for variable in self.variables)
-        self.component_class: Int[np.ndarray, " component"] = np.zeros(0, dtype=np.intp)
         self.n_classes, self.weight_precision = n_classes, weight_precision
-        self._features, self._labels, self._weights = features, labels, weights
+        self._features, self._labels = features, labels
         labelled = np.flatnonzero(labels >= 0)
         self._rows = features[labelled]
         self._row_weights = weights[labelled]
         self._target = np.eye(n_classes)[labels[labelled]] * self._row_weights[:, None]
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Output weights and intercepts."""
+        n_outputs = 1 if self.n_classes == 2 else self.n_classes
+        shape = (n_outputs, self._features.shape[1])
+        return (
+            Variable(names.COEFFICIENTS, (names.OUTPUT, names.BASIS), shape, "identity"),
+            Variable(names.INTERCEPTS, (names.OUTPUT,), shape[:1], "identity"),
+        )
 
     @cached_property
     def scales(self) -> Float[np.ndarray, " coordinate"]:
@@ -101,28 +102,6 @@ class KernelNetworkLogPosterior:
         log_p = class_log_probabilities(self._features, theta, self.n_classes)
         own = log_p[np.arange(self._labels.size), self._labels]
         return np.where(self._labels >= 0, own, 0.0)
-
-    def component_log_joint(
-        self, theta: Float[np.ndarray, " coordinate"]
-    ) -> Float[np.ndarray, "obs component"]:
-        """An empty array: a network has no components that could trade places."""
-        return np.zeros((self._labels.size, 0))
-
-    def permute(
-        self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
-    ) -> Float[np.ndarray, " coordinate"]:
-        """The same point: there are no components to reorder."""
-        return theta
-
-    def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
-        """Values of the free variables by name, at one point or many."""
-        return coordinates.to_constrained(self.variables, thetas)
-
-    def deterministic(
-        self, thetas: Float[np.ndarray, "*batch coordinate"]
-    ) -> dict[str, np.ndarray]:
-        """An empty mapping: nothing is reported beside the free variables."""
-        return {}
 
 
 def class_log_probabilities(

@@ -13,6 +13,7 @@ from typing import Final, Self
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from bayesrbf.numerics.log_posterior import LogPosterior, MarkovKernel
 from bayesrbf.numerics.median_lvq.moving_exemplars import Exemplars
 from bayesrbf.numerics.median_lvq.rslvq import (
     ConditionalLikelihood,
@@ -37,7 +38,7 @@ FLATTENED: Final = 0.25
 
 
 @dataclass(frozen=True)
-class MedianLVQLogPosterior:
+class MedianLVQLogPosterior(LogPosterior):
     r"""Log posterior of exemplars and width given the labels.
 
     .. math:: \log p(\theta, \sigma \mid y, d) = \sum_n v_n \log p(y_n \mid x_n)
@@ -64,16 +65,6 @@ class MedianLVQLogPosterior:
         )
         free = isinstance(self.sigma, SigmaPrior)
         return (exemplars, Variable(names.SIGMA, (), (), "log")) if free else (exemplars,)
-
-    @property
-    def deterministic_variables(self) -> tuple[Variable, ...]:
-        """There are none."""
-        return ()
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates."""
-        return sum(variable.size for variable in self.variables)
 
     @property
     def component_class(self) -> Int[np.ndarray, " component"]:
@@ -166,12 +157,6 @@ class MedianLVQLogPosterior:
             values[names.SIGMA] = np.exp(thetas[..., -1])
         return values
 
-    def deterministic(
-        self, thetas: Float[np.ndarray, "*draws coordinate"]
-    ) -> dict[str, Float[np.ndarray, "*_"]]:
-        """An empty mapping: there are no deterministic variables."""
-        return {}
-
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
     ) -> Float[np.ndarray, " coordinate"]:
@@ -188,7 +173,7 @@ class MedianLVQLogPosterior:
 
 
 @dataclass(frozen=True)
-class ExemplarSweep:
+class ExemplarSweep(MarkovKernel):
     """Gibbs sweeps: every exemplar from its full conditional, log sigma by a slice sampler.
 
     The posterior is left invariant, exactly: under the uniform prior the score of a move is the

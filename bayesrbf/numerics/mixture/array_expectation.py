@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -25,75 +26,50 @@ from bayesrbf.numerics.mixture.gaussian_quadratic import (
     quadratic_forms,
 )
 from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
+
+if TYPE_CHECKING:
+    from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+
+KEPT_CELLS = 20_000_000
+"""Numbers up to which the moments of all rows are kept from the density to the gradient."""
 
 LOWEST = -1e300
 """Floor of a log density: a square that overflows must not make every component -inf."""
 
 
 class ComponentsAt:
-    """The components at one point, and once what all blocks need of them.
-
-    Parameters
-    ----------
-    parameters : MixtureParameters
-        Point of the mixture, in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Attributes
-    ----------
-    levels : ndarray of shape (n_components, n_levels)
-        Log probabilities of all levels, side by side.
-    """
+    """The components at one point in standard units, and once what all blocks need of them."""
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
         self.means = parameters.means
         self.factors = parameters.precisions_cholesky[specification.covariance_group]
         self._log_weights = component_log_weights(parameters, specification)
-        self.levels = log_levels(parameters)
+        self._levels = log_levels(parameters)  # of all columns, side by side
         self._components: dict[tuple[int, int], FullComponents] = {}
 
     def moments(self, block: Block) -> Moments | QuadraticMoments:
-        """Evaluate the Gaussian part of a block, log weights included.
+        """Log joints and conditional moments of a block's rows under its components.
 
-        Parameters
-        ----------
-        block : Block
-            Rows.
-
-        Returns
-        -------
-        Moments or QuadraticMoments
-            Log densities and conditional moments of the rows; by products of cells
-            where the block has them and the components are not too narrow.
+        They come from products of cells where the block has these and no component is too narrow.
         """
         part = block.components
+        moments: Moments | QuadraticMoments
         if block.products is not None and self._exact[part].all():
-            return QuadraticMoments(self._weighted_forms[part] @ block.products, block.products)
-        return self.centred_moments(block)
-
-    def centred_moments(self, block: Block) -> Moments:
-        """Evaluate the Gaussian part of a block without products of its cells.
-
-        Parameters
-        ----------
-        block : Block
-            Rows.
-
-        Returns
-        -------
-        Moments
-            Log densities, log weights included, and conditional moments of the rows.
-        """
-        part = block.components
-        moments = self._gaussian_moments(block, part)
-        moments.log_density[:] += self._log_weights[part, None]  # made for this block
+            moments = QuadraticMoments(self._weighted_forms[part] @ block.products, block.products)
+        else:
+            moments = self._gaussian_moments(block, part)
+            moments.log_density[:] += self._log_weights[part, None]
+        log_joint = moments.log_density  # made for this block: what follows is in place
+        if self._levels.shape[1]:
+            log_joint += self._levels[part] @ block.one_hot.T
+        np.maximum(log_joint, LOWEST, out=log_joint)
         return moments
 
     def _gaussian_moments(self, block: Block, part: slice) -> Moments:
-        """The same without log weights."""
+        """Log densities of the reals and their conditional moments."""
         if self.factors.ndim == 2:
             means, factors = self.means[part], self.factors[part]
             return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
@@ -139,107 +115,133 @@ class _Sums:
         levels = sum(specification.levels)
         return cls(np.zeros(k), np.zeros((k, d)), np.zeros(second), np.zeros((k, levels)))
 
-    def add(self, part: slice, moments: Moments | QuadraticMoments, shares: np.ndarray) -> None:
-        """Add a block's moments; products are centred last, all at once."""
+    def add(self, block: Block, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
+        """Add a block's moments under weights of its rows; products are centred last."""
+        part = block.components
+        if self.categories.shape[1]:
+            self.categories[part] += weights @ block.one_hot
         if not isinstance(moments, QuadraticMoments):
-            self.counts[part] += shares.sum(axis=1)
-            moments.add_to(self.first[part], self.second[part], shares)
+            self.counts[part] += weights.sum(axis=1)
+            moments.add_to(self.first[part], self.second[part], weights)
             return
         if self.products is None:
             self.products = np.zeros((len(self.counts), len(moments.products)))
-        self.products[part] += moments.sums(shares)
+        self.products[part] += moments.sums(weights)
 
-    def centre(self, means: np.ndarray) -> None:
-        """Turn the sums of products into moments about the means."""
+    def statistics(
+        self,
+        means: np.ndarray,
+        levels: tuple[int, ...],
+        log_likelihood: float,
+        pointwise: np.ndarray,
+    ) -> Statistics:
+        """The sums, those of products turned into moments about the means."""
         if self.products is not None:
             first, second = centred_moments(self.products, means)
             self.counts += self.products[:, -1]  # the last product is 1
             self.first += first
             self.second += second
+        by_column = split_levels(self.categories, levels)
+        return Statistics(
+            self.counts, self.first, self.second, by_column, log_likelihood, pointwise
+        )
 
 
 class ArrayExpectation:
-    """E-step over prepared rows, in NumPy.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    """
+    """E-step over rows in standard units, in NumPy. Rows are cut into blocks when first needed."""
 
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
         self._specification = specification
         self._observations = observations
         self._every = slice(0, specification.n_components)
-        self._by_label: list[Block] = []
-        for label, components in [*enumerate(specification.class_slices), (-1, self._every)]:
-            rows = np.flatnonzero(observations.labels == label)
-            self._by_label.extend(cut(observations, specification, rows, components))
+
+    def for_many(self) -> ArrayExpectation | CompiledExpectation:
+        """The same rows in compiled kernels, unless there are none."""
+        if self._observations.n_obs == 0:
+            return self
+        from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+
+        return CompiledExpectation(self._observations, self._specification)
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Compute the expected statistics; labels restrict the components of a row.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        Statistics
-            Expected statistics, centred at the means of ``parameters``.
-        """
+        """Expected statistics, centred at the means; labels restrict the components of a row."""
         pointwise = np.empty(self._observations.n_obs)
         point = ComponentsAt(parameters, self._specification)
         sums = _Sums.zeros(self._specification)
         for block in self._by_label:
-            part = block.components
             moments = point.moments(block)
-            log_joint = moments.log_density  # made for this block: what follows is in place
-            if self._specification.levels:
-                log_joint += point.levels[part] @ block.one_hot.T
-            np.maximum(log_joint, LOWEST, out=log_joint)
-            pointwise[block.rows], shares = log_sum_exp(log_joint, axis=0)
-            shares *= block.weights
-            if self._specification.levels:
-                sums.categories[part] += shares @ block.one_hot
-            sums.add(part, moments, shares)
-        sums.centre(parameters.means)
-        return Statistics(
-            counts=sums.counts,
-            first=sums.first,
-            second=sums.second,
-            category_counts=split_levels(sums.categories, self._specification.levels),
-            log_likelihood=float(self._observations.weights @ pointwise),
-            pointwise=pointwise,
-        )
+            pointwise[block.rows], responsibilities = log_sum_exp(moments.log_density, axis=0)
+            responsibilities *= block.weights
+            sums.add(block, moments, responsibilities)
+        log_likelihood = float(self._observations.weights @ pointwise)
+        levels = self._specification.levels
+        return sums.statistics(parameters.means, levels, log_likelihood, pointwise)
 
     def component_log_joint(
         self, parameters: MixtureParameters
     ) -> Float[np.ndarray, "obs component"]:
-        """Joint log density of every row with every component, labels ignored.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            ``log pi_c + log w_k + log p(x_o | k)`` in nats.
-        """
+        """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
         point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         for block in self._all_rows:
-            log_density = point.moments(block).log_density.T
-            log_joint[block.rows] = log_density + block.one_hot @ point.levels.T
-        return np.maximum(log_joint, LOWEST)
+            log_joint[block.rows] = point.moments(block).log_density.T
+        return log_joint
+
+    def at(self, parameters: MixtureParameters) -> JointPoint:
+        """The same log joints, and the moments that carry gradients in them back."""
+        point = ComponentsAt(parameters, self._specification)
+        log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
+        kept: list[Moments | QuadraticMoments] = []
+        for block in self._to_centre:
+            moments = point.moments(block)
+            log_joint[block.rows] = moments.log_density.T
+            if self._keeps_moments:
+                kept.append(moments)
+        return JointPoint(log_joint, partial(self._weighted_statistics, point, kept))
+
+    def _weighted_statistics(
+        self,
+        point: ComponentsAt,
+        kept: list[Moments | QuadraticMoments],
+        gradients: Float[np.ndarray, "obs component"],
+    ) -> Statistics:
+        """Sums over the rows with gradients in the place of weighted responsibilities."""
+        sums = _Sums.zeros(self._specification)
+        for index, block in enumerate(self._to_centre):
+            moments = kept[index] if kept else point.moments(block)
+            sums.add(block, moments, np.ascontiguousarray(gradients[block.rows].T))
+        return sums.statistics(point.means, self._specification.levels, 0.0, np.zeros(0))
+
+    @cached_property
+    def _by_label(self) -> list[Block]:
+        """Rows of every label under the components that it allows."""
+        labels, blocks = self._observations.labels, []
+        if not (labels >= 0).any():
+            return self._all_rows
+        for label, components in [*enumerate(self._specification.class_slices), (-1, self._every)]:
+            blocks += self._cut(np.flatnonzero(labels == label), components)
+        return blocks
 
     @cached_property
     def _all_rows(self) -> list[Block]:
         """All rows under all components."""
+        return self._cut(np.arange(self._observations.n_obs), self._every)
+
+    @cached_property
+    def _to_centre(self) -> list[Block]:
+        """The same without products of cells: sums of any sign cancel where centred last."""
         every_row = np.arange(self._observations.n_obs)
-        return cut(self._observations, self._specification, every_row, self._every)
+        return self._cut(every_row, self._every, by_products=False)
+
+    def _cut(self, rows: np.ndarray, components: slice, *, by_products: bool = True) -> list[Block]:
+        """Cut rows into blocks."""
+        return cut(
+            self._observations, self._specification, rows, components, by_products=by_products
+        )
+
+    @property
+    def _keeps_moments(self) -> bool:
+        """Whether the moments of all rows may be held from the density to the gradient."""
+        k, d = self._specification.n_components, self._specification.n_features
+        cells = sum(b.rows.size * k * (d + b.missing.shape[1] ** 2) for b in self._to_centre)
+        return cells <= KEPT_CELLS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numba
@@ -20,36 +21,18 @@ from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
 from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI, log_factor_determinants
 from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
 
 class CompiledExpectation:
-    """E-step over prepared rows, in compiled kernels.
+    """E-step over rows in standard units, in compiled kernels.
 
     The work is cut into pieces that depend on the table alone and whose sums are added in
-    a fixed order: results are equal to the last bit on any number of threads.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    n_threads : int or None
-        Most threads at work, at least 1; None for what Numba was granted
-        (``NUMBA_NUM_THREADS``, by default one per processor).
-
-    Attributes
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-    tiles : Tiles
-        The rows as the kernels read them.
-    members : ndarray of shape (n_codes, width)
-        What combined category codes stand for.
-    has_holes : bool
-        Whether cells are missing under full covariances.
+    a fixed order: results are equal to the last bit on any number of threads. ``n_threads``
+    is how many work at most; None for what Numba was granted (``NUMBA_NUM_THREADS``, by default
+    one per processor).
     """
 
     def __init__(
@@ -63,11 +46,12 @@ class CompiledExpectation:
         self._classes = np.asarray(specification.component_class)
         self._group = specification.covariance_group
         packing = pack(observations.codes, specification.levels)
-        self.members = packing.members
+        self.members = packing.members  # what combined category codes stand for
         self.tiles = plan_tiles(observations, packing.codes, specification)
         self._chunks = balanced_chunks(self.tiles, specification).tolist()
         self._every = np.full_like(self.tiles.components, 0)
         self._every[:, 1] = specification.n_components
+        # Whether cells are missing under full covariances.
         self.has_holes = bool(self.tiles.n_missing.any())
         self._n_obs = observations.n_obs
         granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
@@ -85,64 +69,39 @@ class CompiledExpectation:
         return self.__dict__ | {"_pool": None}  # threads cannot be pickled, and start anew
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Compute the expected statistics; labels restrict the components of a row.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        Statistics
-            Expected statistics, centred at the means of ``parameters``.
-        """
+        """Expected statistics, centred at the means; labels restrict the components of a row."""
         pointwise = np.empty(self._n_obs)
         unused = np.empty((0, self.specification.n_components))
         pieces = self._run(parameters, self.tiles.components, pointwise, unused)
         return self._statistics(pieces, pointwise, float(_total(pieces, "log_likelihood")[0]))
 
-    def slope_statistics(
-        self, parameters: MixtureParameters, slopes: Float[np.ndarray, "obs component"]
-    ) -> Statistics:
-        """Compute the statistics with given slopes in the place of weighted shares.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-        slopes : ndarray of shape (n_obs, n_components)
-            Numbers of any sign; row weights are part of them, labels play no part.
-
-        Returns
-        -------
-        Statistics
-            Statistics, centred at the means of ``parameters``, without the values of
-            any likelihood.
-        """
-        nothing = np.empty(0)
-        unused = np.empty((0, self.specification.n_components))
-        pieces = self._run(parameters, self._every, nothing, unused, np.ascontiguousarray(slopes))
-        return self._statistics(pieces, nothing, 0.0)
-
     def component_log_joint(
         self, parameters: MixtureParameters
     ) -> Float[np.ndarray, "obs component"]:
-        """Joint log density of every row with every component, labels ignored.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            ``log pi_c + log w_k + log p(x_o | k)`` in nats.
-        """
+        """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
         log_joint = np.empty((self._n_obs, self.specification.n_components))
         self._run(parameters, self._every, np.empty(0), log_joint)
         return log_joint
+
+    def at(self, parameters: MixtureParameters) -> JointPoint:
+        """The same log joints, ready to carry gradients back."""
+        log_joint = self.component_log_joint(parameters)
+        return JointPoint(log_joint, partial(self._weighted_statistics, parameters))
+
+    def for_many(self) -> CompiledExpectation:
+        """These rows: they are in compiled kernels."""
+        return self
+
+    def _weighted_statistics(
+        self, parameters: MixtureParameters, gradients: Float[np.ndarray, "obs component"]
+    ) -> Statistics:
+        """Sums over the rows with gradients in the place of weighted responsibilities."""
+        nothing = np.empty(0)
+        unused = np.empty((0, self.specification.n_components))
+        gradients = np.ascontiguousarray(gradients)
+        return self._statistics(
+            self._run(parameters, self._every, nothing, unused, gradients), nothing, 0.0
+        )
 
     def _statistics(
         self, pieces: list[Results], pointwise: np.ndarray, log_likelihood: float
@@ -185,7 +144,7 @@ class CompiledExpectation:
             expect(self.tiles, ranges, self._chunks[i], self._chunks[i + 1], pieces[i], *rest)
 
     def _threads(self) -> ThreadPoolExecutor:
-        """Give the threads beside the caller's; a forked process inherits none that live."""
+        """The threads beside the caller's. A forked process inherits none and starts its own."""
         if self._pool is None or self._pool_process != os.getpid():
             self._pool = ThreadPoolExecutor(self._n_threads - 1, "bayesrbf-expectation")
             self._pool_process = os.getpid()
@@ -196,19 +155,10 @@ class CompiledExpectation:
         pointwise: Float[np.ndarray, " _"] | None = None,
         log_joint: Float[np.ndarray, "_ component"] | None = None,
     ) -> Results:
-        """Make room for the sums of one piece.
+        """Room for the sums of one piece.
 
-        Parameters
-        ----------
-        pointwise : ndarray of shape (n_obs,) or (0,) or None
-            Where all pieces write the rows' log likelihood; None for new room.
-        log_joint : ndarray of shape (n_obs, n_components) or (0, n_components) or None
-            The same of their log joint, where that is wanted.
-
-        Returns
-        -------
-        Results
-            Zero sums.
+        All pieces write the rows' log likelihood to ``pointwise``, and their log joint to
+        ``log_joint`` where that has rows.
         """
         k, d = self.specification.n_components, self.specification.n_features
         second = (k, d, d) if self.specification.shape == "full" else (k, d)

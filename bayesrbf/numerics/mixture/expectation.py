@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -9,6 +10,7 @@ from jaxtyping import Float
 
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -18,87 +20,52 @@ COMPILED_FROM = 200_000
 
 @runtime_checkable
 class Expectation(Protocol):
-    """Rows of one table under one specification, ready for any parameters."""
+    """Rows of one table under one specification, ready for any parameters in standard units."""
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Compute expected sufficient statistics; labels and row weights count.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        Statistics
-            Statistics, centred at the means of ``parameters``.
-        """
+        """Expected sufficient statistics, centred at the means; labels and row weights count."""
         ...
 
     def component_log_joint(
         self, parameters: MixtureParameters
     ) -> Float[np.ndarray, "obs component"]:
-        """Compute the joint log density of every row and component.
+        """``log pi_c + log w_k + log p(x_o | k)`` of every row and component; labels ignored."""
+        ...
 
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
+    def at(self, parameters: MixtureParameters) -> JointPoint:
+        """The same log joints, ready to carry gradients back."""
+        ...
 
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            ``log pi_c + log w_k + log p(x_o | k)`` in nats, labels ignored.
-        """
+    def for_many(self) -> Expectation:
+        """The same rows, prepared for so many E-steps that loading compiled code pays."""
         ...
 
 
-def prepare(
-    observations: Observations, specification: MixtureSpecification, *, many: bool = False
-) -> Expectation:
-    """Prepare rows for repeated E-steps.
+def prepare(observations: Observations, specification: MixtureSpecification) -> Expectation:
+    """Prepare rows for repeated E-steps, in NumPy or in compiled kernels.
 
-    Small complete tables stay in NumPy, which needs no compiled code to be
-    loaded; large ones, and full covariances with missing cells, use the
-    compiled kernels. Both give the same numbers but for rounding.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    many : bool
-        Whether so many thousands of E-steps follow that loading compiled code,
-        half a second, pays for a small table too.
-
-    Returns
-    -------
-    Expectation
-        The prepared rows.
+    Both give the same numbers but for rounding.
     """
-    if observations.n_obs == 0 or (not many and is_small(observations, specification)):
-        return ArrayExpectation(observations, specification)
+    return preparation(observations, specification)(observations, specification)
+
+
+def preparation(
+    observations: Observations, specification: MixtureSpecification
+) -> Callable[[Observations, MixtureSpecification], Expectation]:
+    """The way to prepare such rows.
+
+    Small tables stay in NumPy, which needs no compiled code to be loaded. Large ones, and full
+    covariances with missing cells, use the compiled kernels.
+    """
+    if observations.n_obs == 0 or is_small(observations, specification):
+        return ArrayExpectation
     from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 
-    return CompiledExpectation(observations, specification)
+    return CompiledExpectation
 
 
 def is_small(observations: Observations, specification: MixtureSpecification) -> bool:
-    """Whether NumPy is quick enough for an iteration over these rows.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    bool
-        False where compiled kernels are worth being loaded.
-    """
+    """Whether NumPy is quick enough for an iteration over these rows."""
     rows, d = observations.real.shape
     full = specification.shape == "full"
     if full and np.isnan(observations.real).any():

@@ -6,14 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.mixture.ascent import Acceleration, Ascent, Problem, Step, ascend
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.mixture.maximisation import at_floor, maximise
+from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_structure import free_variables
-from bayesrbf.numerics.mixture.mixture_variables import parameters_of, variables_of
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -113,7 +111,6 @@ def problem_of(
     Problem
         EM's step, and the declared graph's coordinates to extrapolate in.
     """
-    variables = free_variables(specification)
     declared = DeclaredPrior(hyperparameters, specification)
 
     def step(parameters: MixtureParameters) -> Step:
@@ -122,15 +119,8 @@ def problem_of(
         following = maximise(statistics, parameters, hyperparameters, specification)
         return Step(statistics.log_likelihood + prior, following)
 
-    def pack(parameters: MixtureParameters) -> np.ndarray:
-        values = variables_of(parameters, hyperparameters, specification)
-        return coordinates.to_unconstrained(variables, values)
-
-    def unpack(theta: np.ndarray) -> MixtureParameters:
-        values = coordinates.to_constrained(variables, theta)
-        return parameters_of(values, hyperparameters, specification)
-
-    return Problem(step, pack, unpack)
+    points = MixturePoints(specification, hyperparameters)
+    return Problem(step, points.pack, points.unpack)
 
 
 def _starts_differ(specification: MixtureSpecification) -> bool:

@@ -22,26 +22,10 @@ from bayesrbf.records.specification import MixtureSpecification, Variable
 
 
 class MixturePoints:
-    """What lies between coordinates, in the user's units, and a mixture's parameters.
+    """What lies between coordinates and a mixture's parameters.
 
-    Parameters
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior in the user's units; its location and scale are the
-        change of units between standard units and the coordinates.
-
-    Attributes
-    ----------
-    dimension : int
-        Number of coordinates.
-    variables, deterministic_variables : tuple of Variable
-        Free variables in the order of the coordinates, and what is reported beside them.
-    component_class : ndarray of shape (n_components,)
-        Class of every component.
-    standard : MixtureHyperparameters
-        The prior in standard units.
+    Coordinates are in the user's units. The location and scale of the prior, which is in these
+    units as well, are the change to standard units.
     """
 
     def __init__(
@@ -49,14 +33,26 @@ class MixturePoints:
     ) -> None:
         self.specification = specification
         self.hyperparameters = hyperparameters
+        self.units = hyperparameters.units
         self.variables: tuple[Variable, ...] = free_variables(specification)
-        self.deterministic_variables: tuple[Variable, ...] = deterministic_variables(specification)
-        self.dimension = sum(variable.size for variable in self.variables)
         self.component_class: Int[np.ndarray, " component"] = np.asarray(
             specification.component_class
         )
-        self.standard = hyperparameters.standardised()
-        self._units = hyperparameters.units
+
+    @cached_property
+    def standard(self) -> MixtureHyperparameters:
+        """The prior in standard units."""
+        return self.hyperparameters.standardised()
+
+    @cached_property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return sum(variable.size for variable in self.variables)
+
+    @cached_property
+    def deterministic_variables(self) -> tuple[Variable, ...]:
+        """Joint weights and covariances."""
+        return deterministic_variables(self.specification)
 
     @cached_property
     def scales(self) -> Float[np.ndarray, " coordinate"]:
@@ -68,68 +64,46 @@ class MixturePoints:
         return sizes
 
     def pack(self, parameters: MixtureParameters) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        """
+        """Coordinates of a point in the user's units."""
         values = variables_of(parameters, self.hyperparameters, self.specification)
         return coordinates.to_unconstrained(self.variables, values)
 
     def unpack(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
-        """Point at given coordinates.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        MixtureParameters
-            Point in the user's units.
-        """
+        """Point in the user's units at given coordinates."""
         values = coordinates.to_constrained(self.variables, theta)
         return parameters_of(values, self.hyperparameters, self.specification)
 
-    def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
-        """Values of the free variables at one point or many.
+    def pack_standard(self, parameters: MixtureParameters) -> Float[np.ndarray, " coordinate"]:
+        """Coordinates of a point in standard units."""
+        values = variables_of(parameters, self.standard, self.specification)
+        values[names.MEANS] = self.units.backward(values[names.MEANS])
+        return coordinates.to_unconstrained(self.variables, values)
 
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
+    def unpack_standard(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
+        """Point in standard units at given coordinates."""
+        return self.at(theta)[1]
 
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            Values in the user's units.
-        """
-        return coordinates.to_constrained(self.variables, thetas)
+    def at(
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> tuple[dict[str, np.ndarray], MixtureParameters]:
+        """Values of the free variables and the point that they stand for, in standard units."""
+        values = self.standard_values(theta)
+        return values, parameters_of(values, self.standard, self.specification)
+
+    def standard_values(
+        self, thetas: Float[np.ndarray, "*batch coordinate"]
+    ) -> dict[str, np.ndarray]:
+        """Values of the mixture's free variables in standard units, at one point or many."""
+        values = coordinates.to_constrained(self.variables, thetas)
+        if names.MEANS in values:
+            values[names.MEANS] = self.units.forward(values[names.MEANS])
+        return values
 
     def deterministic(
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> dict[str, np.ndarray]:
-        """Values of what is reported beside the free variables.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            ``weights`` and ``covariances``, in the user's units.
-        """
-        values = self.constrained(thetas)
+        """``weights`` and ``covariances`` in the user's units, at one point or many."""
+        values = coordinates.to_constrained(self.variables, thetas)
         batch = thetas.shape[:-1]
         results = {}
         for variable in self.deterministic_variables:
@@ -143,21 +117,8 @@ class MixturePoints:
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Reorder components within their classes.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        order : ndarray of shape (n_components,)
-            Component k of the result is component ``order[k]``.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Coordinates of the same mixture, components reordered.
-        """
-        values = self.constrained(theta)
+        """Reorder components within their classes: k of the result is component ``order[k]``."""
+        values = coordinates.to_constrained(self.variables, theta)
         within = {
             names.class_weights(index, self.specification.n_classes): order[part] - part.start
             for index, part in enumerate(self.specification.class_slices)
@@ -168,31 +129,6 @@ class MixturePoints:
             elif variable.dims[:1] == (names.COMPONENT,):
                 values[variable.name] = values[variable.name][order]
         return coordinates.to_unconstrained(self.variables, values)
-
-    def standard_values(
-        self, thetas: Float[np.ndarray, "*batch coordinate"]
-    ) -> dict[str, np.ndarray]:
-        """Values of the free variables at one point or many, in standard units.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            Values, the means in standard units.
-        """
-        values = self.constrained(thetas)
-        if names.MEANS in values:
-            values[names.MEANS] = self._units.forward(values[names.MEANS])
-        return values
-
-    def _standard_point(self, theta: np.ndarray) -> tuple[dict[str, np.ndarray], MixtureParameters]:
-        """Values and parameters in standard units."""
-        values = self.standard_values(theta)
-        return values, parameters_of(values, self.standard, self.specification)
 
     def _covariances(self, values: dict[str, np.ndarray]) -> np.ndarray:
         """Covariance matrices in the user's units."""

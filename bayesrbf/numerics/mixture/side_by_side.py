@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.expectation import Expectation, is_small, prepare
+from bayesrbf.numerics.log_sums import class_log_joint
+from bayesrbf.numerics.mixture.expectation import Expectation, preparation
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_variables import joint_weights, precision_factors
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.specification import MixtureSpecification
 
 MOST_ENTRIES: Final = 2**19
@@ -21,20 +22,16 @@ MOST_ENTRIES: Final = 2**19
 
 
 class SideBySide:
-    """Log joints of some rows at many points of a mixture.
+    """Log joints of some rows, in standard units, at many points of a mixture.
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units; labels and weights play no part.
-    points : MixturePoints
-        Says which mixture belongs to coordinates.
+    Labels and weights play no part.
     """
 
     def __init__(self, observations: Observations, points: MixturePoints) -> None:
         self._points = points
         self._observations = observations.unlabelled()
-        self._small = is_small(observations, points.specification)
+        # What is small for one mixture stays in NumPy for many.
+        self._prepare = preparation(observations, points.specification)
         size = observations.n_obs * points.specification.n_components
         self._at_once = max(1, MOST_ENTRIES // max(1, size))
         self._prepared: dict[int, Expectation] = {}
@@ -42,18 +39,7 @@ class SideBySide:
     def component_log_joints(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs component"]:
-        """Joint log density of every row with every component at every point.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_points, dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_points, n_obs, n_components)
-            ``log p(x_o, k)`` in nats, in standard units.
-        """
+        """``log p(x_o, k)`` of every row and component at every point, in standard units."""
         k = self._points.specification.n_components
         result = np.empty((len(thetas), self._observations.n_obs, k))
         for part, log_joint in self.by_block(thetas):
@@ -63,20 +49,7 @@ class SideBySide:
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
-        """The same, some points at a time.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_points, dimension)
-            Unconstrained coordinates.
-
-        Yields
-        ------
-        slice
-            Which points.
-        ndarray of shape (n_some, n_obs, n_components)
-            Their log joints.
-        """
+        """The same, some points at a time: which points, and their log joints."""
         k = self._points.specification.n_components
         for start in range(0, len(thetas), self._at_once):
             some = thetas[start : start + self._at_once]
@@ -86,11 +59,10 @@ class SideBySide:
             yield slice(start, start + len(some)), by_point.swapaxes(0, 1)
 
     def _rows_for(self, n_points: int) -> Expectation:
-        """The rows, for so many mixtures; what is small for one stays in NumPy for many."""
+        """The rows, for so many mixtures."""
         if n_points not in self._prepared:
             wide = _wide(self._points.specification, n_points)
-            make = ArrayExpectation if self._small else prepare
-            self._prepared[n_points] = make(self._observations, wide)
+            self._prepared[n_points] = self._prepare(self._observations, wide)
         return self._prepared[n_points]
 
     def _side_by_side(self, thetas: np.ndarray) -> MixtureParameters:
@@ -129,3 +101,34 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
         component_class=(0,) * (n_points * specification.n_components),
         covariance_type=specification.shape,
     )
+
+
+class MixturePredictor:
+    """Class probabilities and density of some rows, in standard units, at any point.
+
+    Labels and weights play no part. The density is in the user's units.
+    """
+
+    def __init__(self, observations: Observations, points: MixturePoints) -> None:
+        self._rows = SideBySide(observations, points)
+        self._classes = points.specification.class_slices
+        self._shift = points.units.log_unit(observations.real)
+
+    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> ClassPrediction:
+        """Predict at one point."""
+        many = self.at_all(theta[None])
+        return ClassPrediction(many.log_probabilities[0], many.log_density[0])
+
+    def at_all(self, thetas: Float[np.ndarray, "point coordinate"]) -> ClassPrediction:
+        """Predict at many points, which are the first axis of the result."""
+        log_joint = np.empty((len(thetas), self._shift.size, len(self._classes)))
+        for some, by_class in self.by_block(thetas):
+            log_joint[some] = by_class
+        return ClassPrediction.of_joint(log_joint)
+
+    def by_block(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs label"]]]:
+        """Class log joints in the user's units, some points at a time: which, and theirs."""
+        for some, log_joints in self._rows.by_block(thetas):
+            yield some, class_log_joint(log_joints, self._classes)[0] + self._shift[:, None]

@@ -25,12 +25,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
+from bayesrbf.numerics.log_sums import class_log_joint, component_log_weights
 from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.statistics import Statistics
-from bayesrbf.numerics.mixture.weighted_statistics import JointDensities
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.network_prior import Link, log_output_prior, relative_sizes
 from bayesrbf.numerics.rbf_network.network_rows import FeatureMap
@@ -74,7 +74,7 @@ class Alternation:
         self.hyperparameters = hyperparameters
         self._impute = impute
         self._declared = DeclaredPrior(hyperparameters.mixture, specification.mixture)
-        self._densities = JointDensities(observations, specification.mixture)
+        self._expectation = prepare(observations.unlabelled(), specification.mixture)
         self._feature_map = FeatureMap(observations, specification)
         self._last: tuple[MixtureParameters, Round] | None = None
 
@@ -87,24 +87,16 @@ class Alternation:
 
     def _evaluated(self, mixture: MixtureParameters) -> Round:
         """Statistics, features and log density at a mixture."""
-        structure, densities, feature_map = (
-            self.specification.mixture,
-            self._densities,
-            self._feature_map,
-        )
+        structure = self.specification.mixture
+        expectation, feature_map = self._expectation, self._feature_map
         if self._impute:
             rows = imputed(self.observations, mixture, self.specification)
-            densities, feature_map = (
-                JointDensities(rows, structure),
-                FeatureMap(rows, self.specification),
-            )
-        joint = densities.at(mixture)
-        responsibilities = np.empty_like(joint.log_joint)
-        generative = 0.0
-        log_classes = np.log(mixture.class_probabilities)
-        for label, part in enumerate(structure.class_slices):
-            log_density, responsibilities[:, part] = log_sum_exp(joint.log_joint[:, part], axis=1)
-            generative += float(self.observations.weights @ (log_density - log_classes[label]))
+            expectation = prepare(rows.unlabelled(), structure)
+            feature_map = FeatureMap(rows, self.specification)
+        joint = expectation.at(mixture)
+        by_class, responsibilities = class_log_joint(joint.log_joint, structure.class_slices)
+        log_density = (by_class - np.log(mixture.class_probabilities)).sum(axis=1)
+        generative = float(self.observations.weights @ log_density)
         features = feature_map.forward(joint.log_joint, component_log_weights(mixture, structure))
         weighted = self.observations.weights[:, None] * responsibilities
         return Round(joint.statistics(weighted), features, generative)

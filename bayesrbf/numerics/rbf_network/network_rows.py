@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
+from bayesrbf.numerics.log_sums import class_log_joint, component_log_weights, log_sum_exp
 from bayesrbf.numerics.mixture.completion import complete
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
@@ -63,8 +63,7 @@ class FeatureMap:
     ) -> Float[np.ndarray, "obs component"]:
         """Features, given the log joints ``log pi_k + log p(x_o | k)`` in nats and log weights."""
         if self._kind == "responsibility":
-            parts = [log_sum_exp(log_joint[:, part], axis=1)[1] for part in self._slices]
-            return np.concatenate(parts, axis=1)
+            return class_log_joint(log_joint, self._slices)[1]
         log_density = log_joint - log_weights + self._constants
         if self._kind == "log_density":
             return log_density * self._per_cell

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,8 +20,7 @@ from jaxtyping import Float, Int
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture.mixture_variables import variables_of
-from bayesrbf.numerics.mixture.weighted_statistics import JointDensities, JointPoint
+from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_prior import NetworkPoint, output_variables
 from bayesrbf.numerics.rbf_network.network_rows import FeatureMap, Network, mean_log_probabilities
@@ -34,6 +34,7 @@ from bayesrbf.records.rbf_network import (
     RBFNetworkSpecification,
 )
 from bayesrbf.records.results import ClassPrediction
+from bayesrbf.records.specification import Variable
 
 
 class RBFNetworkLogPosterior(MixtureOnRows):
@@ -55,20 +56,22 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         super().__init__(observations.unlabelled(), network.mixture, prior.mixture)
         self.network = network
         self.prior = prior
-        self._hidden_dimension = self.dimension
-        self.variables = (*self.variables, *output_variables(network))
-        self.dimension = sum(variable.size for variable in self.variables)
-        self._output = output
+        self._output, self._output_variables = output, output_variables(network)
         self._weights = observations.weights
         self._features = FeatureMap(observations, network)
         self._shift = prior.kappa * float(self._weights @ self._row_shift) + self._prior_shift
 
-    def _prepare_rows(self, many: bool) -> None:
-        """Prepare the rows for few or many evaluations."""
-        super()._prepare_rows(many)
-        self._densities = JointDensities(self._observations, self.specification, many=many)
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Free variables of the mixture, then those of the output layer."""
+        return (*self.points.variables, *self._output_variables)
 
-    @property
+    @cached_property
+    def scales(self) -> Float[np.ndarray, " coordinate"]:
+        """Size of one unit of each coordinate; 1 in the output layer."""
+        return np.append(self.points.scales, np.ones(self.dimension - self.points.dimension))
+
+    @cached_property
     def coefficient_places(self) -> slice:
         """Where the output weights are among the coordinates."""
         places = {v.name: place for v, place in coordinates.slices(self.variables)}
@@ -78,22 +81,20 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         self, parameters: RBFNetworkParameters
     ) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point that is in the user's units."""
-        values = variables_of(parameters.mixture, self.hyperparameters, self.specification)
-        values |= {
+        output = {
             names.COEFFICIENTS: parameters.coefficients,
             names.INTERCEPTS: parameters.intercepts,
             names.NOISE_PRECISION: np.asarray(parameters.noise_precision),
         }
-        for variable in output_variables(self.network):
-            values[variable.name] = values[variable.name].reshape(variable.shape)
-        return coordinates.to_unconstrained(self.variables, values)
+        hidden = self.points.pack(parameters.mixture)
+        return np.append(hidden, coordinates.to_unconstrained(self._output_variables, output))
 
     def unpack(  # type: ignore[override]
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> RBFNetworkParameters:
         """Point in the user's units at given coordinates."""
         point = self._point(theta)
-        mixture = point.mixture.in_units(self.hyperparameters.units)
+        mixture = point.mixture.in_units(self.points.units)
         return RBFNetworkParameters(
             mixture, point.coefficients, point.intercepts, point.noise_precision
         )
@@ -105,8 +106,8 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
         Component k of the result is component ``order[k]``.
         """
-        moved = super().permute(theta, order)
-        place = self.coefficient_places
+        hidden, place = self.points.dimension, self.coefficient_places
+        moved = np.append(self.points.permute(theta[:hidden], order), theta[hidden:])
         moved[place] = theta[place].reshape(-1, order.size)[:, order].reshape(-1)
         return moved
 
@@ -137,7 +138,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         So the kinks of the Laplace factor are left out.
         """
         point = self._point(theta)
-        joint = self._densities.at(point.mixture)
+        joint = self._expectation.at(point.mixture)
         log_likelihood, by_linear, by_noise, features = self._discriminate(point, joint)
         log_density, responsibilities = log_sum_exp(joint.log_joint, axis=1)
         kappa = self.prior.kappa
@@ -168,14 +169,14 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         It is ``log p(y_n | f(x_n)) + kappa log p(x_n)``.
         """
         point = self._point(theta)
-        joint = self._densities.at(point.mixture)
+        joint = self._expectation.at(point.mixture)
         log_density = log_sum_exp(joint.log_joint, axis=1)[0] + self._row_shift
         return self._discriminate(point, joint)[0] + self.prior.kappa * log_density
 
     def conditional_log_likelihood(self, theta: Float[np.ndarray, " coordinate"]) -> float:
         """Weighted log likelihood of the responses, ``sum_n v_n log p(y_n | f(x_n))``, in nats."""
         point = self._point(theta)
-        log_likelihood = self._discriminate(point, self._densities.at(point.mixture))[0]
+        log_likelihood = self._discriminate(point, self._expectation.at(point.mixture))[0]
         return float(self._weights @ log_likelihood)
 
     def predictor(
@@ -194,7 +195,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         Multiplied by ``temperature``, the result gives the mean of calibrated probabilities.
         """
         network = Network(observations, self.network)
-        shift = -(~np.isnan(observations.real) @ np.log(self.hyperparameters.scale))
+        shift = self.points.units.log_unit(observations.real)
 
         def predict(theta: np.ndarray) -> ClassPrediction:
             point = self._point(theta)
@@ -216,10 +217,10 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
     def _point(self, theta: np.ndarray) -> NetworkPoint:
         """Values and parameters in standard units."""
-        values, mixture = self._standard_point(theta)
+        hidden, output = np.split(theta, [self.points.dimension])
+        values = coordinates.to_constrained(self._output_variables, output)
         return NetworkPoint(
-            values,
-            mixture,
+            *self.points.at(hidden),
             values[names.COEFFICIENTS].reshape(-1, self.specification.n_components),
             np.atleast_1d(values[names.INTERCEPTS]),
             float(values.get(names.NOISE_PRECISION, 1.0)),
@@ -242,4 +243,4 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         for variable, place in coordinates.slices(self.variables):
             if variable.name == names.WEIGHTS:
                 result[place] += coordinates.simplex_gradient(counts, point.mixture.weights)
-        return result / self.scales[: self._hidden_dimension]
+        return result / self.points.scales

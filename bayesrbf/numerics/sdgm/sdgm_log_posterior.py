@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_softmax
 
 from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.sdgm.label_likelihood import (
     Designs,
     LabelExpectation,
@@ -35,7 +37,7 @@ from bayesrbf.records.sdgm import Basis, CompletedRows, SDGMSpecification
 from bayesrbf.records.specification import Variable
 
 
-class SDGMLogPosterior:
+class SDGMLogPosterior(LogPosterior):
     r"""Log posterior of the weights given labelled rows.
 
     .. math:: \log p(w, \alpha | y, x) = \sum_n v_n \log p(y_n | x_n, w)
@@ -53,10 +55,6 @@ class SDGMLogPosterior:
         specification: SDGMSpecification,
     ) -> None:
         self.specification = specification
-        self.variables: tuple[Variable, ...] = free_variables(specification)
-        self.deterministic_variables: tuple[Variable, ...] = deterministic_variables(specification)
-        self.dimension = sum(variable.size for variable in self.variables)
-        self.scales: Float[np.ndarray, " coordinate"] = np.ones(self.dimension)
         self._basis, self._units = basis, units
         self._log_proportions = np.log(specification.proportions)
         self._designs = self._features(rows.points)
@@ -65,6 +63,16 @@ class SDGMLogPosterior:
             rows.starts,
             rows.weights,
         )
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Weights, and what their precisions come from where these are learned."""
+        return free_variables(self.specification)
+
+    @cached_property
+    def deterministic_variables(self) -> tuple[Variable, ...]:
+        """The weights, where they are a function of the free variables."""
+        return deterministic_variables(self.specification)
 
     @property
     def component_class(self) -> Int[np.ndarray, " component"]:
@@ -142,10 +150,6 @@ class SDGMLogPosterior:
             return ClassPrediction(log_softmax(summed / temperature, axis=1), log_density)
 
         return predict
-
-    def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
-        """Values of the free variables by name, at one point or many."""
-        return coordinates.to_constrained(self.variables, thetas)
 
     def deterministic(
         self, thetas: Float[np.ndarray, "*batch coordinate"]

@@ -31,20 +31,7 @@ EM_STEPS = 300
 def member_probabilities(
     log_probabilities: Float[np.ndarray, "*rows label"], temperature: float
 ) -> Float[np.ndarray, "*rows label"]:
-    """Tempered class probabilities of one member, away from zero.
-
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (..., n_classes)
-        Class log probabilities in nats, up to a constant per row.
-    temperature : float
-        Factor of the log probabilities, positive.
-
-    Returns
-    -------
-    ndarray of shape (..., n_classes)
-        Probabilities; they sum to one over the classes.
-    """
+    """Tempered class probabilities of one member, away from zero: softmax of t times the logs."""
     n_classes = log_probabilities.shape[-1]
     tempered = softmax(temperature * log_probabilities, axis=-1)
     return (1 - n_classes * LEAST) * tempered + LEAST
@@ -58,17 +45,7 @@ def pool_weights(
     .. math:: w_j \leftarrow \frac{\sum_n v_n r_{nj} + 0.3}{\sum_n v_n + 0.3 J}, \quad
         r_{nj} = \frac{w_j p_{nj}}{\sum_i w_i p_{ni}}
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_members)
-        Probability of the true class of held-out rows.
-    weights : ndarray of shape (n_obs,)
-        Row weights v, at least 0.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-        Positive weights that sum to one.
+    ``probabilities`` are those of the true class of held-out rows.
 
     Examples
     --------
@@ -79,9 +56,9 @@ def pool_weights(
     n_members = probabilities.shape[1]
     pool = np.full(n_members, 1 / n_members)
     for _ in range(EM_STEPS):
-        shares = pool * probabilities
-        shares /= shares.sum(axis=1, keepdims=True)
-        counts = weights @ shares + PSEUDO_ROWS
+        responsibilities = pool * probabilities
+        responsibilities /= responsibilities.sum(axis=1, keepdims=True)
+        counts = weights @ responsibilities + PSEUDO_ROWS
         pool = counts / counts.sum()
     return pool
 
@@ -91,22 +68,7 @@ def pooled(
     weights: Float[np.ndarray, " member"],
     temperatures: Float[np.ndarray, " member"],
 ) -> Float[np.ndarray, "row label"]:
-    """Log of the linear pool of tempered members.
-
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (n_rows, n_members, n_classes)
-        Class log probabilities of every member in nats.
-    weights : ndarray of shape (n_members,)
-        Weights of the pool.
-    temperatures : ndarray of shape (n_members,)
-        Temperatures of the members.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-        Log probabilities in nats.
-    """
+    """Log of the linear pool of tempered members in nats."""
     total = np.zeros((log_probabilities.shape[0], log_probabilities.shape[2]))
     for j, (weight, temperature) in enumerate(zip(weights, temperatures, strict=True)):
         total += weight * member_probabilities(log_probabilities[:, j], float(temperature))

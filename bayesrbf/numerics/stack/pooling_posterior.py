@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import gammaln, log_softmax, softmax
 
 from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
 from bayesrbf.records import names
 from bayesrbf.records.specification import Variable
@@ -14,17 +17,11 @@ from bayesrbf.records.specification import Variable
 LOG_2PI = float(np.log(2 * np.pi))
 
 
-class StackLogPosterior:
+class StackLogPosterior(LogPosterior):
     """Log posterior of a stack's weights and temperatures given held-out rows.
 
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (n_obs, n_members, n_classes)
-        Held-out class log probabilities of every member in nats.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-    weights : ndarray of shape (n_obs,)
-        Row weights, at least 0.
+    ``log_probabilities`` are the held-out class log probabilities of every member in nats,
+    ``labels`` the true class codes.
     """
 
     def __init__(
@@ -33,18 +30,18 @@ class StackLogPosterior:
         labels: Int[np.ndarray, " obs"],
         weights: Float[np.ndarray, " obs"],
     ) -> None:
-        n_members, n_classes = log_probabilities.shape[1:]
-        self.variables: tuple[Variable, ...] = (
-            Variable(names.WEIGHTS, (names.MEMBER,), (n_members,), "simplex"),
-            Variable(names.MEMBER_LOG_TEMPERATURES, (names.MEMBER,), (n_members,), "identity"),
+        self._log_probabilities, self._labels, self._weights = log_probabilities, labels, weights
+        self._target = np.eye(log_probabilities.shape[2])[labels] * weights[:, None]
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """Weights and log temperatures of the members, and the log temperature of the pool."""
+        member = (names.MEMBER,), self._log_probabilities.shape[1:2]
+        return (
+            Variable(names.WEIGHTS, *member, "simplex"),
+            Variable(names.MEMBER_LOG_TEMPERATURES, *member, "identity"),
             Variable(names.LOG_TEMPERATURE, (), (), "identity"),
         )
-        self.deterministic_variables: tuple[Variable, ...] = ()
-        self.dimension = sum(variable.size for variable in self.variables)
-        self.component_class: Int[np.ndarray, " component"] = np.zeros(0, dtype=np.intp)
-        self.scales: Float[np.ndarray, " coordinate"] = np.ones(self.dimension)
-        self._log_probabilities, self._labels, self._weights = log_probabilities, labels, weights
-        self._target = np.eye(n_classes)[labels] * weights[:, None]
 
     def pack(
         self,
@@ -52,22 +49,7 @@ class StackLogPosterior:
         temperatures: Float[np.ndarray, " member"],
         temperature: float,
     ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_members,)
-            Weights of the pool.
-        temperatures : ndarray of shape (n_members,)
-            Temperatures of the members.
-        temperature : float
-            Temperature of the pool.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        """
+        """Coordinates of a point: weights and temperatures of the members, that of the pool."""
         values = {
             names.WEIGHTS: weights,
             names.MEMBER_LOG_TEMPERATURES: np.log(temperatures),
@@ -78,22 +60,7 @@ class StackLogPosterior:
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
-        """Log posterior density and its gradient, equal to the declared graph's.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        jacobian : bool
-            Whether to add the log determinant of the transforms.
-
-        Returns
-        -------
-        value : float
-            Log density in nats.
-        gradient : ndarray of shape (dimension,)
-            Gradient in the coordinates.
-        """
+        """Log posterior density in nats and its gradient, equal to the declared graph's."""
         values = self.constrained(theta)
         pool, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t = float(values[names.LOG_TEMPERATURE])
@@ -118,23 +85,12 @@ class StackLogPosterior:
             ]
         )
         if jacobian:
-            extra, slope = coordinates.log_jacobian(self.variables, values)
-            return value + extra, gradient + slope
+            extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
+            return value + extra, gradient + extra_gradient
         return value, gradient
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
-        """Log probability of every held-out row's label, not weighted.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            ``log q_n[y_n]`` in nats.
-        """
+        """Unweighted log probability ``log q_n[y_n]`` of every held-out row's label in nats."""
         log_q = self.pooled(self._log_probabilities, theta)
         return log_q[np.arange(self._labels.size), self._labels]
 
@@ -143,92 +99,11 @@ class StackLogPosterior:
         log_probabilities: Float[np.ndarray, "row member label"],
         theta: Float[np.ndarray, " coordinate"],
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities of the whole stack.
-
-        Parameters
-        ----------
-        log_probabilities : ndarray of shape (n_rows, n_members, n_classes)
-            Class log probabilities of every member in nats.
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Log probabilities in nats.
-        """
+        """Class log probabilities of the whole stack in nats, from those of the members."""
         values = self.constrained(theta)
         temperatures = np.exp(values[names.MEMBER_LOG_TEMPERATURES])
         log_pool = pooled(log_probabilities, values[names.WEIGHTS], temperatures)
         return log_softmax(np.exp(values[names.LOG_TEMPERATURE]) * log_pool, axis=1)
-
-    def component_log_joint(
-        self, theta: Float[np.ndarray, " coordinate"]
-    ) -> Float[np.ndarray, "obs component"]:
-        """Nothing: members have names and cannot trade places.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, 0)
-            Empty.
-        """
-        return np.zeros((self._labels.size, 0))
-
-    def permute(
-        self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
-    ) -> Float[np.ndarray, " coordinate"]:
-        """The same point: there are no components to reorder.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Unconstrained coordinates.
-        order : ndarray of shape (0,)
-            Empty.
-
-        Returns
-        -------
-        ndarray of shape (dimension,)
-            ``theta``.
-        """
-        return theta
-
-    def constrained(self, thetas: Float[np.ndarray, "*batch coordinate"]) -> dict[str, np.ndarray]:
-        """Values of the free variables at one point or many.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict of str to ndarray of shape (..., *variable.shape)
-            ``weights``, ``member_log_temperatures`` and ``log_temperature``.
-        """
-        return coordinates.to_constrained(self.variables, thetas)
-
-    def deterministic(
-        self, thetas: Float[np.ndarray, "*batch coordinate"]
-    ) -> dict[str, np.ndarray]:
-        """Nothing is reported beside the free variables.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (..., dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        dict
-            Empty.
-        """
-        return {}
 
 
 def _log_prior(pool: np.ndarray, logs: np.ndarray, log_t: float) -> float:
