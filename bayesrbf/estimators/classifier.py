@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
 from bayesrbf import table
-from bayesrbf.estimators.checks import prevalence
+from bayesrbf.estimators.arguments import prevalence
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.fitted.fitted_model import Named, observed_rows
 from bayesrbf.inference.draws import MEMORY

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.estimators.checks import check_arguments
+from bayesrbf.estimators.arguments import SHARED
 from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.training_table import (
     checked_weights,
@@ -79,6 +79,7 @@ class Estimator(BaseEstimator, ABC):
     _trace: Trace
 
     _models_rows = True
+    _rules = SHARED
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -95,12 +96,14 @@ class Estimator(BaseEstimator, ABC):
 
     def _check(self, X: object, y: object, sample_weight: object) -> Float[np.ndarray, " obs"]:
         """Check arguments and widths; the row weights."""
-        check_arguments(self._common_arguments(), type(self).__name__)
+        self._check_arguments()
         return checked_weights(self, X, y, sample_weight)
 
-    def _common_arguments(self) -> dict[str, Any]:
-        """Arguments that mean the same everywhere; a family leaves out what it checks itself."""
-        return self.get_params(deep=False)
+    def _check_arguments(self) -> None:
+        """Check every constructor argument that does not depend on the data."""
+        for name, value in self.get_params(deep=False).items():
+            if name in self._rules:
+                self._rules[name].check(value, f"{type(self).__name__}({name}=...)")
 
     def _read_rows(
         self, X: object, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]

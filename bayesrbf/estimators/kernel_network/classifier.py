@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -12,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored
+from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
 from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.fitted.fitted_kernel_network import (
@@ -136,6 +136,14 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     relevance_: Float[np.ndarray, " column"]
     _n_features_out: int
 
+    _rules = SHARED | {
+        "kernel": one_of(*get_args(KernelName)),
+        "relevance": Rule("a number in [0, 1]", kind=Real, low=0.0, high=1.0, closed="both"),
+        "l2": positive(),
+        "n_basis": integer(),
+        "n_exemplars": integer(),
+    }
+
     def __init__(
         self,
         kernel: Stored[KernelName] = "laplace",
@@ -203,7 +211,6 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             If an argument, the table, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        check_kernel_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
         self._read_rows(X, labels, weights)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored, components_per_class
+from bayesrbf.estimators.arguments import Stored, components_per_class
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.mixture.mixture_start import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,8 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted
+from bayesrbf.estimators.arguments import (
+    SHARED,
+    Rule,
+    Stored,
+    components_per_class,
+    integer,
+    number,
+    one_of,
+)
 from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.estimators.checks import Stored, components_per_class
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.hybrid_objective import (
     DIALS,
@@ -35,7 +44,7 @@ from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import FittedMixture, fit_mixture_rows
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.objective import ObjectiveName
+from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import CovarianceType
 
@@ -174,6 +183,24 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     hinge_weight_: float
     kappa_: float
     unlabelled_weight_: float
+
+    _rules = SHARED | {
+        "tied": one_of(True, False),
+        "objective": one_of(*OBJECTIVES),
+        "kappa": number("cv"),
+        "hinge_weight": number("cv"),
+        "margin": number(),
+        "smoothing": number(),
+        "sharpness": number(),
+        "ramp_cap": number(None),
+        "objective_iter": integer(None),
+        "batch_size": integer(None),
+        "early_stopping": one_of(True, False),
+        "validation_fraction": Rule(
+            "a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"
+        ),
+        "unlabelled_weight": number("cv"),
+    }
 
     def __init__(
         self,

@@ -10,14 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored
+from bayesrbf.estimators.arguments import Stored, integer
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.rbf_network.checks import check_network_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
+    RULES,
     asked_settings,
+    check_scheme,
     fit_to_rows,
     published_sentence,
     refuse_without_joint,
@@ -172,6 +173,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     conditional_path_: Float[np.ndarray, " iteration"]
     n_falls_: int
 
+    _rules = RULES | {"n_components": integer(None)}
+
     def __init__(
         self,
         n_components: Stored[int | None] = None,
@@ -255,7 +258,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             If an argument, the table, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        check_network_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
         self._read_rows(X, labels, weights)
@@ -271,11 +273,10 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.temperature_ = self._temperature() if self.calibrate else 1.0
         return self._infer()
 
-    def _common_arguments(self) -> dict[str, Any]:
-        """Arguments that mean the same everywhere; here kappa may be None."""
-        arguments = super()._common_arguments()
-        del arguments["kappa"]
-        return arguments
+    def _check_arguments(self) -> None:
+        """Check every constructor argument, and what goes together with the scheme."""
+        super()._check_arguments()
+        check_scheme(self)
 
     def _fit_rows(
         self, rows: Observations, seed: int, previous: FittedNetwork | None = None

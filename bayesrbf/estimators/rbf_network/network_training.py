@@ -1,22 +1,87 @@
-"""What both RBF networks do at fit: read their arguments, fit to rows, tell how it went."""
+"""What both RBF networks do at fit: check and read arguments, fit to rows, tell how it went."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, get_args
 
-from bayesrbf.estimators.rbf_network.checks import DEFAULT_GROWTH, link_of
+import numpy as np
+
+from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of, positive
 from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
 from bayesrbf.fitted.network_fitting import fit_network
-from bayesrbf.fitted.network_settings import DEFAULT_COMPONENTS, NetworkSettings
+from bayesrbf.fitted.network_settings import (
+    DEFAULT_COMPONENTS,
+    DEFAULT_LINK,
+    NetworkSettings,
+    SchemeName,
+)
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import (
+    FEATURES,
     Features,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
+
+DEFAULT_GROWTH = (1, 10)
+RULES = SHARED | {
+    "n_components": integer(),
+    "scheme": one_of(*get_args(SchemeName)),
+    "features": Rule(
+        f"None or one of {FEATURES} (for training rows as hidden units "
+        "use KernelNetworkClassifier)",
+        (None, *FEATURES),
+    ),
+    "shared": one_of(True, False),
+    "link": Rule("None, a number of at least 0, or inf", (None,), Real, low=0.0, closed="both"),
+    "l1": number(),
+    "l2": number(),
+    "kappa": positive(None),
+    "hidden_cells": one_of("marginalise", "impute"),
+}
+"""Rules of the arguments of both RBF networks."""
+
+
+def check_scheme(estimator: Any) -> None:
+    """Refuse arguments that do not go with the scheme of a network."""
+    owner = type(estimator).__name__
+    scheme, link, grow = estimator.scheme, estimator.link, estimator.grow
+    if scheme == "joint":
+        if not getattr(estimator, "shared", True):
+            raise ValueError(
+                f"{owner}(scheme='joint') has one mixture: shared=False goes with the published "
+                "schemes, such as scheme='caetano'."
+            )
+        if estimator.l1 + estimator.l2 == 0:
+            raise ValueError(
+                f"{owner}(scheme='joint') needs a proper prior of the output weights: l1 or l2 "
+                "must be positive."
+            )
+    if link is not None and np.isinf(float(link)) and scheme in ("joint", "em_lr"):
+        raise ValueError(
+            f"{owner}(link=inf) is the hard link of scheme='em_lr_link' or 'em_lr_link_k'; "
+            f"scheme={scheme!r} needs a finite link."
+        )
+    if scheme == "em_lr" and link not in (None, 0):
+        raise ValueError(
+            f"{owner}(scheme='em_lr') has no link; use scheme='em_lr_link' for link={link!r}."
+        )
+    if grow is None:
+        return
+    if scheme != "em_lr_link_k":
+        raise ValueError(
+            f"{owner}(grow=...) belongs to scheme='em_lr_link_k'; received scheme={scheme!r}."
+        )
+    pair = isinstance(grow, tuple | list) and len(grow) == 2
+    if not (pair and all(isinstance(n, Integral) and int(n) >= 1 for n in grow)):
+        raise ValueError(
+            f"{owner}(grow=...) must be (step, maximum), both integers of at least 1; "
+            f"received {grow!r}."
+        )
 
 
 def asked_settings(
@@ -31,7 +96,7 @@ def asked_settings(
         ),
         shared=bool(getattr(estimator, "shared", True)),
         covariance_type=estimator.covariance_type,
-        link=link_of(estimator.link, estimator.scheme),
+        link=DEFAULT_LINK[estimator.scheme] if estimator.link is None else float(estimator.link),
         l1=float(estimator.l1),
         l2=float(estimator.l2),
         kappa=None if estimator.kappa is None else float(estimator.kappa),

@@ -12,15 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted
+from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.calibrating import split_responses
-from bayesrbf.estimators.checks import Stored
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import hold_out
-from bayesrbf.estimators.rbf_network.checks import check_network_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
+    RULES,
     asked_settings,
+    check_scheme,
     fit_to_rows,
     published_sentence,
     refuse_without_joint,
@@ -168,6 +169,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     noise_df_: float
     noise_scale_: float
 
+    _rules = RULES
+
     def __init__(
         self,
         n_components: Stored[int] = 6,
@@ -243,7 +246,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             If an argument, the table, the responses or the weights cannot be used;
             the message says what and how to mend it.
         """
-        check_network_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
         self._read_rows(X, codes, weights)
@@ -259,11 +261,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self.noise_scale_, self.noise_df_ = self._noise(self.calibrate, self.cv)
         return self._infer()
 
-    def _common_arguments(self) -> dict[str, Any]:
-        """Arguments that mean the same everywhere; here kappa may be None."""
-        arguments = super()._common_arguments()
-        del arguments["kappa"]
-        return arguments
+    def _check_arguments(self) -> None:
+        """Check every constructor argument, and what goes together with the scheme."""
+        super()._check_arguments()
+        check_scheme(self)
 
     def _fit_rows(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -12,17 +12,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
+from bayesrbf.estimators.arguments import (
+    SHARED,
+    Rule,
+    Stored,
+    components_per_class,
+    instance,
+    one_of,
+    positive,
+    prevalence,
+)
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.sdgm.checking import PREDICTIONS, check_arguments, check_choice
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
 from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.numerics.sdgm.ard_fit import Settings
-from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
+from bayesrbf.numerics.sdgm.sdgm_features import KERNELS, has_all_products
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
@@ -159,6 +167,18 @@ class SDGMClassifier(Classifier):
     n_weights_: int
     path_: SDGMTrace
 
+    _rules = SHARED | {
+        "form": one_of("primal", "kernel"),
+        "kernel": Rule(
+            f"one of {KERNELS} or a function of two arrays of points", KERNELS, Callable
+        ),
+        "prediction": one_of("average", "single-mode", "plug-in"),
+        "precision_prior": instance(PrecisionPrior, "GammaPrecisions, HorseshoePrecisions"),
+        "companion_components": positive(),
+        "alpha_init": positive(),
+        "alpha_max": positive(),
+    }
+
     def __init__(
         self,
         n_components: Stored[int | Mapping[Any, int]] = 3,
@@ -232,7 +252,6 @@ class SDGMClassifier(Classifier):
         """
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
-        check_arguments(self)
         sets, labels, weights = self._read_sets(X, y, weights)
         self._read_rows(X, labels, weights)
         rows, _ = table.distinct(self.rows_)
@@ -312,7 +331,7 @@ class SDGMClassifier(Classifier):
     @property
     def _averaged_over(self) -> Prediction:
         """What predictions average over; draws are of one mode, because the graph has one."""
-        check_choice(self, "prediction", PREDICTIONS)
+        self._rules["prediction"].check(self.prediction, f"{type(self).__name__}(prediction=...)")
         one = self.prediction == "average" and self.inference != "map"
         return "single-mode" if one else self.prediction
 

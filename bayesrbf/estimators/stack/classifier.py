@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored
+from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import DIAGNOSED, Classifier
 from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
