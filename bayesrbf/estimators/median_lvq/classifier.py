@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bayesrbf.artefact.estimator_state import unfitted
+from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import (
     SHARED,
     Rule,
@@ -33,8 +33,7 @@ from bayesrbf.estimators.median_lvq.dissimilarities import (
     read_rows,
 )
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.fitted.exemplar_sources import TableSource, Training
+from bayesrbf.fitted.exemplar_sources import Training
 from bayesrbf.fitted.fitted_exemplars import (
     FittedExemplars,
     SearchSettings,
@@ -463,10 +462,10 @@ class MedianLVQClassifier(Classifier):
     @property
     def columns_(self) -> Columns:  # type: ignore[override]
         """What the columns of a compared table are; other metrics have none."""
-        source = self.model_.source
-        if not isinstance(source, TableSource):
+        columns: Columns | None = getattr(self.model_.source, "columns", None)
+        if columns is None:
             raise AttributeError(f"metric={self.metric!r} knows no columns of a table.")
-        return source.columns
+        return columns
 
     @property
     def rows_(self) -> Observations:  # type: ignore[override]

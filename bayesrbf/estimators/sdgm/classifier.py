@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted
+from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import (
     SHARED,
     Rule,
@@ -23,8 +23,6 @@ from bayesrbf.estimators.arguments import (
     prevalence,
 )
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
@@ -262,7 +260,7 @@ class SDGMClassifier(Classifier):
                 "products; the levels enter without them. form='kernel' has all products."
             )
         self.model_, fit = self._fit_rows(rows, sets, self.seed_)
-        self.temperature_ = self._temperature() if self.calibrate else 1.0
+        self._calibrate(self._held_out_log_probabilities)
         self.path_ = fit.trace
         self.completion_error_ = fit.completion_error
         modes = self.model_.modes
@@ -314,19 +312,15 @@ class SDGMClassifier(Classifier):
         )
         return fit_rows_sdgm(rows, sets, self.columns_.n_levels, component_class, solver)
 
-    def _temperature(self) -> float:
-        """Out-of-fold temperature of the draws that are averaged."""
+    def _held_out_log_probabilities(
+        self, fold: int, train: Observations, test: Observations
+    ) -> Float[np.ndarray, "obs draw label"]:
+        """Class log probabilities of held-out rows, under the draws that are averaged."""
+        fitted, _ = self._fit_rows(train, self.model_.sets, self.seed_ + 1 + fold)
         one_mode = self.model_.modes.probabilities.size == 1  # as with very many rows
-
-        def drawn(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            fitted, _ = self._fit_rows(train, self.model_.sets, self.seed_ + 1 + fold)
-            if one_mode and fitted.prediction == "average":
-                fitted = replace(fitted, prediction="single-mode")
-            return fitted.drawn_log_probabilities(test)
-
-        return out_of_fold_temperature(
-            drawn, self.cv, self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__
-        )
+        if one_mode and fitted.prediction == "average":
+            fitted = replace(fitted, prediction="single-mode")
+        return fitted.drawn_log_probabilities(test)
 
     @property
     def _averaged_over(self) -> Prediction:
