@@ -148,7 +148,7 @@ def hide_cells(X: Any, fraction: float, rng: np.random.Generator) -> Any:
     _check_fraction(fraction)
     columns = learn_columns(X)
     table = encode(X, columns)
-    hidden = rng.random((len(table.real), columns.n_columns)) < fraction
+    hidden = rng.random((len(table.real), len(columns.names))) < fraction
     real = np.where(hidden[:, list(columns.real_positions)], np.nan, table.real)
     codes = np.where(hidden[:, list(columns.categorical_positions)], -1, table.codes)
     return decode(real, codes, columns, X)

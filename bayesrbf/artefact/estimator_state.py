@@ -1,11 +1,13 @@
-"""The state of an estimator: what a fit leaves behind, as its classes annotate it."""
+"""The state of an estimator: what a fit leaves behind, changed in one step, and as a record."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
+from functools import wraps
 from inspect import get_annotations
 from types import UnionType
-from typing import Any, get_origin
+from typing import Any, cast, get_origin
 
 from sklearn.base import BaseEstimator
 
@@ -13,6 +15,26 @@ OPTIONAL = {"feature_names_in_"}
 """State that only some tables leave behind."""
 MADE_ANEW = {"posterior_", "_prepared"}
 """What is made from the rest when it is asked for."""
+
+
+def works_on[F: Callable[..., Any]](begin: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Let a method work on a copy, whose state the estimator takes over when all is done.
+
+    Whatever is interrupted or fails leaves the estimator as it was. ``begin`` makes the copy:
+    ``copy``, or :func:`unfitted`, which leaves an earlier fit out.
+    """
+
+    def decorate(method: F) -> F:
+        @wraps(method)
+        def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            beside = begin(self)
+            method(beside, *args, **kwargs)
+            self.__dict__ = beside.__dict__  # one assignment: no interrupt falls within it
+            return self
+
+        return cast(F, changed)
+
+    return decorate
 
 
 def fitted_attributes(kind: type) -> dict[str, Any]:

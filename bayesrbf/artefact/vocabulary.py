@@ -25,7 +25,7 @@ HOMES: Final = {
     "GammaPrecisions": "bayesrbf.records.priors",
     "Gower": "bayesrbf.numerics.median_lvq.gower",
     "HalfRankMap": "bayesrbf.numerics.column_maps",
-    "HeldOut": "bayesrbf.estimators.out_of_fold",
+    "HeldOut": "bayesrbf.estimators.folds",
     "HorseshoePrecisions": "bayesrbf.records.priors",
     "KernelBasis": "bayesrbf.records.sdgm",
     "MatrixSource": "bayesrbf.fitted.exemplar_sources",

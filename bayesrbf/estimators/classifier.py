@@ -14,8 +14,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
 from bayesrbf import table
-from bayesrbf.estimators.checks import prevalence
+from bayesrbf.estimators.arguments import prevalence
 from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
 from bayesrbf.fitted.fitted_model import Named, observed_rows
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.mixture.sampling import draw_categories
@@ -67,6 +68,20 @@ class Classifier(ClassifierMixin, Estimator):
         self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
         known = np.isin(labels, present)
         return np.where(known, np.searchsorted(present, labels), -1), weights
+
+    def _calibrate(self, predict: Predict) -> None:
+        """Fit the temperature to what models fitted without a fold say of it; 1 if not asked to."""
+        self.temperature_ = 1.0
+        if self.calibrate:
+            self.temperature_ = out_of_fold_temperature(
+                predict,
+                self.cv,
+                self.rows_,
+                self.kept_,
+                self.classes_,
+                self.seed_,
+                type(self).__name__,
+            )
 
     # ---- predicting
 

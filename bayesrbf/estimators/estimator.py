@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable
 from copy import copy
-from importlib import import_module
+from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
+)
 
 from bayesrbf import table
-from bayesrbf.estimators.checks import check_arguments
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.estimators.training_table import (
-    checked_weights,
-    read_new_rows,
-    read_training_table,
-)
+from bayesrbf.artefact.estimator_state import works_on
+from bayesrbf.estimators.arguments import SHARED
+from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completing import drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
-from bayesrbf.inference.draws import Draws, point
+from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import Status, Trace
 
 if TYPE_CHECKING:
@@ -40,21 +40,7 @@ if TYPE_CHECKING:
     from bayesrbf.inference.findings_table import FindingsTable
     from bayesrbf.inference.judgements import Finding
 
-METHODS: Final = {
-    "laplace": "bayesrbf.inference.laplace",
-    "advi": "bayesrbf.inference.variational",
-    "gibbs": "bayesrbf.inference.gibbs",
-    "nuts": "bayesrbf.inference.nuts",
-}
-"""Where the function lives that draws by each method, under the method's name."""
 LARGEST_SEED = 2**31 - 1
-
-
-def _has_density(estimator: Estimator) -> bool:
-    """Whether something says what rows look like."""
-    if estimator._models_rows:
-        return True
-    raise AttributeError(f"{type(estimator).__name__} compares rows and has no density of them.")
 
 
 class Estimator(BaseEstimator, ABC):
@@ -79,6 +65,7 @@ class Estimator(BaseEstimator, ABC):
     _trace: Trace
 
     _models_rows = True
+    _rules = SHARED
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -101,32 +88,45 @@ class Estimator(BaseEstimator, ABC):
 
     def _check(self, X: object, y: object, sample_weight: object) -> Float[np.ndarray, " obs"]:
         """Check arguments and widths; the row weights."""
-        check_arguments(self._common_arguments(), type(self).__name__)
-        return checked_weights(self, X, y, sample_weight)
+        self._check_arguments()
+        table.as_frame(X)  # has the words for frames that are none, before scikit-learn has
+        validate_data(self, X, y, skip_check_array=True)
+        if _num_samples(X) == 0:
+            raise ValueError("X has 0 sample(s), but fit needs at least one row.")
+        weights: Float[np.ndarray, " obs"] = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        return weights
 
-    def _common_arguments(self) -> dict[str, Any]:
-        """Arguments that mean the same everywhere; a family leaves out what it checks itself."""
-        return self.get_params(deep=False)
+    def _check_arguments(self) -> None:
+        """Check every constructor argument that does not depend on the data."""
+        for name, value in self.get_params(deep=False).items():
+            if name in self._rules:
+                self._rules[name].check(value, f"{type(self).__name__}({name}=...)")
 
     def _read_rows(
-        self, X: object, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+        self, X: Any, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
     ) -> None:
-        """Learn the columns and read the rows of positive weight."""
-        training = read_training_table(
+        """Learn the columns and read the rows of positive weight: no other row teaches."""
+        self.kept_ = np.flatnonzero(weights > 0)
+        X = X if self.kept_.size == weights.size else _safe_indexing(X, self.kept_)
+        self.columns_ = table.learn_columns(
             X,
-            labels,
-            weights,
             categorical_features=self.categorical_features,
             missingness=getattr(self, "missingness", "ignorable"),
         )
-        self.columns_, self.kept_ = training.columns, training.kept
-        self.rows_, self._template = training.rows, training.template
+        cells = table.encode(X, self.columns_)
+        labels, weights = labels[self.kept_], weights[self.kept_]
+        self.rows_ = replace(cells, labels=labels, weights=weights)
+        self._template = table.decode(cells.real[:0], cells.codes[:0], self.columns_, X)
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
-    def _read(self, X: object) -> Observations:
+    def _read(self, X: Any) -> Observations:
         """New rows in the user's units, labels hidden."""
         check_is_fitted(self)
-        return read_new_rows(self, X, self.columns_, self.handle_unknown)
+        if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return table.encode(X, self.columns_, handle_unknown=self.handle_unknown)
 
     @property
     def _axes(self) -> Axes:
@@ -187,7 +187,7 @@ class Estimator(BaseEstimator, ABC):
         check_is_fitted(self)
         log_posterior = self._log_posterior()
         options = {"random_state": self.seed_, **options}
-        raw = _sampler(method)(log_posterior, self.model_.point(log_posterior), **options)
+        raw = sampler(method)(log_posterior, self.model_.point(log_posterior), **options)
         return self._keep(log_posterior, raw)
 
     @works_on(copy)
@@ -235,24 +235,11 @@ class Estimator(BaseEstimator, ABC):
         # a fit costs milliseconds, the tree as many again and an import. A property would be
         # evaluated whenever the estimator is displayed.
         if name == "posterior_" and "_trace" in self.__dict__:
-            self.posterior_ = self._datatree()
+            self.posterior_ = datatree(
+                self.model_, self._log_posterior(), self.draws_, self.rows_, self._axes, self._trace
+            )
             return self.posterior_
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _datatree(self) -> xr.DataTree:
-        """Posterior, log likelihood and training rows; a point is one draw of one chain."""
-        from bayesrbf.conversion import to_datatree
-
-        log_posterior = self._log_posterior()
-        description = self.model_.description(self.rows_, self._axes)
-        return to_datatree(
-            log_posterior,
-            self.draws_ or point(log_posterior, self.model_.point(log_posterior)),
-            coords=description.coords,
-            observed=description.observed,
-            constant=description.constant,
-            trace=self._trace,
-        )
 
     def diagnose(self) -> FindingsTable:
         """Figures about fit and draws, each with its sentence; a warning lists the bad ones.
@@ -273,32 +260,39 @@ class Estimator(BaseEstimator, ABC):
         """
         from bayesrbf.inference.diagnose import table, warn
 
-        check_is_fitted(self)
-        found = self._findings()
+        found = self.findings()
         warn(found, stacklevel=3)
         return table(found)
 
-    def _findings(self) -> tuple[Finding, ...]:
-        """What :meth:`diagnose` shows, with its judgement of every figure."""
-        from bayesrbf.inference.diagnose import findings
-        from bayesrbf.inference.judgements import judge_leave_one_out, judge_map
-        from bayesrbf.inference.leave_one_out import leave_one_out
+    def findings(self) -> tuple[Finding, ...]:
+        """What :meth:`diagnose` shows, with the judgement of every figure.
 
+        Returns
+        -------
+        tuple of Finding
+            Each with ``row``, ``value``, ``sentence`` and whether it is ``good``.
+        """
+        from bayesrbf.inference.judgements import judge_map
+
+        check_is_fitted(self)
         log_posterior = self._log_posterior()
-        found = [judge_map(self.status_, self.converged_)]
-        if self.draws_ is None:
-            found.extend(findings(point(log_posterior, self.model_.point(log_posterior))))
-        else:
-            found.extend(findings(self.draws_, raw=self._raw, **self._probabilities_of_training()))
-            if log_posterior.dimension:  # else every draw is the same, rows left out or not
-                found.extend(judge_leave_one_out(leave_one_out(log_posterior, self.draws_)))
-        return tuple(found)
+        drawn = {} if self.draws_ is None else self._probabilities_of_training()
+        return (
+            judge_map(self.status_, self.converged_),
+            *judged(self.model_.point(log_posterior), log_posterior, self.draws_, self._raw, drawn),
+        )
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of the training rows, for diagnosis; a density has none."""
         return {}
 
     # ---- what the density says of rows
+
+    def _has_density(self) -> bool:
+        """Whether something says what rows look like."""
+        if self._models_rows:
+            return True
+        raise AttributeError(f"{type(self).__name__} compares rows and has no density of them.")
 
     @available_if(_has_density)  # type: ignore[untyped-decorator]
     def score_samples(self, X: object) -> Float[np.ndarray, " obs"]:
@@ -361,19 +355,10 @@ class Estimator(BaseEstimator, ABC):
         if draws < 1:
             raise ValueError(f"impute(draws=...) must be at least 1; received {draws}.")
         rng = np.random.default_rng(self.seed_)
-        return [
-            table.decode(*drawn(mixture, rows, one, rng), self.columns_, X)
-            for one in self._mixtures(draws, rng)
-        ]
-
-    def _mixtures(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
-        """The density in standard units under posterior draws, or at the fitted point again."""
-        if self.draws_ is None:
-            return [self._density.parameters] * number
-        log_posterior = self._log_posterior()
-        thetas = self.draws_.theta.reshape(-1, self.draws_.theta.shape[-1])
-        chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
-        return [self.model_.mixture_at(log_posterior, thetas[i]) for i in chosen]
+        points = [mixture.parameters] * draws
+        if self.draws_ is not None:
+            points = drawn_mixtures(self.model_, self._log_posterior(), self.draws_, draws, rng)
+        return [table.decode(*drawn(mixture, rows, one, rng), self.columns_, X) for one in points]
 
     # ---- a file
 
@@ -396,12 +381,3 @@ class Estimator(BaseEstimator, ABC):
 
         check_is_fitted(self)
         return save(self, path)
-
-
-def _sampler(method: str) -> Callable[..., Draws]:
-    """The function that draws by a method; imported here so that a MAP fit never does."""
-    if method not in METHODS:
-        allowed = " or ".join(repr(name) for name in METHODS)
-        raise ValueError(f"refine(method) must be {allowed}; received {method!r}.")
-    drawn_by: Callable[..., Draws] = getattr(import_module(METHODS[method]), method)
-    return drawn_by

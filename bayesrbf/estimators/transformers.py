@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bayesrbf.estimators.on_a_copy import works_on
+from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.numerics.column_maps import HalfRankMap, fit_half_rank
 from bayesrbf.records.mixture import Standardisation
 from bayesrbf.table import standardisation

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf import table
 from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
 from bayesrbf.fitted.fitted_model import (
     Axes,
@@ -60,6 +61,11 @@ class ClassResponses:
         """Responses of training rows, with their likelihood."""
         return Classes(rows.labels)
 
+    def canonical(self, rows: Observations) -> tuple[Order, Classes, Observations]:
+        """The canonical order of training rows, their responses in it, and the rows."""
+        order = table.canonical_order(rows, self.n_outputs)
+        return order, Classes(order.labels(rows.labels)), rows
+
     def observed(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Class codes, NaN where hidden."""
         return np.where(rows.labels >= 0, rows.labels, np.nan)
@@ -83,6 +89,11 @@ class NumberResponses:
     def units_of_graph(self) -> Standardisation:
         """Location and scale, which the graph takes out of the responses."""
         return self.units
+
+    def canonical(self, rows: Observations) -> tuple[Order, Numbers, Observations]:
+        """The canonical order of training rows, their responses, and the rows as of one class."""
+        order = table.canonical_order(rows).of_one_class
+        return order, self.output(rows), replace(rows, labels=np.minimum(rows.labels, 0))
 
     def output(self, rows: Observations) -> Numbers:
         """Responses of training rows in standard units, with their likelihood."""
@@ -132,8 +143,7 @@ class FittedNetwork(FittedModel):
     @property
     def number_responses(self) -> NumberResponses:
         """The responses of a network of numbers."""
-        assert isinstance(self.responses, NumberResponses)
-        return self.responses
+        return cast(NumberResponses, self.responses)
 
     @property
     def start(self) -> RBFNetworkParameters:

@@ -13,7 +13,7 @@ from bayesrbf.fitted.network_settings import NetworkSettings
 from bayesrbf.numerics.mixture.completion import mostly_complete, with_holes
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.alternation import imputed
-from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Output
+from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, fit_joint
 from bayesrbf.numerics.rbf_network.published_fit import NetworkProblem, Scheme, fit_published
 from bayesrbf.records.mixture import Observations, Standardisation
@@ -42,13 +42,7 @@ def fit_network(
     happens in the canonical order of columns and classes: what is found does not depend on the
     order in which they are given.
     """
-    output = responses.output(rows)
-    if isinstance(output, Classes):
-        order = table.canonical_order(rows, specification.n_outputs)
-        output = Classes(order.labels(output.labels))
-    else:
-        order = table.canonical_order(rows).of_one_class
-        rows = replace(rows, labels=np.minimum(rows.labels, 0))
+    order, output, rows = responses.canonical(rows)
     begin = None if start is None else start.reordered(order, specification)
     rows, specification = rows.reordered(order), specification.reordered(order)
     units = table.standardisation(rows.real, rows.weights)

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.posterior.temperature import fit_temperature, tempered

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
 from bayesrbf.records.mixture import Observations
 from bayesrbf.report.families import FAMILIES
@@ -56,7 +55,7 @@ def densities_of(job: Job, found: Drawn) -> Densities:
     Densities
         Nothing for sparse mixtures and exemplars.
     """
-    if isinstance(found.model, MixtureMethods):
+    if hasattr(found.model, "predictive_check"):  # its rows come from a mixture
         return Densities(found.model, found.refined)
     if job.family != "stack":
         return Densities(None, None)

@@ -59,7 +59,7 @@ def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
         f"Out-of-fold temperature: log probabilities are multiplied by "
         f"{number(refined.temperature_)}.",
     )
-    return Diagnostics(status, refined._findings(), tuple(variables), heard)
+    return Diagnostics(status, refined.findings(), tuple(variables), heard)
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:

@@ -115,8 +115,7 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
     if density is None:
         return [""] * len(X)
     components = component_names(density)
-    responsible = density._component_log_joint(density._read(X)).argmax(axis=1)
-    return [components[component] for component in responsible]
+    return [components[component] for component in density.predict_component(X)]
 
 
 def measurement_worth(X: pd.DataFrame, model: Any, density: Any) -> pd.DataFrame:

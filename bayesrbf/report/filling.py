@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float
 from sklearn.base import clone
 
-from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.report.density import left_out
 from bayesrbf.report.job import Job
 from bayesrbf.report.row_records import Filled, Imputations

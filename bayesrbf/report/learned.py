@@ -11,6 +11,7 @@ from jaxtyping import Float
 from scipy.special import rel_entr
 from scipy.stats import norm
 
+from bayesrbf import table
 from bayesrbf.posterior.temperature import tempered
 from bayesrbf.records import names
 from bayesrbf.report.density import Densities, component_names
@@ -106,14 +107,16 @@ def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs l
         blank: Any = np.nan if pd.api.types.is_numeric_dtype(X[name]) else None
         return model.predict_proba(X.assign(**{name: blank}))
     # Taken out behind the masks: a model that listens to holes must not hear of these.
-    rows, columns = model._read(X), model.columns_
+    columns = model.columns_
+    rows = table.encode(X, columns)
     position = columns.names.index(name)
     real = position in columns.real_positions
     places = columns.real_positions if real else columns.categorical_positions
     field = "real" if real else "codes"
     cells = getattr(rows, field).copy()
     cells[:, places.index(position)] = np.nan if real else -1
-    joint = model._class_log_joint(replace(rows, **{field: cells}))
+    hidden = replace(rows, **{field: cells})
+    joint = model.model_.class_log_joint(hidden, model.temperature_)
     return np.exp(tempered(joint, model.temperature_))
 
 

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.estimators.stack.classifier import StackedClassifier
 from bayesrbf.records import names
 from bayesrbf.report.model_records import Member
 
@@ -34,7 +33,7 @@ def read_members(refined: Any) -> tuple[Member, ...]:
     tuple of Member
         Nothing for what is no stack.
     """
-    if not isinstance(refined, StackedClassifier):
+    if not hasattr(refined, "member_table"):
         return ()
     table = refined.member_table().drop(index="stack")
     drawn = np.full((3, len(table)), np.nan)

@@ -61,7 +61,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     refined = copy.copy(model)
     method, why = choose_method(job, model)
     if method == "map":
-        spread = model._class_posterior().n_draws > 1  # of a sparse mixture, without any draw
+        spread = getattr(model.model_, "averages", False)  # of a sparse mixture, without any draw
         told = "Intervals and kinds of doubt are those of what the fit itself averages over."
         none = "There are no intervals and no kinds of doubt."
         return Drawn(model, refined, f"A point estimate, {why} {told if spread else none}")

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.report.choose import fold_count
 from bayesrbf.table import encode_labels
 

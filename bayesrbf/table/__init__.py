@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from bayesrbf.table.column_kinds import Columns, learn_columns
 from bayesrbf.table.containers import as_frame
-from bayesrbf.table.encode import Table, decode, encode, encode_labels
+from bayesrbf.table.encode import decode, encode, encode_labels
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import distinct, marginals, standardisation
 
 __all__ = [
     "Columns",
-    "Table",
     "as_frame",
     "canonical_order",
     "decode",

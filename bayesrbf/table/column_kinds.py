@@ -31,11 +31,6 @@ class Columns:
     empty: tuple[int, ...] = ()
 
     @property
-    def n_columns(self) -> int:
-        """Number of columns of the table."""
-        return len(self.names)
-
-    @property
     def real_positions(self) -> tuple[int, ...]:
         """Positions of the real columns."""
         return tuple(i for i, kind in enumerate(self.kinds) if kind == "real")

@@ -73,13 +73,8 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _unnamed(n_columns: int) -> tuple[str, ...]:
-    """Names of the columns of a container without names, as scikit-learn gives them."""
-    return tuple(f"x{position}" for position in range(n_columns))
-
-
-def _check_shape(shape: tuple[int, ...]) -> None:
-    """Refuse what is not a table of at least one row and one column, in scikit-learn's words."""
+def _names_of(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Names of columns without names, as scikit-learn gives them; an error if there are none."""
     if len(shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array instead. Reshape your data: one row "
@@ -90,13 +85,13 @@ def _check_shape(shape: tuple[int, ...]) -> None:
             raise ValueError(
                 f"Found array with 0 {thing} (shape={shape}) while a minimum of 1 is required."
             )
+    return tuple(f"x{position}" for position in range(shape[1]))
 
 
 def _read_array(X: Any) -> Cells:
     """Columns of an array or list: object columns are inferred, all others are real."""
     array = _as_array(X)
-    _check_shape(array.shape)
-    names = _unnamed(array.shape[1])
+    names = _names_of(array.shape)
     if array.dtype.kind in "biuf":
         columns = tuple(array.astype(np.float64).T)
     else:
@@ -154,9 +149,9 @@ def _reads_as_number(text: str) -> bool:
 
 def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     """Columns of a pandas or polars frame; the dtype declares what is categorical."""
-    _check_shape(frame.shape)
+    unnamed = _names_of(frame.shape)
     has_names = all(isinstance(name, str) for name in frame.columns)
-    names = tuple(frame.columns) if has_names else _unnamed(frame.shape[1])
+    names = tuple(frame.columns) if has_names else unnamed
     series = [frame[:, position] for position in range(frame.shape[1])]
     columns = tuple(_read_series(s, name) for s, name in zip(series, names, strict=True))
     declared = tuple(isinstance(s.dtype, nw.Categorical | nw.Enum) for s in series)

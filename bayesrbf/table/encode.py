@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, get_args
 
@@ -13,6 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from bayesrbf.records.mixture import Observations
 from bayesrbf.table.column_kinds import Columns
 from bayesrbf.table.containers import Cells, as_frame, clean, missing_cells, read_cells
 
@@ -20,17 +20,10 @@ HandleUnknown = Literal["missing", "error"]
 _MISSING, _UNKNOWN = -1, -2
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows of a table as arrays."""
+def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Observations:
+    """Read rows, labels hidden, under the columns learnt from another table.
 
-    real: Float[np.ndarray, "row feature"]  # In the user's units, NaN where missing.
-    # Level codes of the categorical columns and masks, -1 where missing.
-    codes: Int[np.ndarray, "row categorical"]
-
-
-def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Table:
-    """Read a table under the columns learnt from another; NaN, None and pandas' NA are missing.
+    NaN, None and pandas' NA are missing.
 
     A category that training did not have is treated as missing with a warning, or is an error under
     ``handle_unknown="error"``. ValueError, too, if X has the wrong width, names, or kind of column,
@@ -41,7 +34,7 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Tabl
     >>> from bayesrbf.table import learn_columns
     >>> columns = learn_columns([[1.5, "b"], [2.5, "a"]])
     >>> encode([[None, "a"]], columns)
-    Table(real=array([[nan]]), codes=array([[0]]))
+    Observations(real=array([[nan]]), codes=array([[0]]), labels=array([-1]), weights=array([1.]))
     """
     if handle_unknown not in get_args(HandleUnknown):
         raise ValueError(
@@ -55,21 +48,24 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Tabl
         _level_codes(cells.columns[position], levels)
         for position, levels in zip(columns.categorical_positions, columns.levels, strict=True)
     ]
-    _report_unknown(cells, columns, codes, handle_unknown)
+    if any((code == _UNKNOWN).any() for code in codes):
+        _report_unknown(cells, columns, codes, handle_unknown)
     known = [np.where(code == _UNKNOWN, _MISSING, code) for code in codes]
     masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
-    return Table(
+    return Observations(
         np.array(reals, dtype=np.float64).reshape(len(reals), n_rows).T.copy(),
         np.array(known + masks, dtype=np.intp).reshape(len(known + masks), n_rows).T.copy(),
+        np.full(n_rows, -1),
+        np.ones(n_rows),
     )
 
 
 def _check_columns(cells: Cells, columns: Columns) -> None:
     """Refuse another width or other names, in scikit-learn's words."""
-    if len(cells.columns) != columns.n_columns:
+    if len(cells.columns) != len(columns.names):
         raise ValueError(
             f"X has {len(cells.columns)} features, but Columns is expecting "
-            f"{columns.n_columns} features as input."
+            f"{len(columns.names)} features as input."
         )
     if not (cells.has_names and columns.has_names) or cells.names == columns.names:
         return
@@ -130,8 +126,6 @@ def _report_unknown(
             values = ", ".join(sorted(map(repr, unknown))[:5])
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             found.append(f"{columns.names[position]!r}: {values}{more}")
-    if not found:
-        return
     message = f"X has categories that were not seen at fit ({'; '.join(found)})"
     if handle_unknown == "error":
         raise ValueError(f"{message}; correct them, or pass handle_unknown='missing'.")
@@ -161,7 +155,7 @@ def decode(
     categorical = zip(columns.categorical_positions, columns.levels, strict=True)
     for j, (position, levels) in enumerate(categorical):
         cells[position] = _level_values(codes[:, j], levels)
-    ordered = [cells[position] for position in range(columns.n_columns)]
+    ordered = [cells[position] for position in range(len(columns.names))]
     frame = as_frame(like)
     return _to_array(ordered) if frame is None else _to_frame(ordered, frame)
 

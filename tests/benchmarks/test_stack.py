@@ -33,8 +33,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
-from bayesrbf.estimators.calibrating import stratified_folds
-from bayesrbf.estimators.out_of_fold import HeldOut
+from bayesrbf.estimators.folds import HeldOut, stratified_folds
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.temperature import tempered

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.posterior.temperature import fit_temperature
 from tests.estimators.class_tables import CLASSES, iris, table
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.estimators.calibrating import split_rows
+from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.mixture.hybrid_objective import (
     Setting,
     Task,

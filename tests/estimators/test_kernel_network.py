@@ -155,8 +155,8 @@ def test_what_is_saved_predicts_the_same(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"kernel": "box"}, "must be 'laplace' or 'gaussian'"),
-        ({"relevance": 1.5}, r"must be in \[0, 1\]"),
-        ({"l2": 0.0}, "must be positive and finite"),
+        ({"relevance": 1.5}, r"must be a number in \[0, 1\]"),
+        ({"l2": 0.0}, "must be a finite positive number"),
         ({"n_basis": 0}, "integer of at least 1"),
         ({"n_exemplars": 2.5}, "integer of at least 1"),
     ],

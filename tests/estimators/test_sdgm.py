@@ -460,9 +460,9 @@ def test_what_would_fill_the_memory_is_refused_before_it_does(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"form": "dual"}, "form=...\\) must be one of .* received 'dual'"),
+        ({"form": "dual"}, "form=...\\) must be 'primal' or 'kernel'; received 'dual'"),
         ({"kernel": "cubic"}, "kernel=...\\) must be one of"),
-        ({"prediction": "mode"}, "prediction=...\\) must be one of"),
+        ({"prediction": "mode"}, "prediction=...\\) must be 'average' or"),
         ({"alpha_init": -1.0}, "alpha_init=...\\) must be a finite positive number"),
         ({"companion_components": 0}, "companion_components=...\\) must be"),
         ({"n_components": 0}, "n_components"),

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax
 
 from bayesrbf import SDGMClassifier
-from bayesrbf.estimators.calibrating import stratified_folds
+from bayesrbf.estimators.folds import stratified_folds
 
 
 def noisy(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

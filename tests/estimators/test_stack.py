@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.estimators.calibrating import stratified_folds
-from bayesrbf.estimators.stack.folds import stack_folds
+from bayesrbf.estimators.folds import split_rows, stratified_folds
+from bayesrbf.estimators.stack.fitting import default_folds
 from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.estimators.stack.training import Training, Views, component_class
 from bayesrbf.records.mixture import Observations
@@ -238,7 +238,7 @@ def test_folds_are_ten_for_few_rows_and_five_for_many() -> None:
         labels = np.arange(n) % 2
         real = np.arange(n, dtype=float)[:, None]
         rows = Observations(real, np.zeros((n, 0), int), labels, np.ones(n))
-        folds = list(stack_folds(None, rows, np.arange(n), 0))
+        folds = list(split_rows(default_folds(rows), rows, np.arange(n), 0))
         assert len(folds) == n_folds
         tested = np.sort(np.concatenate([test.real[:, 0] for _, test in folds]))
         np.testing.assert_array_equal(tested, real[:, 0])

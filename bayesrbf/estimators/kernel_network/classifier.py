@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -11,12 +12,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.kernel_network.checks import check_kernel_arguments
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
@@ -136,6 +134,14 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     relevance_: Float[np.ndarray, " column"]
     _n_features_out: int
 
+    _rules = SHARED | {
+        "kernel": one_of(*get_args(KernelName)),
+        "relevance": Rule("a number in [0, 1]", kind=Real, low=0.0, high=1.0, closed="both"),
+        "l2": positive(),
+        "n_basis": integer(),
+        "n_exemplars": integer(),
+    }
+
     def __init__(
         self,
         kernel: Stored[KernelName] = "laplace",
@@ -203,7 +209,6 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             If an argument, the table, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        check_kernel_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
         self._read_rows(X, labels, weights)
@@ -212,7 +217,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self._n_features_out = self.model_.n_features
         self.relevance_ = self.model_.relevance
         self._report(fit.status, Trace(fit.joint))
-        self.temperature_ = self._temperature() if self.calibrate else 1.0
+        self._calibrate(self._held_out_log_joint)
         return self._infer()
 
     def _settings(self) -> KernelSettings:
@@ -236,23 +241,13 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         levels, n_classes = self.columns_.n_levels, self.classes_.size
         return fit_kernel_network(rows, levels, n_classes, prior, settings)
 
-    def _temperature(self) -> float:
-        """Out-of-fold temperature, 1 where no class has rows enough."""
+    def _held_out_log_joint(
+        self, fold: int, train: Observations, test: Observations
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log joints of held-out rows under a fit to the other folds."""
         settings = self._settings()
-
-        def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            seeded = replace(settings, seed=settings.seed + 1 + fold)
-            return self._fit_rows(train, seeded)[0].class_log_joint(test)
-
-        return out_of_fold_temperature(
-            log_joint,
-            self.cv,
-            self.rows_,
-            self.kept_,
-            self.classes_,
-            self.seed_,
-            type(self).__name__,
-        )
+        seeded = replace(settings, seed=settings.seed + 1 + fold)
+        return self._fit_rows(train, seeded)[0].class_log_joint(test)
 
     # ---- rows
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -11,11 +12,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored, check_arguments
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import (
+    SHARED,
+    Rule,
+    Stored,
+    components_per_class,
+    instance,
+    one_of,
+)
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.estimator import LARGEST_SEED
-from bayesrbf.estimators.median_lvq.checks import check_choices, prototypes_per_class
 from bayesrbf.estimators.median_lvq.dissimilarities import (
     GOWER,
     PRECOMPUTED,
@@ -26,8 +33,7 @@ from bayesrbf.estimators.median_lvq.dissimilarities import (
     read_rows,
 )
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.fitted.exemplar_sources import TableSource, Training
+from bayesrbf.fitted.exemplar_sources import Training
 from bayesrbf.fitted.fitted_exemplars import (
     FittedExemplars,
     SearchSettings,
@@ -39,7 +45,7 @@ from bayesrbf.fitted.fitted_model import Axes, Named
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records import names
-from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior
+from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototypes
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.pairwise import Metric
 from bayesrbf.table import Columns
@@ -47,9 +53,6 @@ from bayesrbf.table import Columns
 if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
-
-CHECKED: Final = ("calibrate", "handle_unknown", "max_iter", "n_init")
-"""Arguments that other families have, too."""
 
 
 def _gives_probabilities(estimator: MedianLVQClassifier) -> bool:
@@ -198,6 +201,20 @@ class MedianLVQClassifier(Classifier):
     sigma_: float | None
 
     _models_rows = False
+    _rules = SHARED | {
+        "objective": one_of("rslvq", "glvq"),
+        "optimizer": one_of("swap", "gem"),
+        "sigma": Rule(
+            "'cv', 'sample' or a number from 1e-100 to 1e100",
+            ("cv", "sample"),
+            Real,
+            low=1e-100,
+            high=1e100,
+            closed="both",
+        ),
+        "prior": instance(MedianLVQPrior, "a MedianLVQPrior"),
+        "inference": one_of("map", "gibbs"),
+    }
 
     def __init__(
         self,
@@ -265,9 +282,7 @@ class MedianLVQClassifier(Classifier):
             If an argument, the rows, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        owner, arguments = type(self).__name__, self.get_params(deep=False)
-        check_choices(arguments, owner)
-        check_arguments({name: arguments[name] for name in CHECKED}, owner)
+        self._check_arguments()
         rows = read_rows(self, X, reset=True)
         validate_data(self, X, y, skip_check_array=True)
         weights: Float[np.ndarray, " obs"] = _check_sample_weight(
@@ -277,6 +292,25 @@ class MedianLVQClassifier(Classifier):
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self._search(self._compare(rows, labels, weights))
         return self._infer()
+
+    def _check_arguments(self) -> None:
+        """GLVQ has no likelihood: what asks for one is refused."""
+        super()._check_arguments()
+        if self.objective != "glvq":
+            return
+        owner = f"{type(self).__name__}(objective='glvq'"
+        for name, default in (("sigma", "cv"), ("prior", None), ("inference", "map")):
+            received = getattr(self, name)
+            if received != default:
+                raise ValueError(
+                    f"{owner}) has no likelihood and so no {name}; leave it at {default!r}, or use "
+                    f"objective='rslvq'. Received {name}={received!r}."
+                )
+        if self.class_prior is not None and not self.calibrate:
+            raise ValueError(
+                f"{owner}, class_prior=...) needs calibrate=True: margins are no probabilities "
+                "before."
+            )
 
     def _compare(
         self, X: Any, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
@@ -307,7 +341,9 @@ class MedianLVQClassifier(Classifier):
             training.weights,
             candidates_of(training.labels, self.classes_.size, self.unlabelled_candidates),
         )
-        prototypes = prototypes_per_class(self.n_prototypes, self.classes_, owner)
+        prototypes = Prototypes(
+            components_per_class(self.n_prototypes, self.classes_, owner, "n_prototypes")
+        )
         prior = MedianLVQPrior() if self.prior is None else self.prior
         widths = widths_to_try(self.objective, self.sigma, prior, rows.scale)
         settings = SearchSettings(self.optimizer, self.n_init, self.max_iter, self.seed_)
@@ -426,10 +462,10 @@ class MedianLVQClassifier(Classifier):
     @property
     def columns_(self) -> Columns:  # type: ignore[override]
         """What the columns of a compared table are; other metrics have none."""
-        source = self.model_.source
-        if not isinstance(source, TableSource):
+        columns: Columns | None = getattr(self.model_.source, "columns", None)
+        if columns is None:
             raise AttributeError(f"metric={self.metric!r} knows no columns of a table.")
-        return source.columns
+        return columns
 
     @property
     def rows_(self) -> Observations:  # type: ignore[override]

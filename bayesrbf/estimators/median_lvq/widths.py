@@ -9,11 +9,9 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
+from bayesrbf.estimators.folds import HeldOut, best_setting, hold_out, split_rows
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_exemplars import SearchSettings, exemplar_log_joint, search
-from bayesrbf.posterior.temperature import fit_temperature, tempered
 from bayesrbf.records.median_lvq import (
     Dissimilarities,
     MedianLVQParameters,
@@ -138,11 +136,8 @@ def choose_width(
             "rows, or give sigma."
         )
         return widths[len(widths) // 2], 1.0
-    own = tempered(held.values, 1.0)[np.arange(held.labels.size), :, held.labels]
-    best = int((held.weights @ own).argmax())
-    if not calibrate:
-        return widths[best], 1.0
-    return widths[best], fit_temperature(held.values[:, best], held.labels, held.weights)
+    best, _, temperature = best_setting(held, calibrate=False)
+    return widths[best], temperature if calibrate else 1.0
 
 
 def held_out(

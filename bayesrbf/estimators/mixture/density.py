@@ -11,20 +11,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored, components_per_class
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import Stored, components_per_class
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.mixture.mixture_start import (
-    mixture_specification,
-    warm_start,
-    warn_of_floor,
-)
-from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import CovarianceType
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -164,19 +158,20 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             says what and how to mend it.
         """
         weights = self._check(X, None, sample_weight)
-        classes = np.zeros(1, dtype=int)
-        component_class = components_per_class(self.n_components, classes, type(self).__name__)
         labels = np.zeros(weights.size, dtype=int)
         self._read_rows(X, labels, weights)
-        specification = mixture_specification(self, self.rows_, self.columns_, component_class)
-        distinct, _ = table.distinct(self.rows_)
+        specification = MixtureSpecification(
+            self.rows_.real.shape[1],
+            self.columns_.n_levels,
+            components_per_class(self.n_components, labels[:1], type(self).__name__),
+            self.covariance_type,
+        )
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
-        start = warm_start(self, specification)
         prior = MixturePrior() if self.prior is None else self.prior
+        distinct, _ = table.distinct(self.rows_)
+        start = self._start(specification)
         self.model_, fit = fit_mixture_rows(distinct, specification, prior, solver, start)
-        self._n_features_out = specification.n_components
-        self._report(fit.status, fit.trace)
-        warn_of_floor(self, fit)
+        self._report_mixture(fit)
         return self._infer()
 
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -11,10 +12,18 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.calibrating import split_rows
-from bayesrbf.estimators.checks import Stored, components_per_class
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import (
+    SHARED,
+    Rule,
+    Stored,
+    components_per_class,
+    integer,
+    number,
+    one_of,
+)
 from bayesrbf.estimators.classifier import Classifier, Labels
+from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.mixture.hybrid_objective import (
     DIALS,
     Setting,
@@ -25,19 +34,13 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     open_settings,
 )
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.mixture.mixture_start import (
-    mixture_specification,
-    warm_start,
-    warn_of_floor,
-)
-from bayesrbf.estimators.on_a_copy import works_on
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import FittedMixture, fit_mixture_rows
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.objective import ObjectiveName
+from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import CovarianceType
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -175,6 +178,24 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     kappa_: float
     unlabelled_weight_: float
 
+    _rules = SHARED | {
+        "tied": one_of(True, False),
+        "objective": one_of(*OBJECTIVES),
+        "kappa": number("cv"),
+        "hinge_weight": number("cv"),
+        "margin": number(),
+        "smoothing": number(),
+        "sharpness": number(),
+        "ramp_cap": number(None),
+        "objective_iter": integer(None),
+        "batch_size": integer(None),
+        "early_stopping": one_of(True, False),
+        "validation_fraction": Rule(
+            "a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"
+        ),
+        "unlabelled_weight": number("cv"),
+    }
+
     def __init__(
         self,
         n_components: Stored[int | Mapping[Any, int]] = 1,
@@ -269,11 +290,15 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         weights = self._check(X, y, sample_weight)
         full = 1.0 if self.unlabelled_weight == "cv" else float(self.unlabelled_weight)
         labels, weights = self._read_labels(X, y, weights, full)
-        component_class = components_per_class(
-            self.n_components, self.classes_, type(self).__name__
-        )
+        components = components_per_class(self.n_components, self.classes_, type(self).__name__)
         self._read_rows(X, labels, weights)
-        specification = mixture_specification(self, self.rows_, self.columns_, component_class)
+        specification = MixtureSpecification(
+            self.rows_.real.shape[1],
+            self.columns_.n_levels,
+            components,
+            self.covariance_type,
+            self.tied,
+        )
         open_weight = self.unlabelled_weight == "cv"
         prior = MixturePrior() if self.prior is None else self.prior
         task = Task(specification, prior, hybrid_solver(self, self.seed_), open_weight)
@@ -283,7 +308,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.unlabelled_weight_ = float(
             setting.unlabelled_weight if open_weight else self.unlabelled_weight
         )
-        start = warm_start(self, specification)
+        start = self._start(specification)
         if start is None:
             start = task.begin(table.distinct(self.rows_)[0], self.seed_)
         if setting.unlabelled_weight == 0:
@@ -292,9 +317,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         solver = replace(task.solver, objective=setting.objective)
         distinct, _ = table.distinct(self.rows_)
         self.model_, fit = fit_mixture_rows(distinct, specification, prior, solver, start)
-        self._n_features_out = specification.n_components
-        self._report(fit.status, fit.trace)
-        warn_of_floor(self, fit)
+        self._report_mixture(fit)
         return self._infer()
 
     def _choose(self, task: Task) -> Setting:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from sklearn.base import clone
 
-from bayesrbf.estimators.calibrating import split_rows
+from bayesrbf.estimators.folds import numbered_folds, split_rows
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.estimators.mixture.hybrid_objective import (
     DIALS,
@@ -17,8 +17,8 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     asked_objective,
     hybrid_solver,
 )
-from bayesrbf.estimators.out_of_fold import Fold
 from bayesrbf.fitted.early_stopping import log_score
+from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 
 if TYPE_CHECKING:
@@ -98,12 +98,8 @@ def hybrid_path(
     seed = first.seed_
     prior = MixturePrior() if first.prior is None else first.prior
     task = Task(first.model_.specification, prior, hybrid_solver(first, seed), chained=True)
-    splits = list(split_rows(first.cv, first.rows_, first.kept_, seed))
-    figures = [
-        _figures(task, fold, settings, first.classes_, index)
-        for index, fold in enumerate(splits)
-        if fold[1].n_obs
-    ]
+    splits = split_rows(first.cv, first.rows_, first.kept_, seed)
+    figures = [_figures(task, settings, *fold) for fold in numbered_folds(splits, first.classes_)]
     if not figures:
         raise ValueError(
             f"hybrid_path: cv={first.cv} holds out no labelled row (the only row of a "
@@ -113,17 +109,10 @@ def hybrid_path(
 
 
 def _figures(
-    task: Task, fold: Fold, settings: list[Setting], classes: np.ndarray, index: int
+    task: Task, settings: list[Setting], index: int, train: Observations, test: Observations
 ) -> dict[str, list[float]]:
     """Held-out means of one fold along the path."""
-    train, test = fold
     found: dict[str, list[float]] = {}
-    absent = np.setdiff1d(np.arange(classes.size), train.labels)
-    if absent.size:
-        raise ValueError(
-            f"the training rows of fold {index} of cv have no row of class "
-            f"{classes.tolist()[absent[0]]!r}; use an integer cv."
-        )
     for mixture in task.fits(train, settings, task.solver.seed + 1 + index):
         joint = mixture.class_log_joint(test)
         figures = _held_out(joint, test.labels, test.weights)

@@ -9,10 +9,8 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.out_of_fold import Fold, HeldOut, hold_out
-from bayesrbf.fitted.early_stopping import log_score
+from bayesrbf.estimators.folds import Fold, HeldOut, best_setting, hold_out
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fit_mixture_rows
-from bayesrbf.posterior.temperature import fit_temperature
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior
@@ -247,12 +245,8 @@ def choose(
     held = task.held_out(splits, settings, classes)
     if held is None:
         return Choice(settings[0], np.full(len(settings), np.nan), None)
-    joints = np.moveaxis(held.values, 1, 0)
-    scores = np.array(
-        [log_score(joint, held.labels, held.weights, calibrate=calibrate) for joint in joints]
-    )
-    best = int(np.argmax(scores))
-    return Choice(settings[best], scores, fit_temperature(joints[best], held.labels, held.weights))
+    best, scores, temperature = best_setting(held, calibrate=calibrate)
+    return Choice(settings[best], scores, temperature)
 
 
 def open_settings(

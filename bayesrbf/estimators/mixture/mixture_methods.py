@@ -1,4 +1,4 @@
-"""What the estimators have whose rows come from a mixture: responsibilities, new rows, checks."""
+"""What estimators share whose rows come from a mixture: its fit, responsibilities, new rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.estimator import LARGEST_SEED
+from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completing import hide_masked
+from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.numerics.mixture.sampling import sample
+from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.results import Fit
 
 if TYPE_CHECKING:
+    import pymc as pm
     import xarray as xr
 
 
@@ -26,6 +31,34 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Methods of estimators whose rows are drawn from a mixture."""
 
     _n_features_out: int
+
+    # ---- fitting
+
+    def _start(self, specification: Any) -> Any:
+        """The previous fit in the user's units under ``warm_start``; None at the first fit."""
+        previous = self.__dict__.get("model_") if self.warm_start else None
+        if previous is None:
+            return None
+        if previous.specification != specification:
+            raise ValueError(
+                f"{type(self).__name__}(warm_start=True) needs the columns, classes and "
+                f"components of the previous fit, {previous.specification}; received "
+                f"{specification}. Use a new estimator."
+            )
+        return previous.start
+
+    def _report_mixture(self, fit: Fit) -> None:
+        """Fitted attributes about the way of the fit, and a warning if a covariance is singular."""
+        self._n_features_out = self.model_.specification.n_components
+        self._report(fit.status, fit.trace)
+        if fit.floored:
+            warn(
+                f"{type(self).__name__}: a covariance is singular to rounding, and its smallest "
+                "eigenvalues were raised. Look for columns that are linear functions of others, "
+                "or strengthen the prior."
+            )
+
+    # ---- rows
 
     def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Responsibilities: p(component | row), labels not used.
@@ -44,6 +77,21 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         log_joint = self._component_log_joint(self._read(X))
         responsibilities: Float[np.ndarray, "obs component"] = softmax(log_joint, axis=1)
         return responsibilities
+
+    def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
+        """Most probable component of each row: a clustering.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Component numbers.
+        """
+        return self._component_log_joint(self._read(X)).argmax(axis=1)
 
     def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Log joint of rows and components where the model is used, in standard units."""
@@ -93,11 +141,49 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ValueError
             If ``draws`` is below 1.
         """
-        from bayesrbf.estimators.mixture.checking import drawn_tables
-
         if draws < 1:
             raise ValueError(f"predictive_check(draws=...) must be at least 1; received {draws}.")
         last_real = self._density.specification.n_features
         return drawn_tables(
             self.declare(), self.posterior_, last_real, draws=draws, prior=prior, seed=self.seed_
         )
+
+
+def drawn_tables(
+    model: pm.Model, tree: xr.DataTree, last_real: int, *, draws: int, prior: bool, seed: int
+) -> xr.DataTree:
+    """Draw tables from a graph whose rows are one node, and split them into columns.
+
+    Tables of every chain are ``draws`` at most. The label before the real columns and the
+    categories behind them are codes; ``last_real`` is the place of the last real column.
+    """
+    import pymc as pm
+    import xarray as xr
+
+    from bayesrbf.conversion import by_column
+
+    observed = tree.children[names.OBSERVED_DATA].to_dataset()[names.OBSERVED]
+    places = np.arange(observed.sizes[COLUMN])
+    discrete = (places == 0) | (places > last_real)
+    if names.CLASS_PROBABILITIES not in tree.children[names.POSTERIOR]:
+        observed = observed.where(xr.DataArray(places > 0, dims=COLUMN))  # one class says nothing
+    # one pass over few tables: compiling would cost more than it saves
+    compiled = {"mode": "FAST_COMPILE"}
+    if prior:
+        made = pm.sample_prior_predictive(draws, model, random_seed=seed, compile_kwargs=compiled)
+        drawn = made.children["prior_predictive"].to_dataset()[names.OBSERVED]
+        return by_column(drawn, observed, discrete)
+    evaluated = tree.children[names.LOG_LIKELIHOOD].to_dataset()[names.DRAW].to_numpy()
+    spread = np.linspace(0, evaluated.size - 1, draws).astype(int)
+    kept = tree.sel({names.DRAW: evaluated[np.unique(spread)]})
+    made = pm.sample_posterior_predictive(
+        kept, model, random_seed=seed, progressbar=False, compile_kwargs=compiled
+    )
+    check = by_column(
+        made.children["posterior_predictive"].to_dataset()[names.OBSERVED],
+        observed,
+        discrete,
+        kept.children[names.LOG_LIKELIHOOD].to_dataset()[names.OBSERVED],
+    )
+    check[names.POSTERIOR] = kept.children[names.POSTERIOR]
+    return check

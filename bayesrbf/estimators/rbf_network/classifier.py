@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import Stored, integer
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.rbf_network.checks import check_network_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
+    RULES,
+    Begin,
     asked_settings,
+    check_scheme,
     fit_to_rows,
     published_sentence,
     refuse_without_joint,
+    start_of,
 )
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
@@ -172,6 +174,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     conditional_path_: Float[np.ndarray, " iteration"]
     n_falls_: int
 
+    _rules = RULES | {"n_components": integer(None)}
+
     def __init__(
         self,
         n_components: Stored[int | None] = None,
@@ -255,12 +259,11 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             If an argument, the table, the labels or the weights cannot be used;
             the message says what and how to mend it.
         """
-        check_network_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
         self._read_rows(X, labels, weights)
         distinct, _ = table.distinct(self.rows_)
-        self.model_, fit = self._fit_rows(distinct, self.seed_)
+        self.model_, fit = self._fit_rows(distinct, self.seed_, self._start)
         self._n_features_out = self.model_.n_features
         self.conditional_path_ = fit.conditional
         self.n_falls_ = count_falls(fit.joint)
@@ -268,39 +271,28 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         if self.scheme != "joint":
             rounds = fit.joint.size - 1
             self.status_ = published_sentence(rounds, self.converged_, self.n_falls_)
-        self.temperature_ = self._temperature() if self.calibrate else 1.0
+        self._calibrate(self._held_out_log_joint)
         return self._infer()
 
-    def _common_arguments(self) -> dict[str, Any]:
-        """Arguments that mean the same everywhere; here kappa may be None."""
-        arguments = super()._common_arguments()
-        del arguments["kappa"]
-        return arguments
+    def _check_arguments(self) -> None:
+        """Check every constructor argument, and what goes together with the scheme."""
+        super()._check_arguments()
+        check_scheme(self)
 
     def _fit_rows(
-        self, rows: Observations, seed: int, previous: FittedNetwork | None = None
+        self, rows: Observations, seed: int, begin: Begin
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         responses = ClassResponses(self.classes_.size)
         settings = asked_settings(self, DEFAULT_FEATURES, seed)
-        return fit_to_rows(self, rows, self.columns_.n_levels, responses, settings, previous)
+        return fit_to_rows(self, rows, self.columns_.n_levels, responses, settings, begin)
 
-    def _temperature(self) -> float:
-        """Out-of-fold temperature, 1 where no class has rows enough."""
-        previous = self.model_ if self.warm_start else None
-
-        def log_joint(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            return self._fit_rows(train, self.seed_ + 1 + fold, previous)[0].class_log_joint(test)
-
-        return out_of_fold_temperature(
-            log_joint,
-            self.cv,
-            self.rows_,
-            self.kept_,
-            self.classes_,
-            self.seed_,
-            type(self).__name__,
-        )
+    def _held_out_log_joint(
+        self, fold: int, train: Observations, test: Observations
+    ) -> Float[np.ndarray, "obs label"]:
+        """Class log joints of held-out rows under a fit to the other folds."""
+        begin = partial(start_of, self.model_ if self.warm_start else None)
+        return self._fit_rows(train, self.seed_ + 1 + fold, begin)[0].class_log_joint(test)
 
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw from the posterior of the joint scheme, starting at the fitted point.
@@ -354,21 +346,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             densities or their logarithms.
         """
         return self.model_.features(self._read(X))
-
-    def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
-        """Most probable component of each row: a clustering.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Component numbers.
-        """
-        return self._component_log_joint(self._read(X)).argmax(axis=1)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
         """Draw new rows from the hidden layer, and their classes from the output layer.

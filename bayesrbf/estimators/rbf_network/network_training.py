@@ -1,22 +1,93 @@
-"""What both RBF networks do at fit: read their arguments, fit to rows, tell how it went."""
+"""What both RBF networks do at fit: check and read arguments, fit to rows, tell how it went."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, get_args
 
-from bayesrbf.estimators.rbf_network.checks import DEFAULT_GROWTH, link_of
-from bayesrbf.fitted.fitted_network import FittedNetwork, Responses
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from bayesrbf import table
+from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of, positive
+from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses, Responses
 from bayesrbf.fitted.network_fitting import fit_network
-from bayesrbf.fitted.network_settings import DEFAULT_COMPONENTS, NetworkSettings
+from bayesrbf.fitted.network_settings import (
+    DEFAULT_COMPONENTS,
+    DEFAULT_LINK,
+    NetworkSettings,
+    SchemeName,
+)
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import (
+    FEATURES,
     Features,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
+
+DEFAULT_GROWTH = (1, 10)
+RULES = SHARED | {
+    "n_components": integer(),
+    "scheme": one_of(*get_args(SchemeName)),
+    "features": Rule(
+        f"None or one of {FEATURES} (for training rows as hidden units "
+        "use KernelNetworkClassifier)",
+        (None, *FEATURES),
+    ),
+    "shared": one_of(True, False),
+    "link": Rule("None, a number of at least 0, or inf", (None,), Real, low=0.0, closed="both"),
+    "l1": number(),
+    "l2": number(),
+    "kappa": positive(None),
+    "hidden_cells": one_of("marginalise", "impute"),
+}
+"""Rules of the arguments of both RBF networks."""
+
+Begin = Callable[[RBFNetworkSpecification], RBFNetworkParameters | None]
+"""Gives the start of a network of some structure; None makes starts of its own."""
+
+
+def check_scheme(estimator: Any) -> None:
+    """Refuse arguments that do not go with the scheme of a network."""
+    owner = type(estimator).__name__
+    scheme, link, grow = estimator.scheme, estimator.link, estimator.grow
+    if scheme == "joint":
+        if not getattr(estimator, "shared", True):
+            raise ValueError(
+                f"{owner}(scheme='joint') has one mixture: shared=False goes with the published "
+                "schemes, such as scheme='caetano'."
+            )
+        if estimator.l1 + estimator.l2 == 0:
+            raise ValueError(
+                f"{owner}(scheme='joint') needs a proper prior of the output weights: l1 or l2 "
+                "must be positive."
+            )
+    if link is not None and np.isinf(float(link)) and scheme in ("joint", "em_lr"):
+        raise ValueError(
+            f"{owner}(link=inf) is the hard link of scheme='em_lr_link' or 'em_lr_link_k'; "
+            f"scheme={scheme!r} needs a finite link."
+        )
+    if scheme == "em_lr" and link not in (None, 0):
+        raise ValueError(
+            f"{owner}(scheme='em_lr') has no link; use scheme='em_lr_link' for link={link!r}."
+        )
+    if grow is None:
+        return
+    if scheme != "em_lr_link_k":
+        raise ValueError(
+            f"{owner}(grow=...) belongs to scheme='em_lr_link_k'; received scheme={scheme!r}."
+        )
+    pair = isinstance(grow, tuple | list) and len(grow) == 2
+    if not (pair and all(isinstance(n, Integral) and int(n) >= 1 for n in grow)):
+        raise ValueError(
+            f"{owner}(grow=...) must be (step, maximum), both integers of at least 1; "
+            f"received {grow!r}."
+        )
 
 
 def asked_settings(
@@ -31,7 +102,7 @@ def asked_settings(
         ),
         shared=bool(getattr(estimator, "shared", True)),
         covariance_type=estimator.covariance_type,
-        link=link_of(estimator.link, estimator.scheme),
+        link=DEFAULT_LINK[estimator.scheme] if estimator.link is None else float(estimator.link),
         l1=float(estimator.l1),
         l2=float(estimator.l2),
         kappa=None if estimator.kappa is None else float(estimator.kappa),
@@ -54,41 +125,23 @@ def fit_to_rows(
     levels: tuple[int, ...],
     responses: Responses,
     settings: NetworkSettings,
-    previous: FittedNetwork | None = None,
-    *,
-    fresh: bool = False,
+    begin: Begin,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Fit hidden and output layer to distinct rows.
-
-    It starts at a previous fit of the same structure where one is given (a network may have grown
-    or lost components), or where ``warm_start`` asks for it, unless ``fresh``.
-    """
+    """Fit hidden and output layer to distinct rows, from where ``begin`` says."""
     specification = settings.specification(
         rows.real.shape[1], levels, responses.n_outputs, responses.kind
     )
     prior = MixturePrior() if estimator.prior is None else estimator.prior
-    if previous is None:
-        start = None if fresh else _warm_start(estimator, specification)
-    else:
-        start = previous.start if previous.specification == specification else None
-    return fit_network(rows, responses, specification, prior, settings, start)
+    return fit_network(rows, responses, specification, prior, settings, begin(specification))
 
 
-def _warm_start(
-    estimator: Any, specification: RBFNetworkSpecification
+def start_of(
+    previous: FittedNetwork | None, specification: RBFNetworkSpecification
 ) -> RBFNetworkParameters | None:
-    """The previous fit, its mixture in the user's units, if there is to be a warm start."""
-    previous = estimator.__dict__.get("model_") if estimator.warm_start else None
-    if previous is None:
+    """A fit of the same structure in the user's units; a network may have grown or lost parts."""
+    if previous is None or previous.specification != specification:
         return None
-    if previous.specification != specification:
-        raise ValueError(
-            f"{type(estimator).__name__}(warm_start=True) needs the columns, classes and "
-            f"components of the previous fit, {previous.specification}; received "
-            f"{specification}. Use a new estimator."
-        )
-    start: RBFNetworkParameters = previous.start
-    return start
+    return previous.start
 
 
 def refuse_without_joint(scheme: str) -> None:
@@ -109,3 +162,28 @@ def published_sentence(rounds: int, converged: bool, falls: int) -> str:
         else f"the joint objective fell in {falls} of them: this scheme ascends no single objective"
     )
     return f"After {rounds} rounds the alternation {ended}; {rose}."
+
+
+def read_responses(
+    X: object, y: object, weights: Float[np.ndarray, " obs"]
+) -> tuple[NumberResponses, Int[np.ndarray, " obs"]]:
+    """Distinct responses with their units, and each row's place among them, -1 where hidden."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    numbers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
+    check_consistent_length(X, numbers)
+    if np.isinf(numbers).any():
+        raise ValueError("y contains infinity; every response must be a number, or NaN.")
+    known = ~np.isnan(numbers) & (weights > 0)
+    if not known.any():
+        raise ValueError(
+            "y needs at least one response of positive weight; every one is NaN or has "
+            "sample_weight 0."
+        )
+    values, places = np.unique(numbers[known], return_inverse=True)
+    # From sorted distinct values, so that weight 2 is the row twice to the last bit.
+    mass = np.bincount(places, weights=weights[known])
+    units = table.standardisation(values[:, None], mass)
+    codes = np.full(numbers.size, -1)
+    codes[known] = places
+    return NumberResponses(values, units), codes

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.calibrating import split_responses
-from bayesrbf.estimators.checks import Stored
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.folds import hold_out, split_rows
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.estimators.out_of_fold import hold_out
-from bayesrbf.estimators.rbf_network.checks import check_network_arguments
 from bayesrbf.estimators.rbf_network.network_training import (
+    RULES,
+    Begin,
     asked_settings,
+    check_scheme,
     fit_to_rows,
     published_sentence,
+    read_responses,
     refuse_without_joint,
+    start_of,
 )
-from bayesrbf.estimators.rbf_network.number_responses import read_responses
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
@@ -168,6 +170,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     noise_df_: float
     noise_scale_: float
 
+    _rules = RULES
+
     def __init__(
         self,
         n_components: Stored[int] = 6,
@@ -243,12 +247,11 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             If an argument, the table, the responses or the weights cannot be used;
             the message says what and how to mend it.
         """
-        check_network_arguments(self.get_params(deep=False), type(self).__name__)
         weights = self._check(X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
         self._read_rows(X, codes, weights)
         distinct, _ = table.distinct(self.rows_)
-        self.model_, fit = self._fit_rows(distinct, responses, self.seed_)
+        self.model_, fit = self._fit_rows(distinct, responses, self.seed_, self._start)
         self._n_features_out = self.model_.n_features
         self.conditional_path_ = fit.conditional
         self.n_falls_ = count_falls(fit.joint)
@@ -259,25 +262,21 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self.noise_scale_, self.noise_df_ = self._noise(self.calibrate, self.cv)
         return self._infer()
 
-    def _common_arguments(self) -> dict[str, Any]:
-        """Arguments that mean the same everywhere; here kappa may be None."""
-        arguments = super()._common_arguments()
-        del arguments["kappa"]
-        return arguments
+    def _check_arguments(self) -> None:
+        """Check every constructor argument, and what goes together with the scheme."""
+        super()._check_arguments()
+        check_scheme(self)
 
     def _fit_rows(
         self,
         rows: Observations,
         responses: NumberResponses,
         seed: int,
-        previous: FittedNetwork | None = None,
-        *,
-        fresh: bool = False,
+        begin: Begin,
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         settings = asked_settings(self, FEATURES, seed)
-        levels = self.columns_.n_levels
-        return fit_to_rows(self, rows, levels, responses, settings, previous, fresh=fresh)
+        return fit_to_rows(self, rows, self.columns_.n_levels, responses, settings, begin)
 
     def _noise(self, calibrate: bool, cv: object) -> tuple[float, float]:
         """Scale and tails of residuals out of fold, in units of the fitted noise."""
@@ -288,14 +287,14 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         # Not in units of the fold's own noise: a network that meets every row has none.
         fitted_precision = self.model_.parameters.noise_precision
         # Where the whole fit came to no end, folds that went on from it would know its rows.
-        start = self.model_ if self.converged_ else None
+        begin = partial(start_of, self.model_ if self.converged_ else None)
 
         def residuals(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            network = self._fit_rows(train, responses, self.seed_ + 1 + fold, start, fresh=True)[0]
+            network = self._fit_rows(train, responses, self.seed_ + 1 + fold, begin)[0]
             off = responses.output(test).targets - network.linear(test)[:, 0]
             return off * fitted_precision**0.5
 
-        splits = split_responses(cv, self.rows_, self.kept_, self.seed_)
+        splits = split_rows(cv, self.rows_, self.kept_, self.seed_, responses=True)
         if self.model_.integrate:  # what is missing has draws of its own to speak for it
             splits = ((train, test.take(~with_holes(test))) for train, test in splits)
         held = hold_out(splits, residuals, classes=None)
@@ -445,21 +444,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             densities or their logarithms.
         """
         return self.model_.features(self._read(X))
-
-    def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
-        """Most probable component of each row: a clustering.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            Component numbers.
-        """
-        return self._component_log_joint(self._read(X)).argmax(axis=1)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
         """Draw new rows from the hidden layer, and their responses from the output layer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -11,18 +11,24 @@ from jaxtyping import Float, Int
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored, components_per_class, prevalence
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import (
+    SHARED,
+    Rule,
+    Stored,
+    components_per_class,
+    instance,
+    one_of,
+    positive,
+    prevalence,
+)
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.estimators.out_of_fold import out_of_fold_temperature
-from bayesrbf.estimators.sdgm.checking import PREDICTIONS, check_arguments, check_choice
 from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
 from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.numerics.sdgm.ard_fit import Settings
-from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
+from bayesrbf.numerics.sdgm.sdgm_features import KERNELS, has_all_products
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
@@ -159,6 +165,18 @@ class SDGMClassifier(Classifier):
     n_weights_: int
     path_: SDGMTrace
 
+    _rules = SHARED | {
+        "form": one_of("primal", "kernel"),
+        "kernel": Rule(
+            f"one of {KERNELS} or a function of two arrays of points", KERNELS, Callable
+        ),
+        "prediction": one_of("average", "single-mode", "plug-in"),
+        "precision_prior": instance(PrecisionPrior, "GammaPrecisions, HorseshoePrecisions"),
+        "companion_components": positive(),
+        "alpha_init": positive(),
+        "alpha_max": positive(),
+    }
+
     def __init__(
         self,
         n_components: Stored[int | Mapping[Any, int]] = 3,
@@ -232,7 +250,6 @@ class SDGMClassifier(Classifier):
         """
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)
-        check_arguments(self)
         sets, labels, weights = self._read_sets(X, y, weights)
         self._read_rows(X, labels, weights)
         rows, _ = table.distinct(self.rows_)
@@ -243,7 +260,7 @@ class SDGMClassifier(Classifier):
                 "products; the levels enter without them. form='kernel' has all products."
             )
         self.model_, fit = self._fit_rows(rows, sets, self.seed_)
-        self.temperature_ = self._temperature() if self.calibrate else 1.0
+        self._calibrate(self._held_out_log_probabilities)
         self.path_ = fit.trace
         self.completion_error_ = fit.completion_error
         modes = self.model_.modes
@@ -295,24 +312,20 @@ class SDGMClassifier(Classifier):
         )
         return fit_rows_sdgm(rows, sets, self.columns_.n_levels, component_class, solver)
 
-    def _temperature(self) -> float:
-        """Out-of-fold temperature of the draws that are averaged."""
+    def _held_out_log_probabilities(
+        self, fold: int, train: Observations, test: Observations
+    ) -> Float[np.ndarray, "obs draw label"]:
+        """Class log probabilities of held-out rows, under the draws that are averaged."""
+        fitted, _ = self._fit_rows(train, self.model_.sets, self.seed_ + 1 + fold)
         one_mode = self.model_.modes.probabilities.size == 1  # as with very many rows
-
-        def drawn(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            fitted, _ = self._fit_rows(train, self.model_.sets, self.seed_ + 1 + fold)
-            if one_mode and fitted.prediction == "average":
-                fitted = replace(fitted, prediction="single-mode")
-            return fitted.drawn_log_probabilities(test)
-
-        return out_of_fold_temperature(
-            drawn, self.cv, self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__
-        )
+        if one_mode and fitted.prediction == "average":
+            fitted = replace(fitted, prediction="single-mode")
+        return fitted.drawn_log_probabilities(test)
 
     @property
     def _averaged_over(self) -> Prediction:
         """What predictions average over; draws are of one mode, because the graph has one."""
-        check_choice(self, "prediction", PREDICTIONS)
+        self._rules["prediction"].check(self.prediction, f"{type(self).__name__}(prediction=...)")
         one = self.prediction == "average" and self.inference != "map"
         return "single-mode" if one else self.prediction
 

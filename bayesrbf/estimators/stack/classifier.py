@@ -9,18 +9,21 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.artefact.estimator_state import unfitted
-from bayesrbf.estimators.checks import Stored
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import DIAGNOSED, Classifier
-from bayesrbf.estimators.on_a_copy import works_on
-from bayesrbf.estimators.out_of_fold import HeldOut, hold_out
+from bayesrbf.estimators.folds import HeldOut, hold_out, split_rows
 from bayesrbf.estimators.stack.drawing import draw_members, joint_predictor
 from bayesrbf.estimators.stack.extra import extra_members
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
-from bayesrbf.estimators.stack.fitting import Pool, StackSettings, equal_pool, fit_pool
-from bayesrbf.estimators.stack.folds import stack_folds
+from bayesrbf.estimators.stack.fitting import (
+    Pool,
+    StackSettings,
+    default_folds,
+    equal_pool,
+    fit_pool,
+)
 from bayesrbf.estimators.stack.members import DEFAULT, LITE, MEMBERS
-from bayesrbf.estimators.stack.scores import held_out_losses
 from bayesrbf.estimators.stack.training import fit_density
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
@@ -211,7 +214,12 @@ class StackedClassifier(Classifier):
         labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
         self._read_rows(X, labels, weights)
         settings = self._settings()
-        folds = stack_folds(self.cv, self.rows_, self.kept_, self.seed_)
+        folds = split_rows(
+            default_folds(self.rows_) if self.cv is None else self.cv,
+            self.rows_,
+            self.kept_,
+            self.seed_,
+        )
         held, pool = self._pooled(
             hold_out(folds, settings.hold_out, self.classes_, self.n_jobs), len(settings.names)
         )
@@ -373,7 +381,7 @@ class StackedClassifier(Classifier):
                 "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
                 "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
                 "temperature": [*self.member_temperatures_, self.temperature_],
-                "log_loss": held_out_losses(model.held, model.pool),
+                "log_loss": model.pool.losses(model.held),
             },
             index=[*self.members_, "stack"],
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.out_of_fold import HeldOut
+from bayesrbf.estimators.folds import HeldOut
 from bayesrbf.estimators.stack.drawing import JointPredictor
 from bayesrbf.estimators.stack.fitting import FittedMembers, Pool
 from bayesrbf.fitted.fitted_mixture import FittedMixture

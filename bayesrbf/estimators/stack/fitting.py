@@ -8,14 +8,24 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax
 
-from bayesrbf.estimators.out_of_fold import HeldOut
+from bayesrbf.estimators.folds import HeldOut
 from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
 from bayesrbf.estimators.stack.training import Training, Views
 from bayesrbf.numerics.stack.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
+from bayesrbf.posterior.scores import log_loss
 from bayesrbf.posterior.temperature import fit_temperature
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
+
+FEW_ROWS, MANY_FOLDS, FOLDS = 200, 10, 5
+"""Weight of the labelled rows below which there are ten folds, else five."""
+
+
+def default_folds(rows: Observations) -> int:
+    """Number of folds where none is given."""
+    few = rows.weights[rows.labels >= 0].sum() < FEW_ROWS
+    return MANY_FOLDS if few else FOLDS
 
 
 @dataclass(frozen=True)
@@ -145,6 +155,20 @@ class Pool:
     weights: Float[np.ndarray, " member"]
     member_temperatures: Float[np.ndarray, " member"]
     temperature: float
+
+    def losses(self, held: HeldOut) -> list[float]:
+        """Held-out log losses of every member and of the pool, in nats; NaN without rows."""
+        values, labels, n_members = held.values, held.labels, self.weights.size
+        if labels.size == 0:
+            return [np.nan] * (n_members + 1)
+        temperatures, ones = self.member_temperatures, np.ones(1)
+        pools = [pooled(values[:, [j]], ones, temperatures[[j]]) for j in range(n_members)]
+        whole = self.temperature * pooled(values, self.weights, temperatures)
+        whole = whole - np.logaddexp.reduce(whole, axis=1, keepdims=True)
+        return [
+            float(np.average(log_loss(np.exp(one), labels), weights=held.weights))
+            for one in [*pools, whole]
+        ]
 
 
 def bounded_log_probabilities(

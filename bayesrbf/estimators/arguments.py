@@ -1,15 +1,16 @@
-"""Constructor arguments, checked at fit: one sentence per fault."""
+"""Constructor arguments: what each may be, checked at fit with one sentence per fault."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.records.objective import OBJECTIVES
 from bayesrbf.records.priors import MixturePrior
 
 if TYPE_CHECKING:
@@ -23,99 +24,83 @@ else:
             return Any
 
 
-CHOICES: Mapping[str, tuple[object, ...]] = {
-    "covariance_type": ("full", "tied", "diag", "spherical"),
-    "acceleration": ("squarem", None),
-    "missingness": ("ignorable", "informative"),
-    "handle_unknown": ("missing", "error"),
-    "inference": ("map", "laplace", "advi", "gibbs", "nuts"),
-    "objective": OBJECTIVES,
-    "warm_start": (True, False),
-    "tied": (True, False),
-    "calibrate": (True, False),
-    "early_stopping": (True, False),
-}
-LEAST_INTEGER: Mapping[str, int] = {
-    "n_init": 1,
-    "max_iter": 1,
-    "objective_iter": 1,
-    "batch_size": 1,
-}
-LEAST_NUMBER: Mapping[str, float] = {
-    "tol": 0.0,
-    "unlabelled_weight": 0.0,
-    "kappa": 0.0,
-    "hinge_weight": 0.0,
-    "margin": 0.0,
-    "smoothing": 0.0,
-    "sharpness": 0.0,
-    "ramp_cap": 0.0,
-}
-SHARES = ("validation_fraction",)
-"""Numbers between 0 and 1, both excluded."""
-OR_ELSE: Mapping[str, object] = {
-    "unlabelled_weight": "cv",
-    "kappa": "cv",
-    "hinge_weight": "cv",
-    "ramp_cap": None,
-    "objective_iter": None,
-    "batch_size": None,
-}
-"""What an argument that is a number as a rule may be instead."""
+@dataclass(frozen=True)
+class Rule:
+    """What a constructor argument may be: one of some choices, or of a kind and within bounds."""
+
+    words: str
+    choices: tuple[object, ...] = ()
+    kind: Any = ()
+    """A type, or a union of types, as ``isinstance`` takes it."""
+    low: float = -np.inf
+    high: float = np.inf
+    closed: Literal["left", "both", "neither"] = "left"
+    error: type[Exception] = ValueError
+
+    def check(self, value: Any, argument: str) -> None:
+        """Raise an error that names the argument, what it must be and what was received."""
+        if any(value is choice or value == choice for choice in self.choices):
+            return
+        fits = isinstance(value, self.kind)
+        if fits and self.kind in (Integral, Real):
+            above = value > self.low or (self.closed != "neither" and value == self.low)
+            below = value < self.high or (self.closed == "both" and value == self.high)
+            fits = above and below and not isinstance(value, bool)
+        if not fits:
+            raise self.error(f"{argument} must be {self.words}; received {value!r}.")
 
 
-def check_arguments(arguments: Mapping[str, object], owner: str) -> None:
-    """Check every constructor argument that does not depend on the data.
+def one_of(*choices: object) -> Rule:
+    """One of some values.
 
-    Parameters
-    ----------
-    arguments : mapping of str to object
-        Constructor arguments by name.
-    owner : str
-        Name of the estimator, for messages.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not among its choices or below its least value.
-    TypeError
-        If ``prior`` is no ``MixturePrior``.
-
-    Examples
-    --------
-    >>> check_arguments({"n_init": 0}, "MixtureDensity")
+    >>> one_of("map", "gibbs").check("nuts", "inference")
     Traceback (most recent call last):
-    ValueError: MixtureDensity(n_init=...) must be an integer of at least 1; received 0.
+    ValueError: inference must be 'map' or 'gibbs'; received 'nuts'.
     """
-    for name, value in arguments.items():
-        if name in CHOICES and not any(value is c or value == c for c in CHOICES[name]):
-            allowed = " or ".join(repr(choice) for choice in CHOICES[name])
-            raise ValueError(f"{owner}({name}=...) must be {allowed}; received {value!r}.")
-        if name in OR_ELSE and (value is None or isinstance(value, str)):
-            if value != OR_ELSE[name]:
-                instead = f"a number, or {OR_ELSE[name]!r}"
-                raise ValueError(f"{owner}({name}=...) must be {instead}; received {value!r}.")
-            continue
-        if name in LEAST_INTEGER:
-            least = float(LEAST_INTEGER[name])
-            if not (isinstance(value, Integral) and int(value) >= least):
-                raise ValueError(_too_small(owner, name, "an integer", least, value))
-        if name in LEAST_NUMBER:
-            least = LEAST_NUMBER[name]
-            if not (isinstance(value, Real) and least <= float(value) < np.inf):
-                raise ValueError(_too_small(owner, name, "a finite number", least, value))
-        if name in SHARES and not (isinstance(value, Real) and 0 < float(value) < 1):
-            raise ValueError(
-                f"{owner}({name}=...) must be a number between 0 and 1; received {value!r}."
-            )
-    prior = arguments.get("prior")
-    if not (prior is None or isinstance(prior, MixturePrior)):
-        raise TypeError(f"{owner}(prior=...) must be a MixturePrior or None; received {prior!r}.")
+    return Rule(" or ".join(map(repr, choices)), choices)
 
 
-def _too_small(owner: str, name: str, noun: str, least: float, value: object) -> str:
-    """The sentence about a number that is none, or below its least value."""
-    return f"{owner}({name}=...) must be {noun} of at least {least:g}; received {value!r}."
+def integer(*instead: object) -> Rule:
+    """A whole number of at least 1, or what else is allowed instead."""
+    return Rule(_or("an integer of at least 1", instead), instead, Integral, low=1.0)
+
+
+def number(*instead: object) -> Rule:
+    """A finite number of at least 0, or what else is allowed instead."""
+    return Rule(_or("a finite number of at least 0", instead), instead, Real, low=0.0)
+
+
+def positive(*instead: object) -> Rule:
+    """A finite number above 0, or what else is allowed instead."""
+    words = _or("a finite positive number", instead)
+    return Rule(words, instead, Real, low=0.0, closed="neither")
+
+
+def instance(kind: type | UnionType, words: str) -> Rule:
+    """An object of a type, or None."""
+    return Rule(f"{words} or None", (None,), kind, error=TypeError)
+
+
+def _or(words: str, instead: tuple[object, ...]) -> str:
+    """The words for a number, and for what is allowed instead."""
+    return ", or ".join([words, *map(repr, instead)])
+
+
+SHARED: Final[dict[str, Rule]] = {
+    "covariance_type": one_of("full", "tied", "diag", "spherical"),
+    "acceleration": one_of("squarem", None),
+    "missingness": one_of("ignorable", "informative"),
+    "handle_unknown": one_of("missing", "error"),
+    "inference": one_of("map", "laplace", "advi", "gibbs", "nuts"),
+    "warm_start": one_of(True, False),
+    "calibrate": one_of(True, False),
+    "n_init": integer(),
+    "max_iter": integer(),
+    "tol": number(),
+    "unlabelled_weight": number(),
+    "prior": instance(MixturePrior, "a MixturePrior"),
+}
+"""Rules of the arguments that several estimators have; a class adds its own, or another."""
 
 
 def components_per_class(

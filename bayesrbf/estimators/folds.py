@@ -1,0 +1,222 @@
+"""Folds: which rows are held out when, and what models that have not seen them say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel, delayed
+
+from bayesrbf import table
+from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.early_stopping import log_score
+from bayesrbf.posterior.temperature import fit_temperature
+from bayesrbf.records.mixture import Observations
+
+Fold = tuple[Observations, Observations]
+"""Training and held-out rows, each distinct and weighted, in the user's units."""
+
+Predict = Callable[[int, Observations, Observations], np.ndarray]
+"""Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
+
+
+def stratified_folds(
+    labels: Int[np.ndarray, " obs"], n_folds: int, seed: int
+) -> Int[np.ndarray, " obs"]:
+    """Deal the rows of every class to folds in turn; no fold takes the last row of a class.
+
+    Classes are dealt in the order of their first rows, whatever their codes. Rows without a label
+    and the only row of a class are in no fold: -1.
+
+    Examples
+    --------
+    >>> stratified_folds(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
+    array([ 0,  1,  1,  0,  0, -1, -1])
+    """
+    rng = np.random.default_rng(seed)
+    folds = np.full(labels.size, -1)
+    dealt = 0
+    known = np.flatnonzero(labels >= 0)
+    firsts = np.sort(np.unique(labels[known], return_index=True)[1])
+    for label in labels[known[firsts]]:
+        members = rng.permutation(np.flatnonzero(labels == label))
+        if members.size > 1:
+            folds[members] = (dealt + np.arange(members.size)) % n_folds
+            dealt += members.size
+    return folds
+
+
+def copies_of(rows: Observations, most: int) -> Observations:
+    """Rows of weight 2 and more as several rows, ``most`` at most, whose weights add up to it.
+
+    A weight that is a whole number is dealt in whole numbers: a classifier that knows no
+    weights can still be given the rows of a fold so many times.
+
+    Examples
+    --------
+    >>> cells, labels = np.zeros((2, 1)), np.arange(2)
+    >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 2.5]))
+    >>> copies_of(rows, 2).weights
+    array([2.  , 1.  , 1.25, 1.25])
+    """
+    counts = np.clip(np.round(rows.weights), 1, most).astype(int)
+    origins = np.repeat(np.arange(rows.n_obs), counts)
+    ranks = np.arange(origins.size) - (np.cumsum(counts) - counts)[origins]
+    weights, counts = rows.weights[origins], counts[origins]
+    whole = weights // counts + (ranks < weights % counts)
+    shares = np.where(weights == np.round(weights), whole, weights / counts)
+    return replace(rows.take(origins), weights=shares)
+
+
+def split_rows(
+    cv: object,
+    rows: Observations,
+    kept: Int[np.ndarray, " kept"],
+    seed: int,
+    *,
+    responses: bool = False,
+) -> Iterator[Fold]:
+    """Training and held-out rows of every fold.
+
+    An integer deals the labelled rows of every class in turn, in an order of their own, so that a
+    weight of two is the row twice. The copies of a row are dealt, too: were they held out
+    together, a row that stands there with both labels would always be predicted from the other
+    label alone. The only row of a class is never held out. Where labels stand for ``responses``,
+    which are numbers, distinct rows are dealt and no row teaches its own copy.
+
+    Splits speak of the rows as they were given to ``fit``; ``kept`` has their positions there.
+    """
+    if not isinstance(cv, Integral):
+        yield from _as_given(cv, rows, kept, classifier=not responses)
+        return
+    if cv < 2:
+        raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
+    dealt = table.distinct(rows)[0]
+    if not responses:
+        dealt = copies_of(dealt, int(cv))
+    labels = np.minimum(dealt.labels, 0) if responses else dealt.labels
+    folds = stratified_folds(labels, int(cv), seed)
+    for fold in np.unique(folds[folds >= 0]):
+        train, test = dealt.take(folds != fold), dealt.take(folds == fold)
+        if not responses:  # copies of a row meet again
+            train, test = table.distinct(train)[0], table.distinct(test)[0]
+        yield train, test
+
+
+def _as_given(
+    cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], *, classifier: bool
+) -> Iterator[Fold]:
+    """Folds of a splitter, which speaks of the rows as they were given."""
+    n_given = int(kept.max()) + 1
+    labels = np.full(n_given, -1)
+    labels[kept] = rows.labels
+    splitter = check_cv(cv, labels, classifier=classifier)
+    for train, test in splitter.split(np.zeros((n_given, 1)), labels):
+        held_out = np.isin(kept, test) & (rows.labels >= 0)
+        yield (
+            table.distinct(rows.take(np.isin(kept, train)))[0],
+            table.distinct(rows.take(held_out))[0],
+        )
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What models said about rows that they were not fitted to, all folds one after another."""
+
+    values: Float[np.ndarray, "obs *values"]
+    labels: Int[np.ndarray, " obs"]
+    """True class codes."""
+    weights: Float[np.ndarray, " obs"]
+
+
+def numbered_folds(
+    splits: Iterable[Fold],
+    classes: np.ndarray | None,
+    required: Int[np.ndarray, " class"] | None = None,
+) -> list[tuple[int, Observations, Observations]]:
+    """The folds that hold a row out, with their numbers.
+
+    The training rows of each need the ``required`` codes, or all ``classes``, whose labels are for
+    the message. None stands for responses that are numbers.
+    """
+    folds = list(splits)
+    if classes is not None:
+        needed = np.arange(classes.size) if required is None else required
+        for number, (train, _) in enumerate(folds):
+            absent = np.setdiff1d(needed, train.labels)
+            if absent.size:
+                raise ValueError(
+                    f"the training rows of fold {number} of cv have no row of class "
+                    f"{classes.tolist()[absent[0]]!r}; give splits whose training rows have every "
+                    "class, or an integer cv."
+                )
+    return [(number, train, test) for number, (train, test) in enumerate(folds) if test.n_obs]
+
+
+def hold_out(
+    splits: Iterable[Fold],
+    predict: Predict,
+    classes: np.ndarray | None,
+    n_jobs: int | None = None,
+    required: Int[np.ndarray, " class"] | None = None,
+) -> HeldOut | None:
+    """Fit to the training rows of every fold and predict its held-out rows; None if there are none.
+
+    ``n_jobs`` processes share the folds; :func:`numbered_folds` has the classes that they need.
+    """
+    folds = numbered_folds(splits, classes, required)
+    if not folds:
+        return None
+    values = Parallel(n_jobs=n_jobs)(delayed(predict)(*fold) for fold in folds)
+    return HeldOut(
+        np.concatenate(values),
+        np.concatenate([test.labels for _, _, test in folds]),
+        np.concatenate([test.weights for _, _, test in folds]),
+    )
+
+
+def best_setting(
+    held: HeldOut, *, calibrate: bool
+) -> tuple[int, Float[np.ndarray, " setting"], float]:
+    """Setting of the best out-of-fold log score, the first of equals; scores; its temperature.
+
+    The values are class log joints of shape (n_held_out, n_settings, n_classes). ``calibrate``
+    judges probabilities at their best temperature, as they will be given out.
+    """
+    joints, labels, weights = np.moveaxis(held.values, 1, 0), held.labels, held.weights
+    scores = np.array([log_score(one, labels, weights, calibrate=calibrate) for one in joints])
+    best = int(np.argmax(scores))
+    return best, scores, fit_temperature(joints[best], labels, weights)
+
+
+def out_of_fold_temperature(
+    predict: Predict,
+    cv: object,
+    rows: Observations,
+    kept: Int[np.ndarray, " kept"],
+    classes: np.ndarray,
+    seed: int,
+    owner: str,
+) -> float:
+    """Temperature of class log joints, of one draw or of several, on rows the model has not seen.
+
+    It is 1, with a warning that names the ``owner``, where no row was held out.
+    """
+    # Codes beyond the classes are sets of several: such a row tells of no single class.
+    splits = (
+        (train, test.take(test.labels < classes.size))
+        for train, test in split_rows(cv, rows, kept, seed)
+    )
+    certain = np.intersect1d(rows.labels, np.arange(classes.size))
+    held = hold_out(splits, predict, classes, required=certain)
+    if held is not None:
+        return fit_temperature(held.values, held.labels, held.weights)
+    warn(
+        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
+        "class never is), so the temperature is 1; label more rows, or give other splits."
+    )
+    return 1.0
