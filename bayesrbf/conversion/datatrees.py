@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from bayesrbf.inference.draws import MEMORY, Draws
+from bayesrbf.inference.draws import MEMORY, Draws, one_after_another
 from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records import names
@@ -182,17 +182,15 @@ def from_datatree(
     values = {v.name: _values_of(posterior, v, coords or {}) for v in log_posterior.variables}
     shape = (posterior.sizes[names.CHAIN], posterior.sizes[names.DRAW])
     theta = np.empty((*shape, log_posterior.dimension))
-    lp = np.empty(shape)
     for draw in np.ndindex(*shape):
         one = {name: value[draw] for name, value in values.items()}
         theta[draw] = to_unconstrained(log_posterior.variables, one)
-        lp[draw] = log_posterior.value_and_gradient(theta[draw])[0]
     if not np.isfinite(theta).all():
         raise ValueError(
             "use_posterior(tree) needs draws inside the support of every variable; some have no "
             "finite coordinates. Sample the graph of this very estimator."
         )
-    stats = {"lp": lp}
+    stats = {"lp": log_posterior.log_densities(one_after_another(theta)).reshape(shape)}
     if names.SAMPLE_STATS in tree.children and "diverging" in tree[names.SAMPLE_STATS]:
         stats["diverging"] = tree[names.SAMPLE_STATS]["diverging"].to_numpy()
     return Draws(theta, stats, "graph")

@@ -16,6 +16,7 @@ from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer,
 from bayesrbf.numerics.median_lvq.glvq import class_margins
 from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
 from bayesrbf.numerics.median_lvq.rslvq import class_log_joint, responsibilities
+from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.records import names
 from bayesrbf.records.median_lvq import (
     Dissimilarities,
@@ -28,8 +29,6 @@ from bayesrbf.records.results import ClassPrediction
 
 if TYPE_CHECKING:
     import pymc as pm
-
-    from bayesrbf.posterior.predictive import Predictor
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class FittedExemplars(FittedModel):
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
         """Prepare rows for predictions under any exemplars and width."""
-        return partial(self._predict, log_posterior, rows)
+        return OneByOne(partial(self._predict, log_posterior, rows))
 
     def _predict(
         self, log_posterior: Any, rows: Observations, theta: Float[np.ndarray, " coordinate"]

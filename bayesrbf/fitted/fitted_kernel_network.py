@@ -37,6 +37,7 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     fit_output,
 )
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, cell_moments
+from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.numerics.prevalence import class_shares
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
@@ -47,7 +48,6 @@ from bayesrbf.records.specification import MixtureSpecification
 if TYPE_CHECKING:
     import pymc as pm
 
-    from bayesrbf.posterior.predictive import Predictor
 
 SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
 """Rows of prior per real column behind a covariance that all classes share."""
@@ -140,7 +140,7 @@ class FittedKernelNetwork(FittedModel):
         """Prepare rows for predictions under any output weights; no draw changes the density."""
         log_probabilities = self.of_cells(cells_of(rows, self.companion), temperature)
         density = self.companion.log_density(rows)
-        return lambda theta: ClassPrediction(log_probabilities(theta), density)
+        return OneByOne(lambda theta: ClassPrediction(log_probabilities(theta), density))
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of the output layer on the hidden layer of training rows."""

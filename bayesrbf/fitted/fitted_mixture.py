@@ -26,6 +26,7 @@ from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
+from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.objective import Objective
@@ -37,7 +38,6 @@ from bayesrbf.records.specification import MixtureSpecification
 if TYPE_CHECKING:
     import pymc as pm
 
-    from bayesrbf.posterior.predictive import Predictor
 
 LIKELIHOOD = Objective()
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.numerics.prevalence import class_shares
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import pymc as pm
 
     from bayesrbf.fitted.fitted_mixture import FittedMixture
-    from bayesrbf.posterior.predictive import Predictor
 
 COLUMN = "column"
 """Dim of the cells of a row: label code, reals, category codes."""

@@ -18,6 +18,7 @@ from bayesrbf.fitted.fitted_model import (
     row_weights,
 )
 from bayesrbf.numerics.mixture.completion import with_holes
+from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.numerics.rbf_network.alternation import imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
 from bayesrbf.numerics.rbf_network.network_rows import (
@@ -40,7 +41,6 @@ from bayesrbf.records.rbf_network import (
 if TYPE_CHECKING:
     import pymc as pm
 
-    from bayesrbf.posterior.predictive import Predictor
 
 COMPLETIONS = 64
 """Of a row with holes at the fitted point; a power of two."""

@@ -13,6 +13,7 @@ from bayesrbf import table
 from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, set_shares, told
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, row_weights
+from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis, standard_points
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_prediction import (
@@ -39,7 +40,6 @@ from bayesrbf.records.specification import MixtureSpecification
 if TYPE_CHECKING:
     import pymc as pm
 
-    from bayesrbf.posterior.predictive import Predictor
     from bayesrbf.records.results import ClassPrediction
 
 PREDICTION_DRAWS = 64
@@ -203,7 +203,7 @@ class FittedSDGM(FittedModel):
                 number = int(theta[0])
                 return predictors[number](theta[1 : 1 + modes[number].n_weights])
 
-            return predicted
+            return OneByOne(predicted)
 
         return prepare
 

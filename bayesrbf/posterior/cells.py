@@ -115,13 +115,15 @@ def _reals(
         observed = ~np.isnan(real[rows])
         shift, precision = _conditionals(real[rows], parameters.means, precisions, specification)
         log_own = 0.5 * (np.log(precision) - shift**2 * precision)
-        shares = softmax(log_joint[rows, :, None] - log_own, axis=1)
+        responsibilities = softmax(log_joint[rows, :, None] - log_own, axis=1)
         z = shift * np.sqrt(precision)
-        centre = np.einsum("nkd,nkd->nd", shares, np.nan_to_num(real[rows])[:, None] - shift)
+        centre = np.einsum(
+            "nkd,nkd->nd", responsibilities, np.nan_to_num(real[rows])[:, None] - shift
+        )
         spread = (np.nan_to_num(real[rows])[:, None] - shift - centre[:, None]) ** 2
-        variance = np.einsum("nkd,nkd->nd", shares, spread + 1 / precision)
-        below = np.einsum("nkd,nkd->nd", shares, ndtr(z))
-        above = np.einsum("nkd,nkd->nd", shares, ndtr(-z))
+        variance = np.einsum("nkd,nkd->nd", responsibilities, spread + 1 / precision)
+        below = np.einsum("nkd,nkd->nd", responsibilities, ndtr(z))
+        above = np.einsum("nkd,nkd->nd", responsibilities, ndtr(-z))
         tail = np.minimum(2 * np.minimum(below, above), 1.0)
         for result, values in zip(results, (tail, centre, np.sqrt(variance)), strict=True):
             result[rows] = np.where(observed, values, np.nan)
@@ -169,8 +171,8 @@ def _levels(
     for column, theta in enumerate(parameters.category_probabilities):
         known = np.flatnonzero(codes[:, column] >= 0)
         cell = codes[known, column]
-        shares = np.exp(log_softmax(log_joint[known] - np.log(theta[:, cell].T), axis=1))
-        levels = shares @ theta
+        responsibilities = np.exp(log_softmax(log_joint[known] - np.log(theta[:, cell].T), axis=1))
+        levels = responsibilities @ theta
         own = levels[np.arange(known.size), cell]
         at_most = levels <= own[:, None] * ROUNDING
         tail[known, column] = np.minimum(np.where(at_most, levels, 0.0).sum(1), 1.0)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,6 +14,7 @@ from scipy.special import logsumexp, softmax
 
 from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
+from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.posterior.summary import PredictiveSummary, summarised
 from bayesrbf.posterior.temperature import tempered
@@ -25,28 +26,6 @@ _COPIES: Final = 5
 
 _MEAN_ENTRIES: Final = 2**18
 """Numbers of one block of draws of which a mean is taken: 2 MiB."""
-
-Predictor = Callable[[np.ndarray], ClassPrediction]
-"""Coordinates of one draw -> class probabilities of shape (n_rows, n_classes), and density."""
-
-
-@runtime_checkable
-class BatchedPredictor(Protocol):
-    """A predictor that knows many draws at once."""
-
-    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
-        """Predict under every draw.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_draws, dimension)
-            Coordinates of the draws.
-
-        Returns
-        -------
-        ClassPrediction
-            Of shape (n_draws, n_rows, n_classes).
-        """
 
 
 @dataclass(frozen=True)
@@ -63,26 +42,13 @@ class ClassPosterior:
 
     and so is the mean of what it makes of every draw, weighed by how probable the draw makes
     such a row where the shares are those of use.
-
-    Attributes
-    ----------
-    predictor : callable
-        Prepares rows: maps observations to a :data:`Predictor`.
-    theta : ndarray of shape (n_chains, n_draws, dimension)
-        Unconstrained coordinates of the draws.
-    log_ratio : ndarray of shape (n_classes,)
-        Log r; 0 where the model is used at the shares of training.
-    temperature : float
-        Factor t of every draw's log probabilities.
-    memory : int
-        Bytes that arrays over draws may take.
     """
 
-    predictor: Callable[[Observations], Predictor]
+    predictor: Callable[[Observations], Predictor]  # Prepares rows.
     theta: Float[np.ndarray, "chain draw coordinate"]
-    log_ratio: Float[np.ndarray, " label"]
+    log_ratio: Float[np.ndarray, " label"]  # Log r; 0 where the shares are those of training.
     temperature: float = 1.0
-    memory: int = MEMORY
+    memory: int = MEMORY  # Bytes that arrays over draws may take.
 
     @property
     def n_draws(self) -> int:
@@ -97,30 +63,11 @@ class ClassPosterior:
     def draws(
         self, observations: Observations, path: Path | None = None
     ) -> tuple[Float[np.ndarray, "chain draw obs label"], int]:
-        """Class probabilities of every row under every draw.
+        """Class probabilities of every row under every draw, and the distance of the draws kept.
 
-        Where they would not fit into the memory, every k-th draw is kept, with
-        a warning that says so; or all are written to a file.
-
-        Parameters
-        ----------
-        observations : Observations
-            Rows, in standard units.
-        path : Path, optional
-            A ``.npy`` file to write, whole or not at all; the array returned
-            reads from it, and every draw is kept.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_chains, n_kept, n_obs, n_classes)
-            Probabilities; they sum to one over the classes.
-        thinning : int
-            Distance of the kept draws; 1 when all are kept.
-
-        Raises
-        ------
-        ValueError
-            If not even one draw of each chain fits into the memory.
+        Where they would not fit into the memory, every k-th draw is kept, with a warning that says
+        so. All are kept and written to ``path``, a ``.npy`` file, where that is given; the array
+        then reads from it. ValueError if not even one draw of each chain fits into the memory.
         """
         if path is not None:
             with writing_whole(path) as partial:
@@ -162,7 +109,7 @@ class ClassPosterior:
         for rows in self._row_blocks(observations.n_obs):
             predict = self.predictor(observations.take(rows))
             for chain, thetas in enumerate(self.theta):
-                said = class_predictions(predict, thetas)
+                said = predict.at_all(thetas)
                 result[chain, :, rows[0] : rows[-1] + 1] = self.probabilities(said)
 
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
@@ -171,41 +118,19 @@ class ClassPosterior:
         return [np.arange(a, min(a + size, n_obs)) for a in range(0, n_obs, size)]
 
     def probabilities(self, said: ClassPrediction) -> Float[np.ndarray, "*draws obs label"]:
-        """Class probabilities of each draw, tempered and at the prevalences of use.
-
-        Parameters
-        ----------
-        said : ClassPrediction
-            What one draw or many say.
-
-        Returns
-        -------
-        ndarray of shape (..., n_obs, n_classes)
-            Probabilities; they sum to one over the classes.
-        """
+        """Class probabilities of each draw, tempered and at the prevalences of use."""
         calibrated = tempered(said.log_probabilities, self.temperature)
         return np.exp(at_prevalence(calibrated, self.log_ratio))
 
     def mean(self, observations: Observations) -> Float[np.ndarray, "obs label"]:
-        """Bayes' rule on the mean of the class probabilities; never are all draws held.
-
-        Parameters
-        ----------
-        observations : Observations
-            Rows, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_classes)
-            Mean probabilities; they sum to one over the classes.
-        """
+        """Bayes' rule on the mean of the class probabilities; never are all draws held."""
         predict = self.predictor(observations)
         total = np.zeros((observations.n_obs, self.n_classes))
         thetas = self.theta.reshape(self.n_draws, -1)
         size = max(1, _MEAN_ENTRIES // max(1, total.size))
         for start in range(0, self.n_draws, size):
             some = slice(start, start + size)
-            said = class_predictions(predict, thetas[some])
+            said = predict.at_all(thetas[some])
             total += np.exp(tempered(said.log_probabilities, self.temperature)).sum(axis=0)
         with np.errstate(divide="ignore"):
             return np.exp(at_prevalence(np.log(total / self.n_draws), self.log_ratio))
@@ -213,22 +138,8 @@ class ClassPosterior:
     def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
         """What the draws say about every row, a block of rows at a time.
 
-        Parameters
-        ----------
-        observations : Observations
-            Rows, in standard units.
-        prob : float
-            Probability inside the equal-tailed intervals, in (0, 1).
-
-        Returns
-        -------
-        PredictiveSummary
-            Means, spreads, entropies and densities of the rows.
-
-        Raises
-        ------
-        ValueError
-            If ``prob`` is not strictly between 0 and 1.
+        ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
+        strictly between 0 and 1.
         """
         if not 0 < prob < 1:
             raise ValueError(
@@ -244,36 +155,10 @@ class ClassPosterior:
     def _block(self, observations: Observations, prob: float) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
         predict = self.predictor(observations)
-        said = class_predictions(predict, self.theta.reshape(self.n_draws, -1))
+        said = predict.at_all(self.theta.reshape(self.n_draws, -1))
         logits = tempered(said.log_probabilities, self.temperature) + self.log_ratio
         log_z = logsumexp(logits, axis=2)
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
         log_density = logsumexp(said.log_density, axis=0) - np.log(self.n_draws)
         p = np.exp(logits - log_z[..., None])
         return {**summarised(p, weights, prob), "log_density": log_density}
-
-
-def class_predictions(
-    predict: Predictor, thetas: Float[np.ndarray, "draw coordinate"]
-) -> ClassPrediction:
-    """What every draw says of all rows.
-
-    Parameters
-    ----------
-    predict : callable
-        Predicts at one draw; at many draws in one go where it can.
-    thetas : ndarray of shape (n_draws, dimension)
-        Coordinates of the draws.
-
-    Returns
-    -------
-    ClassPrediction
-        Of shape (n_draws, n_rows, n_classes).
-    """
-    if isinstance(predict, BatchedPredictor):
-        return predict.at_all(thetas)
-    said = [predict(theta) for theta in thetas]
-    return ClassPrediction(
-        np.stack([one.log_probabilities for one in said]),
-        np.stack([one.log_density for one in said]),
-    )

@@ -13,7 +13,7 @@ from bayesrbf.numerics.mixture import array_expectation, compiled_expectation
 MODELS = {
     "mixture": lambda: HybridMixtureClassifier(n_components=2, random_state=0),
     "conditional": lambda: HybridMixtureClassifier(objective="conditional", random_state=0),
-    "rbf": lambda: RBFNetworkClassifier(n_basis=3, random_state=0),
+    "rbf": lambda: RBFNetworkClassifier(n_components=3, random_state=0),
     "kernel": lambda: KernelNetworkClassifier(random_state=0),
 }
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
+from bayesrbf.numerics.predictor import OneByOne
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.posterior.summary import entropy
 from bayesrbf.posterior.uncertainty import to_dataset
@@ -30,7 +31,7 @@ def predictor(observations: Observations):
         slopes = theta.reshape(2, N_CLASSES)
         return ClassPrediction(observations.real @ slopes, observations.real @ theta[:2] - 3.0)
 
-    return predict
+    return OneByOne(predict)
 
 
 def posterior(n_draws: int = 40, memory: int = 2**31, **options) -> ClassPosterior:
@@ -95,7 +96,7 @@ def test_draws_are_weighed_by_how_probable_they_make_a_row():
     log_ratio, said = np.log([1.0, 1000.0]), np.log([[0.999999, 1e-6], [0.5, 0.5]])
 
     def prepared(observations):
-        return lambda theta: ClassPrediction(said[[int(theta[0])]], np.zeros(1))
+        return OneByOne(lambda theta: ClassPrediction(said[[int(theta[0])]], np.zeros(1)))
 
     theta = (np.arange(100) >= 98).astype(float).reshape(1, 100, 1)
     summary = ClassPosterior(prepared, theta, log_ratio).summary(rows(1))
@@ -109,7 +110,8 @@ def test_draws_are_weighed_by_how_probable_they_make_a_row():
 def test_a_density_far_from_all_rows_leaves_the_classes_as_they_are():
     def far(observations):
         near = predictor(observations)
-        return lambda theta: replace(near(theta), log_density=np.full(observations.n_obs, -1e60))
+        nowhere = np.full(observations.n_obs, -1e60)
+        return OneByOne(lambda theta: replace(near(theta), log_density=nowhere))
 
     p = posterior()
     beyond = replace(p, predictor=far)
@@ -186,7 +188,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         def predict(theta):
             raise RuntimeError("in the middle")
 
-        return predict
+        return OneByOne(predict)
 
     p = replace(posterior(), predictor=broken)
     (tmp_path / "draws.npy").write_bytes(b"older")

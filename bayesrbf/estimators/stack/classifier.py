@@ -311,15 +311,13 @@ class StackedClassifier(Classifier):
 
     def _match_fit(self) -> float:
         """Temperature of the draws, from some training rows and some draws."""
-        from bayesrbf.posterior.predictive import class_predictions
-
         n_obs = self.rows_.n_obs
         spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
         rows = self.rows_.take(spread)
         posterior = self._class_posterior()
         thetas = posterior.theta.reshape(posterior.n_draws, -1)
         predict = posterior.predictor(rows)
-        drawn = class_predictions(predict, thetas[:: max(1, len(thetas) // MATCHED)])
+        drawn = predict.at_all(thetas[:: max(1, len(thetas) // MATCHED)])
         fitted = np.exp(tempered(self.model_.class_log_joint(rows), self.temperature_))
         return draw_temperature(drawn.log_probabilities, fitted)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabilities
 from bayesrbf.inference.draws import Draws
+from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
-from bayesrbf.posterior.predictive import class_predictions
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 
@@ -21,7 +21,6 @@ _ENTRIES = 2**20
 """Numbers that members' log probabilities of one block of draws may take: 8 MiB."""
 
 MemberDraws = tuple[Draws | None, ...]
-Predictor = Callable[[np.ndarray], ClassPrediction]
 
 
 def draw_members(
@@ -101,7 +100,7 @@ def joint_predictor(
     return prepare
 
 
-class JointPredictor:
+class JointPredictor(Predictor):
     """What the whole stack says of some rows at any draw.
 
     Parameters
@@ -129,21 +128,6 @@ class JointPredictor:
         self._predictors = predictors
         self._log_density = log_density
 
-    def __call__(self, theta: np.ndarray) -> ClassPrediction:
-        """Predict at one draw.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (dimension,)
-            Coordinates of the stack, followed by those of every drawn member or by none.
-
-        Returns
-        -------
-        ClassPrediction
-            Of shape (n_rows, n_classes).
-        """
-        return ClassPrediction(self.at_all(theta[None]).log_probabilities[0], self._log_density)
-
     def at_all(self, thetas: np.ndarray) -> ClassPrediction:
         """Predict at many draws.
 
@@ -164,7 +148,7 @@ class JointPredictor:
             own, rest = np.split(some, [self._log_posterior.dimension], axis=1)
             values = np.repeat(self._fixed[None], len(some), axis=0)
             for j, dimension, predictor in self._predictors if rest.size else []:
-                said = class_predictions(predictor, rest[:, :dimension])
+                said = predictor.at_all(rest[:, :dimension])
                 values[:, :, j] = bounded_log_probabilities(said.log_probabilities)
                 rest = rest[:, dimension:]
             pairs = zip(values, own, strict=True)

@@ -28,6 +28,7 @@ from bayesrbf.fitted.fitted_kernel_network import (
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
@@ -35,7 +36,6 @@ from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 if TYPE_CHECKING:
     import pymc as pm
 
-    from bayesrbf.posterior.predictive import Predictor
 
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 1e-3, 500

@@ -192,10 +192,11 @@ class ArrayExpectation:
         point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         kept: list[Moments | QuadraticMoments] = []
+        keeps = self._keeps_moments
         for block in self._to_centre:
             moments = point.moments(block)
             log_joint[block.rows] = moments.log_density.T
-            if self._keeps_moments:
+            if keeps:
                 kept.append(moments)
         return JointPoint(log_joint, partial(self._weighted_statistics, point, kept))
 
@@ -215,29 +216,26 @@ class ArrayExpectation:
     @cached_property
     def _by_label(self) -> list[Block]:
         """Rows of every label under the components that it allows."""
-        labels, blocks = self._observations.labels, []
-        if not (labels >= 0).any():
+        table, specification = self._observations, self._specification
+        if not (table.labels >= 0).any():
             return self._all_rows
-        for label, components in [*enumerate(self._specification.class_slices), (-1, self._every)]:
-            blocks += self._cut(np.flatnonzero(labels == label), components)
+        blocks = []
+        for label, components in [*enumerate(specification.class_slices), (-1, self._every)]:
+            rows = np.flatnonzero(table.labels == label)
+            blocks += cut(table, specification, rows, components)
         return blocks
 
     @cached_property
     def _all_rows(self) -> list[Block]:
         """All rows under all components."""
-        return self._cut(np.arange(self._observations.n_obs), self._every)
+        rows = np.arange(self._observations.n_obs)
+        return cut(self._observations, self._specification, rows, self._every)
 
     @cached_property
     def _to_centre(self) -> list[Block]:
         """The same without products of cells: sums of any sign cancel where centred last."""
-        every_row = np.arange(self._observations.n_obs)
-        return self._cut(every_row, self._every, by_products=False)
-
-    def _cut(self, rows: np.ndarray, components: slice, *, by_products: bool = True) -> list[Block]:
-        """Cut rows into blocks."""
-        return cut(
-            self._observations, self._specification, rows, components, by_products=by_products
-        )
+        table, rows = self._observations, np.arange(self._observations.n_obs)
+        return cut(table, self._specification, rows, self._every, by_products=False)
 
     @property
     def _keeps_moments(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from typing import Final, Self
@@ -15,9 +14,9 @@ from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.side_by_side import MixturePredictor, SideBySide
+from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.specification import MixtureSpecification, Variable
 
 WITNESSES: Final = 500
@@ -121,9 +120,7 @@ class MixtureOnRows(LogPosterior):
         spread = np.linspace(0, n_obs - 1, min(n_obs, WITNESSES)).astype(np.intp)
         return SideBySide(self._observations.take(spread), self.points)
 
-    def predictor(
-        self, observations: Observations
-    ) -> Callable[[Float[np.ndarray, " coordinate"]], ClassPrediction]:
+    def predictor(self, observations: Observations) -> Predictor:
         """Prepare new rows, in standard units, for predictions at many points.
 
         The result maps coordinates to class probabilities, and to the density in the user's units.

@@ -12,6 +12,7 @@ from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import Expectation, preparation
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_variables import joint_weights, precision_factors
+from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import ClassPrediction
@@ -103,7 +104,7 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
     )
 
 
-class MixturePredictor:
+class MixturePredictor(Predictor):
     """Class probabilities and density of some rows, in standard units, at any point.
 
     Labels and weights play no part. The density is in the user's units.
@@ -113,11 +114,6 @@ class MixturePredictor:
         self._rows = SideBySide(observations, points)
         self._classes = points.specification.class_slices
         self._shift = points.units.log_unit(observations.real)
-
-    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> ClassPrediction:
-        """Predict at one point."""
-        many = self.at_all(theta[None])
-        return ClassPrediction(many.log_probabilities[0], many.log_density[0])
 
     def at_all(self, thetas: Float[np.ndarray, "point coordinate"]) -> ClassPrediction:
         """Predict at many points, which are the first axis of the result."""

@@ -10,7 +10,6 @@ One evaluation of the mixture gives value and gradient: the gradients of both li
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
@@ -21,6 +20,7 @@ from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
+from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_prior import NetworkPoint, output_variables
 from bayesrbf.numerics.rbf_network.network_rows import FeatureMap, Network, mean_log_probabilities
@@ -185,7 +185,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         completions: int = 0,
         temperature: float = 1.0,
         order: Order | None = None,
-    ) -> Callable[[Float[np.ndarray, " coordinate"]], ClassPrediction]:
+    ) -> Predictor:
         """Prepare new rows in standard units for predictions at many points.
 
         The result maps coordinates to class probabilities, and to the density in the user's
@@ -213,7 +213,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
             )
             return ClassPrediction(log_p, network.log_density(point.mixture) + shift)
 
-        return predict
+        return OneByOne(predict)
 
     def _point(self, theta: np.ndarray) -> NetworkPoint:
         """Values and parameters in standard units."""

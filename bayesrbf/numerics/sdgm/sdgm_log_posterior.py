@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.special import log_softmax
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.numerics.sdgm.label_likelihood import (
     Designs,
     LabelExpectation,
@@ -132,7 +132,7 @@ class SDGMLogPosterior(LogPosterior):
         starts: Int[np.ndarray, " obs"],
         log_density: Float[np.ndarray, " obs"],
         temperature: float = 1.0,
-    ) -> Callable[[Float[np.ndarray, " coordinate"]], ClassPrediction]:
+    ) -> Predictor:
         """Prepare new rows for predictions at many points of the posterior.
 
         ``points`` are completions of the rows in the user's units, ``starts`` the first of
@@ -149,7 +149,7 @@ class SDGMLogPosterior(LogPosterior):
             summed = np.logaddexp.reduceat(calibrated, starts, axis=0)
             return ClassPrediction(log_softmax(summed / temperature, axis=1), log_density)
 
-        return predict
+        return OneByOne(predict)
 
     def deterministic(
         self, thetas: Float[np.ndarray, "*batch coordinate"]
