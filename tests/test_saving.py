@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
 from bayesrbf.artefact.saving import load, save
@@ -34,6 +35,15 @@ def test_an_unknown_estimator_is_neither_written_nor_read(tmp_path: Path) -> Non
 def test_a_missing_file_is_reported_as_such(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "absent.safetensors")
+
+
+def test_what_scikit_learn_was_told_is_no_hindrance(tmp_path: Path) -> None:
+    X = holes()[["a", "b"]]
+    with config_context(enable_metadata_routing=True):
+        model = MixtureDensity(random_state=0).set_fit_request(sample_weight=True).fit(X)
+    model.set_output(transform="pandas").save(tmp_path / "m.safetensors")
+    again = load(tmp_path / "m.safetensors")
+    pd.testing.assert_frame_equal(again.transform(X), model.transform(X))
 
 
 def holes() -> pd.DataFrame:

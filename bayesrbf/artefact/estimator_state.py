@@ -15,6 +15,10 @@ OPTIONAL = {"feature_names_in_"}
 """State that only some tables leave behind."""
 MADE_ANEW = {"posterior_", "_prepared"}
 """What is made from the rest when it is asked for."""
+CONTAINER = "_sklearn_output_config"
+"""Where scikit-learn keeps what ``set_output`` was told."""
+REQUESTS = "_metadata_request"
+"""Where scikit-learn keeps metadata requests, which are a pipeline's and no part of a fit."""
 
 
 def works_on[F: Callable[..., Any]](begin: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -62,7 +66,7 @@ def unfitted[E: BaseEstimator](estimator: E) -> E:
 def to_record(estimator: BaseEstimator) -> dict[str, Any]:
     """Constructor arguments and fitted state, for an artefact."""
     arguments = estimator.get_params(deep=False)
-    left_out = {*arguments, *MADE_ANEW}
+    left_out = {*arguments, *MADE_ANEW, REQUESTS}
     state = {name: value for name, value in vars(estimator).items() if name not in left_out}
     return {"arguments": arguments, "state": state}
 
@@ -71,9 +75,11 @@ def from_record[E: BaseEstimator](kind: type[E], record: dict[str, Any]) -> E:
     """The estimator that :func:`to_record` took apart; the record is not trusted."""
     estimator, state = kind(**record["arguments"]), record["state"]
     expected = fitted_attributes(kind)
-    odd = (set(expected) ^ set(state)) - OPTIONAL
+    odd = (set(expected) ^ set(state)) - OPTIONAL - {CONTAINER}
     if odd or set(record) != {"arguments", "state"}:
         raise ValueError(f"unknown or missing state: {', '.join(sorted(odd | set(record)))}")
+    if not isinstance(state.get(CONTAINER, {}), dict):
+        raise TypeError(f"{CONTAINER} must be dict")
     for name, annotated in expected.items():
         if not _is_of(state[name], annotated):
             raise TypeError(f"{name} must be {annotated}, received {type(state[name]).__name__}")

@@ -108,27 +108,6 @@ def components_per_class(
 ) -> tuple[int, ...]:
     """Class of every component, class by class.
 
-    Parameters
-    ----------
-    n_components : int or mapping of class to int
-        Number of components of every class.
-    classes : ndarray of shape (n_classes,)
-        Class labels; one entry for a plain density.
-    owner : str
-        Name of the estimator, for messages.
-    argument : str
-        Name of the number, for messages.
-
-    Returns
-    -------
-    tuple of int
-        ``(0, 0, 1)`` for two components of the first class and one of the second.
-
-    Raises
-    ------
-    ValueError
-        If a number is no positive integer, or a class has none or is unknown.
-
     Examples
     --------
     >>> components_per_class({"a": 2, "b": 1}, np.array(["a", "b"]), "HybridMixtureClassifier")
@@ -158,26 +137,7 @@ def components_per_class(
 def prevalence(
     class_prior: object, classes: np.ndarray, owner: str
 ) -> Float[np.ndarray, " label"] | None:
-    """Class probabilities where the model will be used.
-
-    Parameters
-    ----------
-    class_prior : None, array-like of shape (n_classes,) or mapping of class to float
-        As given to the constructor.
-    classes : ndarray of shape (n_classes,)
-        Class labels.
-    owner : str
-        Name of the estimator, for messages.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,) or None
-        Probabilities in the order of ``classes``; None keeps those of the fit.
-
-    Raises
-    ------
-    ValueError
-        If there is not one probability per class, or they do not sum to one.
+    """Class probabilities where the model will be used; None keeps those of the fit.
 
     Examples
     --------

@@ -17,9 +17,8 @@ from bayesrbf import table
 from bayesrbf.estimators.arguments import prevalence
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
-from bayesrbf.fitted.fitted_model import Named, observed_rows
+from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.inference.draws import MEMORY
-from bayesrbf.numerics.mixture.sampling import draw_categories
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.posterior.temperature import tempered
 from bayesrbf.records import names
@@ -31,11 +30,6 @@ if TYPE_CHECKING:
     from bayesrbf.posterior.predictive import ClassPosterior
 
 Labels = Shaped[np.ndarray, " obs"]
-
-DIAGNOSED = 200
-"""Training rows, evenly spread, whose class probabilities are diagnosed."""
-REPLICATES = 1000
-"""Labels drawn per row for a predictive check of a point estimate."""
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -73,15 +67,9 @@ class Classifier(ClassifierMixin, Estimator):
         """Fit the temperature to what models fitted without a fold say of it; 1 if not asked to."""
         self.temperature_ = 1.0
         if self.calibrate:
-            self.temperature_ = out_of_fold_temperature(
-                predict,
-                self.cv,
-                self.rows_,
-                self.kept_,
-                self.classes_,
-                self.seed_,
-                type(self).__name__,
-            )
+            known = self.rows_, self.kept_, self.classes_
+            owner = type(self).__name__
+            self.temperature_ = out_of_fold_temperature(predict, self.cv, *known, self.seed_, owner)
 
     # ---- predicting
 
@@ -141,10 +129,6 @@ class Classifier(ClassifierMixin, Estimator):
         best: Labels = self.classes_[codes]
         return best
 
-    def _class_names(self) -> Labels:
-        """Class labels."""
-        return self.classes_
-
     def adapt_prior(self, X: object) -> xr.Dataset:
         """Move to the prevalence of a new population, estimated from its unlabelled rows.
 
@@ -177,13 +161,12 @@ class Classifier(ClassifierMixin, Estimator):
         plain._prevalence = None
         trained = plain._class_shares()
         shift = adapt_prior(plain.predict_log_proba(X), trained)
-        values = {
-            names.PROBABILITY: shift.prior,
-            "standard_error": shift.standard_error,
-            "trained": trained,
-        }
         told = xr.Dataset(
-            {name: ((names.LABEL,), value) for name, value in values.items()},
+            {
+                names.PROBABILITY: (names.LABEL, shift.prior),
+                "standard_error": (names.LABEL, shift.standard_error),
+                "trained": (names.LABEL, trained),
+            },
             coords={names.LABEL: self.classes_},
             attrs={"gain": shift.gain},
         )
@@ -250,7 +233,7 @@ class Classifier(ClassifierMixin, Estimator):
             probabilities,
             labels=self.classes_,
             rows=np.arange(rows.n_obs),
-            constant=self._observed(rows),
+            constant=self.model_.observed(rows),
             thinning=thinning,
         )
 
@@ -304,37 +287,7 @@ class Classifier(ClassifierMixin, Estimator):
         ValueError
             If a label is no class of the fit.
         """
-        from bayesrbf.conversion import predictive_check
-
-        tree = self.predict_posterior(X)
-        probability = tree[names.PREDICTIONS][names.PROBABILITY]
-        found, codes = table.encode_labels(y)
-        unknown = np.setdiff1d(found, self.classes_)
-        if unknown.size:
-            raise ValueError(
-                f"y holds {unknown[0]!r}, which is no class of the fit: {self.classes_.tolist()}."
-            )
-        labelled = np.flatnonzero(codes >= 0)
-        drawn = self._draw_labels(probability.to_numpy()[:, :, labelled])
-        truth = np.searchsorted(self.classes_, found[codes[labelled]])
-        rows = probability[names.OBS].to_numpy()[labelled]
-        for group, subtree in predictive_check(rows, drawn, truth).items():
-            tree[group] = subtree
-        return tree
-
-    def _draw_labels(
-        self, probabilities: Float[np.ndarray, "chain draw obs label"]
-    ) -> Int[np.ndarray, "chain drawn obs"]:
-        """One label a row and draw; a point estimate is drawn from many times."""
-        if probabilities.shape[0] * probabilities.shape[1] == 1:
-            probabilities = np.repeat(probabilities, REPLICATES, axis=1)
-        rng = np.random.default_rng(self.seed_)
-        rows = probabilities.reshape(-1, probabilities.shape[-1])
-        return draw_categories(rows, rng).reshape(probabilities.shape[:-1])
-
-    def _observed(self, rows: Observations) -> Named:
-        """Rows as a group of the DataTree."""
-        return observed_rows(rows)
+        return with_drawn_labels(self.predict_posterior(X), self.classes_, y, self.seed_)
 
     def _class_posterior(self) -> ClassPosterior:
         """The posterior of class probabilities; one draw for a point estimate."""
@@ -351,9 +304,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""
-        n_obs = self.rows_.n_obs
-        spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
-        posterior, rows = self._class_posterior(), self.rows_.take(spread)
+        posterior, rows = self._class_posterior(), some_rows(self.rows_)
         fitted = self.model_.point(self._log_posterior())
         probabilities, _ = posterior.draws(rows)
         return {

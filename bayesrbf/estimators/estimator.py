@@ -157,6 +157,9 @@ class Estimator(BaseEstimator, ABC):
         self.__dict__.pop("posterior_", None)
         return self if self.inference == "map" else self.refine(self.inference)
 
+    def _check_method(self, method: str) -> None:
+        """Refuse a method that cannot draw from this posterior, or a posterior that is none."""
+
     @works_on(copy)
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw from the posterior, starting at the fitted point.
@@ -185,6 +188,7 @@ class Estimator(BaseEstimator, ABC):
             If the method is unknown, or none for this model.
         """
         check_is_fitted(self)
+        self._check_method(method)
         log_posterior = self._log_posterior()
         options = {"random_state": self.seed_, **options}
         raw = sampler(method)(log_posterior, self.model_.point(log_posterior), **options)
@@ -365,7 +369,8 @@ class Estimator(BaseEstimator, ABC):
     def save(self, path: str | PathLike[str]) -> str:
         """Write the fitted estimator to one ``.safetensors`` file, whole or not at all.
 
-        The file holds the training rows too, for :meth:`declare` and :meth:`refine`.
+        The file holds the training rows too, for :meth:`declare` and :meth:`refine`, and what
+        ``set_output`` was told, but no metadata requests such as those of ``set_fit_request``.
 
         Parameters
         ----------

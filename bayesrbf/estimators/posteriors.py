@@ -7,11 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 
+from bayesrbf import table
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws, point
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.mixture.sampling import draw_categories
+from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace
 
@@ -27,6 +30,10 @@ METHODS: Final = {
     "nuts": "bayesrbf.inference.nuts",
 }
 """Module of the function that draws by each method; the function has the method's name."""
+DIAGNOSED = 200
+"""Most training rows whose class probabilities are diagnosed."""
+REPLICATES = 1000
+"""Labels drawn per row for a predictive check of a point estimate."""
 
 
 def sampler(method: str) -> Callable[..., Draws]:
@@ -60,6 +67,12 @@ def datatree(
     )
 
 
+def some_rows(rows: Observations) -> Observations:
+    """Training rows, evenly spread, whose class probabilities are diagnosed."""
+    spread = np.linspace(0, rows.n_obs - 1, min(rows.n_obs, DIAGNOSED)).astype(int)
+    return rows.take(np.unique(spread))
+
+
 def judged(
     fitted: Float[np.ndarray, " coordinate"],
     log_posterior: LogPosterior,
@@ -91,3 +104,36 @@ def drawn_mixtures(
     thetas = draws.theta.reshape(-1, draws.theta.shape[-1])
     chosen = rng.choice(len(thetas), size=number, replace=number > len(thetas))
     return [model.mixture_at(log_posterior, thetas[i]) for i in chosen]
+
+
+def with_drawn_labels(
+    tree: xr.DataTree, classes: Shaped[np.ndarray, " label"], y: object, seed: int
+) -> xr.DataTree:
+    """Predictions with labels drawn from them, beside the true ones, for predictive checks."""
+    from bayesrbf.conversion import predictive_check
+
+    probability = tree[names.PREDICTIONS][names.PROBABILITY]
+    found, codes = table.encode_labels(y)
+    unknown = np.setdiff1d(found, classes)
+    if unknown.size:
+        raise ValueError(
+            f"y holds {unknown[0]!r}, which is no class of the fit: {classes.tolist()}."
+        )
+    labelled = np.flatnonzero(codes >= 0)
+    drawn = draw_labels(probability.to_numpy()[:, :, labelled], seed)
+    truth = np.searchsorted(classes, found[codes[labelled]])
+    rows = probability[names.OBS].to_numpy()[labelled]
+    for group, subtree in predictive_check(rows, drawn, truth).items():
+        tree[group] = subtree
+    return tree
+
+
+def draw_labels(
+    probabilities: Float[np.ndarray, "chain draw obs label"], seed: int
+) -> Int[np.ndarray, "chain drawn obs"]:
+    """One label a row and draw; a point estimate is drawn from many times."""
+    if probabilities.shape[0] * probabilities.shape[1] == 1:
+        probabilities = np.repeat(probabilities, REPLICATES, axis=1)
+    rows = probabilities.reshape(-1, probabilities.shape[-1])
+    labels = draw_categories(rows, np.random.default_rng(seed))
+    return labels.reshape(probabilities.shape[:-1])

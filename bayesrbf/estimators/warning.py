@@ -10,13 +10,5 @@ PACKAGE: Final = str(Path(__file__).parent.parent)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line outside this package from which it was called, however deep that was.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong, and what to do.
-    category : type of Warning
-        Its kind.
-    """
+    """Warn at the line outside this package from which it was called, however deep that was."""
     warnings.warn(message, category, skip_file_prefixes=(PACKAGE,))

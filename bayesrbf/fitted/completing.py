@@ -15,22 +15,7 @@ Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical
 
 
 def most_likely(mixture: FittedMixture, rows: Observations) -> Cells:
-    """Rows with every missing cell at its conditional mean or most probable level.
-
-    Parameters
-    ----------
-    mixture : FittedMixture
-        The fitted mixture.
-    rows : Observations
-        Rows in the user's units.
-
-    Returns
-    -------
-    real : ndarray of shape (n_obs, n_features)
-        Real cells in the user's units; observed ones as they came.
-    codes : ndarray of shape (n_obs, n_categorical)
-        Level codes; observed ones as they came.
-    """
+    """Rows in the user's units, missing cells at their conditional mean or most probable level."""
     standard, structure = mixture.standardise(rows), mixture.specification
     mean, _ = conditional_moments(standard, mixture.parameters, structure)
     levels = conditional_probabilities(standard, mixture.parameters, structure)
@@ -41,26 +26,7 @@ def most_likely(mixture: FittedMixture, rows: Observations) -> Cells:
 def drawn(
     mixture: FittedMixture, rows: Observations, point: MixtureParameters, rng: np.random.Generator
 ) -> Cells:
-    """Rows with their missing cells drawn jointly, given their observed ones.
-
-    Parameters
-    ----------
-    mixture : FittedMixture
-        The fitted mixture: structure and units.
-    rows : Observations
-        Rows in the user's units.
-    point : MixtureParameters
-        Parameters to draw under, in standard units.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    real : ndarray of shape (n_obs, n_features)
-        Real cells in the user's units; observed ones as they came.
-    codes : ndarray of shape (n_obs, n_categorical)
-        Level codes; observed ones as they came.
-    """
+    """Rows in the user's units, missing cells drawn jointly under a point in standard units."""
     standard = mixture.standardise(rows)
     return _fill(mixture, rows, *conditional_draws(standard, point, mixture.specification, rng))
 
@@ -78,24 +44,7 @@ def hide_masked(
     codes: Int[np.ndarray, "obs categorical"],
     columns: Columns,
 ) -> Cells:
-    """Take away the cells of drawn rows whose mask was drawn as missing.
-
-    Parameters
-    ----------
-    real : ndarray of shape (n_obs, n_features)
-        Real cells.
-    codes : ndarray of shape (n_obs, n_categorical)
-        Level codes; masks after the categorical columns.
-    columns : Columns
-        What the columns are.
-
-    Returns
-    -------
-    real : ndarray of shape (n_obs, n_features)
-        With NaN where missing.
-    codes : ndarray of shape (n_obs, n_categorical)
-        With -1 where missing.
-    """
+    """Take away the cells of drawn rows whose mask was drawn as missing."""
     real, codes = real.copy(), codes.copy()
     masks = codes[:, len(columns.levels) :] == 1
     for position, mask in zip(columns.masked, masks.T, strict=True):

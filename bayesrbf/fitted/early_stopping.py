@@ -19,27 +19,6 @@ def apart(
 ) -> tuple[Int[np.ndarray, " inside"], Int[np.ndarray, " outside"]]:
     """Put a share of every class's rows apart; one row of a class at least stays.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_obs,)
-        Class codes, -1 where hidden; such rows stay.
-    share : float
-        Share of the rows of a class to put apart, in (0, 1).
-    seed : int
-        Seed of the choice.
-
-    Returns
-    -------
-    inside : ndarray of shape (n_inside,)
-        Rows to fit to, in order.
-    outside : ndarray of shape (n_outside,)
-        Labelled rows to judge by, in order.
-
-    Raises
-    ------
-    ValueError
-        If no class has rows enough for one to be put apart.
-
     Examples
     --------
     >>> inside, outside = apart(np.array([0, 0, 0, 0, 1, -1]), 0.5, seed=0)
@@ -68,24 +47,7 @@ def log_score(
     *,
     calibrate: bool,
 ) -> float:
-    """Mean log probability of the true classes of rows.
-
-    Parameters
-    ----------
-    log_joint : ndarray of shape (n_obs, n_classes)
-        Log joint of rows and classes, up to a constant per row.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-    weights : ndarray of shape (n_obs,)
-        Row weights.
-    calibrate : bool
-        Score the probabilities at their best temperature.
-
-    Returns
-    -------
-    float
-        Nats per row, at most 0; the larger the better.
-    """
+    """Mean log probability of the true classes, in nats per row; calibrated if asked."""
     temperature = fit_temperature(log_joint, labels, weights) if calibrate else 1.0
     scores = tempered(log_joint, temperature)[np.arange(labels.size), labels]
     return float(weights @ scores / weights.sum())
@@ -94,20 +56,7 @@ def log_score(
 def held_out_score(
     rows: Observations, specification: MixtureSpecification
 ) -> Callable[[MixtureParameters], float]:
-    """The calibrated log score of rows that were put apart, at any point.
-
-    Parameters
-    ----------
-    rows : Observations
-        Labelled rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    callable
-        Maps parameters to nats per row.
-    """
+    """The calibrated log score of rows that were put apart, at any point; all in standard units."""
     prepared = prepare(rows, specification)
 
     def score(parameters: MixtureParameters) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from bayesrbf.fitted.exemplar_sources import Source
-from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, Named
 from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
 from bayesrbf.numerics.median_lvq.glvq import class_margins
 from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
@@ -155,6 +155,10 @@ class FittedExemplars(FittedModel):
             class_names=axes.classes.tolist(),
             obs_names=axes.obs.tolist(),
         )
+
+    def observed(self, rows: Observations) -> Named:
+        """Dissimilarities as a group of the DataTree."""
+        return {"dissimilarity": ((names.OBS, "exemplar"), rows.real)}
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names of prototypes and their classes, and the labels of the training rows."""

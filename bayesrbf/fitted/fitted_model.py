@@ -118,6 +118,10 @@ class FittedModel(ABC):
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names and training rows, for the DataTree."""
 
+    def observed(self, rows: Observations) -> Named:
+        """Rows as a group of the DataTree."""
+        return observed_rows(rows)
+
 
 def observed_rows(rows: Observations) -> Named:
     """Cells of rows as the observed node of the graph, NaN where hidden."""

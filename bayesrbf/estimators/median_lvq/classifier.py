@@ -41,10 +41,9 @@ from bayesrbf.fitted.fitted_exemplars import (
     compared,
     search,
 )
-from bayesrbf.fitted.fitted_model import Axes, Named
+from bayesrbf.fitted.fitted_model import Axes
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.records import names
 from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototypes
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.pairwise import Metric
@@ -486,10 +485,6 @@ class MedianLVQClassifier(Classifier):
         tags.input_tags.categorical = mixed
         tags.input_tags.string = mixed
         return tags
-
-    def _observed(self, rows: Observations) -> Named:
-        """Dissimilarities as a group of the DataTree."""
-        return {"dissimilarity": ((names.OBS, "exemplar"), rows.real)}
 
     # ---- predicting
 

@@ -29,28 +29,7 @@ LARGEST_DOUBLE: Final = 2**27
 
 
 def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Rows as the estimator's metric takes them: a table as it is, all else as an array.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Whose ``metric`` it is; width and names of the columns are learnt or compared.
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows.
-    reset : bool
-        Whether these are the training rows.
-
-    Returns
-    -------
-    frame or ndarray of shape (n_obs, n_columns)
-        Rows.
-
-    Raises
-    ------
-    ValueError
-        If the metric is unknown, or X is empty, infinite, of another width or, for a
-        matrix of training rows, not square.
-    """
+    """Rows as the estimator's metric takes them: a table as it is, all else as an array."""
     metric = estimator.metric
     if metric == GOWER:
         table.as_frame(X)
@@ -86,20 +65,7 @@ def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def check_values(values: Real[np.ndarray, "obs row"], owner: str) -> None:
-    """Refuse dissimilarities that are missing, infinite or negative.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_obs, n_rows)
-        Dissimilarities.
-    owner : str
-        Name of the estimator, for the message.
-
-    Raises
-    ------
-    ValueError
-        If there is one; the message says where.
-    """
+    """Refuse dissimilarities that are missing, infinite or negative."""
     if values.size == 0:
         return
     low, high = values.min(), values.max()
@@ -123,22 +89,7 @@ def from_matrix(
     labels: Int[np.ndarray, " obs"],
     weights: Float[np.ndarray, " obs"],
 ) -> Training:
-    """Take the dissimilarities as they were given, without the rows that weigh nothing.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_obs, n_obs)
-        Dissimilarities.
-    labels : ndarray of shape (n_obs,)
-        Class codes, -1 where hidden.
-    weights : ndarray of shape (n_obs,)
-        Row weights.
-
-    Returns
-    -------
-    Training
-        Rows of positive weight.
-    """
+    """Take the dissimilarities as they were given, without the rows that weigh nothing."""
     kept = np.flatnonzero(weights > 0)
     values = X if kept.size == weights.size else X[np.ix_(kept, kept)]
     return Training(MatrixSource(kept), values, labels[kept], weights[kept], kept)
@@ -152,26 +103,7 @@ def from_table(
     categorical_features: Any,
     handle_unknown: str,
 ) -> Training:
-    """Compare the distinct rows of a table with holes by Gower's dissimilarity.
-
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Table.
-    labels : ndarray of shape (n_obs,)
-        Class codes, -1 where hidden.
-    weights : ndarray of shape (n_obs,)
-        Row weights.
-    categorical_features : None, "from_dtype", or sequence
-        Which columns are categorical.
-    handle_unknown : {"missing", "error"}
-        What an unseen level is at predict.
-
-    Returns
-    -------
-    Training
-        Distinct rows of positive weight.
-    """
+    """Compare the distinct rows of a table with holes by Gower's dissimilarity."""
     positive = np.flatnonzero(weights > 0)
     X = X if positive.size == weights.size else _safe_indexing(X, positive)
     columns = table.learn_columns(X, categorical_features=categorical_features)
@@ -193,24 +125,7 @@ def from_vectors(
     weights: Float[np.ndarray, " obs"],
     metric: Metric,
 ) -> Training:
-    """Compare the distinct rows of an array by a metric.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_obs, n_columns)
-        Rows: numbers, or objects that a callable understands.
-    labels : ndarray of shape (n_obs,)
-        Class codes, -1 where hidden.
-    weights : ndarray of shape (n_obs,)
-        Row weights.
-    metric : str or callable
-        What compares two rows.
-
-    Returns
-    -------
-    Training
-        Rows of positive weight; numbers without their copies.
-    """
+    """Compare the distinct rows of an array by a metric."""
     first = np.flatnonzero(weights > 0)
     labels, weights = labels[first], weights[first]
     if X.dtype.kind == "f":

@@ -20,25 +20,7 @@ def explanation(
 ) -> pd.DataFrame:
     """List the exemplars of every row, those first that count most.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (n_obs, n_exemplars, n_classes)
-        Share of an exemplar, as one of a class, in the answer for a row; NaN where it is no
-        exemplar of the class.
-    dissimilarities : ndarray of shape (n_obs, n_exemplars)
-        Dissimilarities of rows to exemplars.
-    exemplars : ndarray of shape (n_exemplars,)
-        Their rows in the training table.
-    classes : ndarray of shape (n_classes,)
-        Class labels.
-    most : int
-        Most exemplars of a row.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One line an exemplar: ``row``, ``exemplar``, ``label``, ``dissimilarity``,
-        ``responsibility``.
+    Shares are NaN where an exemplar is none of the class.
 
     Examples
     --------

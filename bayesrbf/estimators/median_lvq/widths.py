@@ -30,22 +30,6 @@ def widths_to_try(
 ) -> tuple[Sigma | None, ...]:
     """Widths among which cross-validation chooses; one where there is no choice.
 
-    Parameters
-    ----------
-    objective : {"rslvq", "glvq"}
-        GLVQ has no width.
-    sigma : "cv", float or "sample"
-        As given to the constructor.
-    prior : MedianLVQPrior
-        Prior of the width.
-    scale : float
-        Median dissimilarity.
-
-    Returns
-    -------
-    tuple of SigmaPrior, float or None
-        At least one.
-
     Examples
     --------
     >>> widths_to_try("rslvq", 2, MedianLVQPrior(), 1.0)
@@ -62,18 +46,6 @@ def widths_to_try(
 
 def wider_ones(widths: Sequence[Sigma | None], chosen: Sigma | None) -> tuple[float, ...]:
     """Widths among those tried that lie above the chosen one, from the widest on.
-
-    Parameters
-    ----------
-    widths : sequence of SigmaPrior, float or None
-        The widths that were tried, ascending.
-    chosen : SigmaPrior, float or None
-        One of them.
-
-    Returns
-    -------
-    tuple of float
-        Where the search for exemplars passes through on its way, as those of the folds did.
 
     Examples
     --------
@@ -96,36 +68,7 @@ def choose_width(
     calibrate: bool,
     owner: str,
 ) -> tuple[Sigma | None, float]:
-    """Width of least held-out log loss, and the temperature that calibrates it.
-
-    Parameters
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    prototypes : Prototypes
-        Class of every prototype.
-    widths : sequence of SigmaPrior, float or None
-        The widths to try.
-    settings : SearchSettings
-        How to search.
-    cv : int, splitter or iterable
-        Folds.
-    kept : ndarray of shape (n_obs,)
-        Position of each row among those given to ``fit``.
-    classes : ndarray of shape (n_classes,)
-        Class labels, for messages.
-    calibrate : bool
-        Whether a temperature is wanted.
-    owner : str
-        Name of the estimator, for messages.
-
-    Returns
-    -------
-    width : SigmaPrior, float or None
-        The best; the middle one, with a warning, where no row can be held out.
-    temperature : float
-        1 unless it is wanted and rows can be held out.
-    """
+    """Width of least held-out log loss, and the temperature that calibrates it."""
     if len(widths) == 1 and not calibrate:
         return widths[0], 1.0
     held = held_out(rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes)
@@ -153,29 +96,6 @@ def held_out(
     """Class log joints of rows that the exemplars were not searched for with.
 
     A row that is held out is no exemplar and has no likelihood.
-
-    Parameters
-    ----------
-    rows : Dissimilarities
-        Training rows.
-    prototypes : Prototypes
-        Class of every prototype.
-    widths : sequence of SigmaPrior, float or None
-        The widths to try.
-    settings : SearchSettings
-        How to search; folds have one start.
-    cv : int, splitter or iterable
-        Folds.
-    kept : ndarray of shape (n_obs,)
-        Position of each row among those given to ``fit``.
-    classes : ndarray of shape (n_classes,)
-        Class labels, for messages.
-
-    Returns
-    -------
-    HeldOut or None
-        Values of shape (n_held_out, n_widths, n_classes); None where no class has
-        rows enough for the folds.
     """
     # Rows go by their position, which is all that the folds need to know of them.
     named = Observations(

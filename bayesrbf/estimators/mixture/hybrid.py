@@ -343,33 +343,13 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             self.temperature_ = choice.temperature
         return choice.setting
 
-    def refine(self, method: str = "laplace", **options: Any) -> Self:
-        """Draw from the posterior, or the Gibbs posterior, starting at the fitted point.
-
-        Parameters
-        ----------
-        method : {"laplace", "advi", "gibbs", "nuts"}
-            As for every estimator; ``"gibbs"`` draws labels and missing cells, which
-            only ``objective="likelihood"`` gives a law to.
-        **options : object
-            Passed on to the method.
-
-        Returns
-        -------
-        self
-            With the draws in ``posterior_``; predictions average over them.
-
-        Raises
-        ------
-        ValueError
-            If the method is unknown, or none for this objective.
-        """
+    def _check_method(self, method: str) -> None:
+        """Labels and cells have a law to be drawn from under the likelihood alone."""
         if method == "gibbs" and self.objective != "likelihood":
             raise ValueError(
                 f"refine('gibbs') needs objective='likelihood', under which labels and cells have "
                 f"a law to be drawn from; received objective={self.objective!r}: use 'nuts'."
             )
-        return super().refine(method, **options)
 
     # ---- rows
 

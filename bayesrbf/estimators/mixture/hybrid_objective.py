@@ -58,32 +58,14 @@ def hybrid_solver(estimator: Any, seed: int) -> Solver:
 
 @dataclass(frozen=True)
 class Setting:
-    """What cross-validation may choose.
-
-    Attributes
-    ----------
-    objective : Objective
-        What is maximised.
-    unlabelled_weight : float
-        Factor of the weight of rows without a label.
-    """
+    """What cross-validation may choose."""
 
     objective: Objective
     unlabelled_weight: float
+    """Factor of the weight of rows without a label."""
 
     def weigh(self, rows: Observations) -> Observations:
-        """Rows as this setting weighs them; those that weigh nothing are left out.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows, the unlabelled ones at full weight.
-
-        Returns
-        -------
-        Observations
-            The rows that count.
-        """
+        """Rows as this setting weighs them; those that weigh nothing are left out."""
         hidden = rows.labels < 0
         if self.unlabelled_weight == 1 or not hidden.any():
             return rows
@@ -95,43 +77,19 @@ class Setting:
 
 @dataclass(frozen=True)
 class Task:
-    """What the fits of all settings and folds have in common.
-
-    Attributes
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-    prior : MixturePrior
-        Declared prior.
-    solver : Solver
-        How to fit; its objective is exchanged for that of a setting.
-    from_labelled : bool
-        Start at the fit to the labelled rows alone.
-    chained : bool
-        Start every setting but the first at the fit of the one before.
-    """
+    """What the fits of all settings and folds have in common."""
 
     specification: MixtureSpecification
     prior: MixturePrior
     solver: Solver
+    """How to fit; its objective is exchanged for that of a setting."""
     from_labelled: bool = False
+    """Start at the fit to the labelled rows alone."""
     chained: bool = False
+    """Start every setting but the first at the fit of the one before."""
 
     def begin(self, rows: Observations, seed: int) -> MixtureParameters | None:
-        """The supervised fit in the user's units, where fits start at it.
-
-        Parameters
-        ----------
-        rows : Observations
-            Distinct rows, the unlabelled ones at full weight.
-        seed : int
-            Seed of the restarts.
-
-        Returns
-        -------
-        MixtureParameters or None
-            A start, or None where every fit makes its own.
-        """
+        """The supervised fit in the user's units, where fits start at it."""
         if not self.from_labelled or not (rows.labels < 0).any():
             return None
         solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
@@ -142,22 +100,7 @@ class Task:
     def fits(
         self, rows: Observations, settings: Sequence[Setting], seed: int
     ) -> Iterator[FittedMixture]:
-        """Fit every setting to the same rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Distinct rows, the unlabelled ones at full weight.
-        settings : sequence of Setting
-            What to fit.
-        seed : int
-            Seed of restarts and mini-batches.
-
-        Yields
-        ------
-        FittedMixture
-            One fit a setting.
-        """
+        """Fit every setting to the same rows."""
         start = self.begin(rows, seed)
         for setting in settings:
             solver = replace(self.solver, objective=setting.objective, seed=seed)
@@ -170,23 +113,7 @@ class Task:
     def held_out(
         self, splits: Iterable[Fold], settings: Sequence[Setting], classes: np.ndarray
     ) -> HeldOut | None:
-        """Class log joints of rows that were not fitted to, under every setting.
-
-        Parameters
-        ----------
-        splits : iterable of (Observations, Observations)
-            Training and held-out rows, in the user's units.
-        settings : sequence of Setting
-            What to fit in every fold.
-        classes : ndarray of shape (n_classes,)
-            Class labels, for messages.
-
-        Returns
-        -------
-        HeldOut or None
-            ``values`` of shape (n_held_out, n_settings, n_classes); None where no
-            row was held out.
-        """
+        """Class log joints of rows that were not fitted to: (n_held_out, n_settings, n_classes)."""
 
         def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
             fits = self.fits(train, settings, self.solver.seed + 1 + fold)
@@ -197,21 +124,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and what held-out rows said about it.
-
-    Attributes
-    ----------
-    setting : Setting
-        The setting of the best out-of-fold log score.
-    scores : ndarray of shape (n_settings,)
-        Out-of-fold log scores in nats per row; NaN where no row was held out.
-    temperature : float or None
-        Out-of-fold temperature of the chosen setting; None where no row was held out.
-    """
+    """What was chosen, and what held-out rows said about it."""
 
     setting: Setting
     scores: Float[np.ndarray, " setting"]
+    """Out-of-fold log scores in nats per row; NaN where no row was held out."""
     temperature: float | None
+    """Out-of-fold temperature of the chosen setting; None where no row was held out."""
 
 
 def choose(
@@ -222,26 +141,7 @@ def choose(
     *,
     calibrate: bool,
 ) -> Choice:
-    """Take the setting whose out-of-fold log score is best; the first of equals.
-
-    Parameters
-    ----------
-    task : Task
-        What the fits have in common.
-    splits : iterable of (Observations, Observations)
-        Training and held-out rows, in the user's units.
-    settings : sequence of Setting
-        What to choose from.
-    classes : ndarray of shape (n_classes,)
-        Class labels, for messages.
-    calibrate : bool
-        Judge probabilities at their best temperature, as they will be given out.
-
-    Returns
-    -------
-    Choice
-        The setting, and the temperature that belongs to it.
-    """
+    """Take the setting whose out-of-fold log score is best; the first of equals."""
     held = task.held_out(splits, settings, classes)
     if held is None:
         return Choice(settings[0], np.full(len(settings), np.nan), None)
@@ -256,24 +156,9 @@ def open_settings(
     unlabelled_weight: float | None,
     n_columns: int,
 ) -> tuple[Setting, ...]:
-    """Every setting that is to be judged.
+    """Every setting that is to be judged; one where nothing is open.
 
-    Parameters
-    ----------
-    objective : Objective
-        The objective; its dial holds what was given, or anything if it is open.
-    open_dial : bool
-        Whether the dial of the objective (``kappa`` of a blend, ``hinge_weight`` of
-        a hinge) is left to the data.
-    unlabelled_weight : float or None
-        Factor of the weight of unlabelled rows; None: 0, 1 / n_columns or 1.
-    n_columns : int
-        Number of columns of the table.
-
-    Returns
-    -------
-    tuple of Setting
-        One setting where nothing is open.
+    A weight of None opens 0, 1 / n_columns and 1.
 
     Examples
     --------

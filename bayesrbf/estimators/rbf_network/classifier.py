@@ -294,30 +294,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         begin = partial(start_of, self.model_ if self.warm_start else None)
         return self._fit_rows(train, self.seed_ + 1 + fold, begin)[0].class_log_joint(test)
 
-    def refine(self, method: str = "laplace", **options: Any) -> Self:
-        """Draw from the posterior of the joint scheme, starting at the fitted point.
-
-        Parameters
-        ----------
-        method : {"laplace", "advi", "nuts"}
-            Gaussian approximation at the mode; Gaussian approximation of least
-            divergence; the No-U-Turn sampler.
-        **options : object
-            Passed on, such as ``draws``, ``chains`` and ``tune``.
-
-        Returns
-        -------
-        self
-            With the draws in ``posterior_``; predictions average over them.
-
-        Raises
-        ------
-        ValueError
-            If the scheme is a published one, which has no posterior, or the method
-            is unknown.
-        """
+    def _check_method(self, method: str) -> None:
+        """Published schemes have no posterior."""
         refuse_without_joint(self.scheme)
-        return super().refine(method, **options)
 
     @property
     def coef_(self) -> Float[np.ndarray, "label component"]:

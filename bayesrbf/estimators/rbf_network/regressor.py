@@ -306,30 +306,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             return NORMAL_NOISE
         return fit_noise(held.values, held.weights)
 
-    def refine(self, method: str = "laplace", **options: Any) -> Self:
-        """Draw from the posterior of the joint scheme, starting at the fitted point.
-
-        Parameters
-        ----------
-        method : {"laplace", "advi", "nuts"}
-            Gaussian approximation at the mode; Gaussian approximation of least
-            divergence; the No-U-Turn sampler.
-        **options : object
-            Passed on, such as ``draws``, ``chains`` and ``tune``.
-
-        Returns
-        -------
-        self
-            With the draws in ``posterior_``; predictions average over them.
-
-        Raises
-        ------
-        ValueError
-            If the scheme is a published one, which has no posterior, or the method
-            is unknown.
-        """
+    def _check_method(self, method: str) -> None:
+        """Published schemes have no posterior."""
         refuse_without_joint(self.scheme)
-        return super().refine(method, **options)
 
     @property
     def coef_(self) -> Float[np.ndarray, " component"]:

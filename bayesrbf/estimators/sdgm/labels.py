@@ -12,16 +12,6 @@ from jaxtyping import Bool, Float, Int, Shaped
 def is_label_sets(y: Any) -> bool:
     """Whether labels are given as sets: a boolean column for each of several classes.
 
-    Parameters
-    ----------
-    y : object
-        Labels as given to ``fit``.
-
-    Returns
-    -------
-    bool
-        True for two-dimensional booleans of more than one column.
-
     Examples
     --------
     >>> is_label_sets([[True, False], [True, True]]), is_label_sets([True, False])
@@ -45,27 +35,6 @@ def read_label_sets(
     y: Any, weights: Float[np.ndarray, " obs"]
 ) -> tuple[Shaped[np.ndarray, " label"], Bool[np.ndarray, "set label"], Int[np.ndarray, " obs"]]:
     """Classes, distinct label sets, and the code of every row's set.
-
-    Parameters
-    ----------
-    y : array-like of bool of shape (n_obs, n_classes)
-        The classes that every row may have.
-    weights : ndarray of shape (n_obs,)
-        Row weights.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        Sorted names of the columns of a frame, else 0, 1, ...
-    sets : ndarray of shape (n_sets, n_classes)
-        One row a class, then every set of several classes.
-    codes : ndarray of shape (n_obs,)
-        Row of ``sets``; -1 where all classes are possible.
-
-    Raises
-    ------
-    ValueError
-        If a row has no class, or a class no row that tells it from others.
 
     Examples
     --------

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
-from bayesrbf.estimators.classifier import DIAGNOSED, Classifier
+from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.folds import HeldOut, hold_out, split_rows
+from bayesrbf.estimators.posteriors import some_rows
 from bayesrbf.estimators.stack.drawing import draw_members, joint_predictor
 from bayesrbf.estimators.stack.extra import extra_members
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
@@ -311,10 +312,7 @@ class StackedClassifier(Classifier):
 
     def _match_fit(self) -> float:
         """Temperature of the draws, from some training rows and some draws."""
-        n_obs = self.rows_.n_obs
-        spread = np.unique(np.linspace(0, n_obs - 1, min(n_obs, DIAGNOSED)).astype(int))
-        rows = self.rows_.take(spread)
-        posterior = self._class_posterior()
+        rows, posterior = some_rows(self.rows_), self._class_posterior()
         thetas = posterior.theta.reshape(posterior.n_draws, -1)
         predict = posterior.predictor(rows)
         drawn = predict.at_all(thetas[:: max(1, len(thetas) // MATCHED)])

@@ -26,25 +26,7 @@ MemberDraws = tuple[Draws | None, ...]
 def draw_members(
     members: FittedMembers, rows: Observations, shape: tuple[int, int], seed: int
 ) -> MemberDraws:
-    """Draw the parameters of every member that has a posterior of moderate size.
-
-    Parameters
-    ----------
-    members : FittedMembers
-        Members fitted to the rows.
-    rows : Observations
-        Training rows in the user's units.
-    shape : tuple of int
-        Number of chains and of draws of each.
-    seed : int
-        Seed of the draws.
-
-    Returns
-    -------
-    tuple of Draws or None
-        From the Laplace approximation of every own member; None for those that stay
-        at their fitted point.
-    """
+    """Draw the parameters of every member by its Laplace approximation; None for large ones."""
     from bayesrbf.inference.laplace import laplace
 
     chains, draws = shape
@@ -63,26 +45,7 @@ def draw_members(
 def joint_predictor(
     log_posterior: Any, members: FittedMembers, rows: Observations, drawn: MemberDraws
 ) -> Callable[[Observations, np.ndarray], JointPredictor]:
-    """Prepare rows for predictions of the whole stack at many points.
-
-    Parameters
-    ----------
-    log_posterior : StackLogPosterior
-        Gives the stack's own coordinates their meaning.
-    members : FittedMembers
-        Fitted members.
-    rows : Observations
-        Training rows in the user's units.
-    drawn : tuple of Draws or None
-        Draws of own members.
-
-    Returns
-    -------
-    callable
-        Maps new rows and their log densities to a function of coordinates: the stack's
-        own, followed by those of every drawn member in order, or by none, and then
-        members are at their fitted points.
-    """
+    """Prepare rows for predictions of the whole stack at many points."""
     varying = [
         (j, members.own[j], members.own[j].log_posterior(rows))
         for j, draws in enumerate(drawn)
@@ -101,20 +64,7 @@ def joint_predictor(
 
 
 class JointPredictor(Predictor):
-    """What the whole stack says of some rows at any draw.
-
-    Parameters
-    ----------
-    log_posterior : StackLogPosterior
-        Gives the stack's own coordinates their meaning.
-    fixed : ndarray of shape (n_rows, n_members, n_classes)
-        Log probabilities of the members at their fitted points.
-    predictors : list of (int, int, callable)
-        Number, dimension and predictor of every member whose draws follow the stack's own
-        coordinates.
-    log_density : ndarray of shape (n_rows,)
-        Log density of the rows; no draw changes it.
-    """
+    """What the whole stack says of some rows at any draw."""
 
     def __init__(
         self,
@@ -129,18 +79,7 @@ class JointPredictor(Predictor):
         self._log_density = log_density
 
     def at_all(self, thetas: np.ndarray) -> ClassPrediction:
-        """Predict at many draws.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_draws, dimension)
-            Coordinates of the draws.
-
-        Returns
-        -------
-        ClassPrediction
-            Of shape (n_draws, n_rows, n_classes).
-        """
+        """Predict at many draws."""
         result = np.empty((len(thetas), self._fixed.shape[0], self._fixed.shape[2]))
         size = max(1, _ENTRIES // max(1, self._fixed.size))
         for start in range(0, len(thetas), size):

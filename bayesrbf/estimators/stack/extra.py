@@ -17,43 +17,17 @@ from bayesrbf.records.mixture import Observations
 
 @dataclass(frozen=True)
 class ExtraMember:
-    """A classifier that is given the table as the user gave it.
-
-    Attributes
-    ----------
-    name : str
-        Name in the stack.
-    estimator : classifier
-        Not fitted as a recipe, fitted as a member.
-    columns : Columns
-        What the columns of the table are.
-    template : array or frame without rows
-        Container of the table.
-    """
+    """A classifier that is given the table as the user gave it."""
 
     name: str
     estimator: Any
+    """Not fitted as a recipe, fitted as a member."""
     columns: table.Columns
     template: Any
+    """Container of the table, without rows."""
 
     def fit(self, rows: Observations) -> ExtraMember:
-        """Fit a clone to the labelled rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Training rows in the user's units.
-
-        Returns
-        -------
-        ExtraMember
-            The same with a fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If rows have weights and the classifier takes none.
-        """
+        """Fit a clone to the labelled rows."""
         labelled = rows.take(np.flatnonzero(rows.labels >= 0))
         estimator, weighted = clone(self.estimator), {}
         if np.all(labelled.weights == np.round(labelled.weights)):
@@ -70,20 +44,7 @@ class ExtraMember:
         return ExtraMember(self.name, estimator, self.columns, self.template)
 
     def class_log_joint(self, rows: Observations, n_classes: int) -> Float[np.ndarray, "obs label"]:
-        """Log class probabilities; a class that it has not seen is next to impossible.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-        n_classes : int
-            Number of classes of the stack.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_classes)
-            In nats.
-        """
+        """Log class probabilities; a class that it has not seen is next to impossible."""
         probabilities = np.zeros((rows.n_obs, n_classes))
         probabilities[:, self.estimator.classes_] = self.estimator.predict_proba(self._table(rows))
         return np.log(np.maximum(probabilities, LEAST))
@@ -94,27 +55,7 @@ class ExtraMember:
 
 
 def extra_members(extra: object, columns: table.Columns, template: Any) -> tuple[ExtraMember, ...]:
-    """Name the classifiers that a user adds to a stack.
-
-    Parameters
-    ----------
-    extra : None or sequence of classifiers or (name, classifier) pairs
-        As given to the constructor.
-    columns : Columns
-        What the columns of the table are.
-    template : array or frame without rows
-        Container of the table.
-
-    Returns
-    -------
-    tuple of ExtraMember
-        Not fitted.
-
-    Raises
-    ------
-    ValueError
-        If one has no ``predict_proba``, or two have one name.
-    """
+    """Name the classifiers that a user adds to a stack."""
     members: list[ExtraMember] = []
     for item in [] if extra is None else list(extra):  # type: ignore[call-overload]
         name, estimator = item if isinstance(item, tuple) else (type(item).__name__, item)

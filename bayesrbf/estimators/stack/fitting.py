@@ -30,30 +30,17 @@ def default_folds(rows: Observations) -> int:
 
 @dataclass(frozen=True)
 class StackSettings:
-    """What is fitted in every fold and at the end.
-
-    Attributes
-    ----------
-    members : tuple of str
-        Names of own members.
-    extra : tuple of ExtraMember
-        Members of other libraries, not fitted.
-    levels : tuple of int
-        Number of levels of every categorical column.
-    n_classes : int
-        Number of classes.
-    prior : MixturePrior
-        Declared prior of mixtures.
-    seed : int
-        Seed of starts and exemplars.
-    """
+    """What is fitted in every fold and at the end."""
 
     members: tuple[str, ...]
+    """Names of own members."""
     extra: tuple[ExtraMember, ...]
+    """Members of other libraries, not fitted."""
     levels: tuple[int, ...]
     n_classes: int
     prior: MixturePrior
     seed: int
+    """Seed of starts and exemplars."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,20 +48,7 @@ class StackSettings:
         return self.members + tuple(member.name for member in self.extra)
 
     def fit(self, rows: Observations, seed: int) -> FittedMembers:
-        """Fit all members to the same rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Distinct weighted rows in the user's units.
-        seed : int
-            Added to the seed.
-
-        Returns
-        -------
-        FittedMembers
-            What predicts.
-        """
+        """Fit all members to the same rows."""
         training = Training(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
         extra = tuple(member.fit(rows) for member in self.extra)
         return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
@@ -82,56 +56,20 @@ class StackSettings:
     def hold_out(
         self, fold: int, train: Observations, test: Observations
     ) -> Float[np.ndarray, "obs member label"]:
-        """Log probabilities that members fitted to some rows give to others.
-
-        Parameters
-        ----------
-        fold : int
-            Number of the fold.
-        train : Observations
-            Rows to fit.
-        test : Observations
-            Rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_test, n_members, n_classes)
-            In nats.
-        """
+        """Log probabilities that members fitted to some rows give to others."""
         return self.fit(train, fold + 1).log_probabilities(test)
 
 
 @dataclass(frozen=True)
 class FittedMembers:
-    """All members, fitted.
-
-    Attributes
-    ----------
-    own : tuple of FittedMember
-        Members of this library.
-    extra : tuple of ExtraMember
-        Members of others.
-    n_classes : int
-        Number of classes.
-    """
+    """All members, fitted."""
 
     own: tuple[FittedMember, ...]
     extra: tuple[ExtraMember, ...]
     n_classes: int
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
-        """Class log probabilities of every member at its fitted point.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_members, n_classes)
-            In nats; -60 at least.
-        """
+        """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
         views = Views(rows)
         joints = [member.of_views(views) for member in self.own]
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
@@ -140,21 +78,13 @@ class FittedMembers:
 
 @dataclass(frozen=True)
 class Pool:
-    """Weights and temperatures of a stack.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_members,)
-        Simplex weights.
-    member_temperatures : ndarray of shape (n_members,)
-        Temperatures before the pool.
-    temperature : float
-        Temperature after it.
-    """
+    """Weights and temperatures of a stack."""
 
     weights: Float[np.ndarray, " member"]
     member_temperatures: Float[np.ndarray, " member"]
+    """Temperatures before the pool."""
     temperature: float
+    """Temperature after it."""
 
     def losses(self, held: HeldOut) -> list[float]:
         """Held-out log losses of every member and of the pool, in nats; NaN without rows."""
@@ -174,18 +104,7 @@ class Pool:
 def bounded_log_probabilities(
     log_joint: Float[np.ndarray, "*rows label"],
 ) -> Float[np.ndarray, "*rows label"]:
-    """Normalise over classes and hold above -60 nats.
-
-    Parameters
-    ----------
-    log_joint : ndarray of shape (..., n_classes)
-        Class log joints.
-
-    Returns
-    -------
-    ndarray of shape (..., n_classes)
-        Log probabilities in nats.
-    """
+    """Normalise over classes and hold above -60 nats."""
     return np.maximum(log_softmax(log_joint, axis=-1), LEAST_LOG)
 
 
@@ -195,16 +114,6 @@ def fit_pool(held: HeldOut) -> Pool:
     Each step is at its own mode given those before it. All at once, held-out rows
     would be fitted once more by every member's temperature: on small tables the pool
     is then too sure of itself.
-
-    Parameters
-    ----------
-    held : HeldOut
-        Held-out log probabilities of shape (n_held_out, n_members, n_classes).
-
-    Returns
-    -------
-    Pool
-        The pool.
     """
     values, labels, weights = held.values, held.labels, held.weights
     members = range(values.shape[1])
@@ -219,16 +128,5 @@ def fit_pool(held: HeldOut) -> Pool:
 
 
 def equal_pool(n_members: int) -> Pool:
-    """The pool of members of which nothing is known.
-
-    Parameters
-    ----------
-    n_members : int
-        Number of members.
-
-    Returns
-    -------
-    Pool
-        Equal weights, temperatures one.
-    """
+    """The pool of members of which nothing is known."""
     return Pool(np.full(n_members, 1 / n_members), np.ones(n_members), 1.0)

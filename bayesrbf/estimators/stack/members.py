@@ -44,20 +44,11 @@ N_BASIS, N_EXEMPLARS = 250, 2000
 
 @dataclass(frozen=True)
 class KernelMember:
-    """Recipe of a kernel network.
-
-    Attributes
-    ----------
-    kernel : {"laplace", "gaussian"}
-        Shape of the kernel.
-    relevance : float
-        How far silent columns are shrunk, from 0 to 1.
-    l2 : float
-        Precision of the output weights.
-    """
+    """Recipe of a kernel network."""
 
     kernel: Literal["laplace", "gaussian"]
     relevance: float
+    """How far columns that tell nothing are shrunk, from 0 to 1."""
     l2: float
 
     @property
@@ -66,18 +57,7 @@ class KernelMember:
         return "half_rank"
 
     def fit(self, training: Training) -> FittedKernelNetwork:
-        """Fit to training rows.
-
-        Parameters
-        ----------
-        training : Training
-            The rows, and what members share.
-
-        Returns
-        -------
-        FittedKernelNetwork
-            What predicts on mapped rows.
-        """
+        """Fit to training rows."""
         settings = KernelSettings(
             self.kernel,
             self.relevance,
@@ -100,21 +80,10 @@ class KernelMember:
 
 @dataclass(frozen=True)
 class MixtureMember:
-    """Recipe of a class-conditional mixture.
-
-    Attributes
-    ----------
-    n_components : int
-        Most components of a class.
-    covariance_type : {"full", "tied", "diag", "spherical"}
-        Shape of the covariances.
-    tied : bool
-        One covariance for all components of all classes.
-    objective : Objective
-        What is maximised; anything but the likelihood starts at the fit by EM.
-    """
+    """Recipe of a class-conditional mixture."""
 
     n_components: int
+    """Most components of a class."""
     covariance_type: CovarianceType
     tied: bool
     objective: Objective
@@ -125,18 +94,7 @@ class MixtureMember:
         return "power"
 
     def fit(self, training: Training) -> FittedMixture:
-        """Fit to training rows.
-
-        Parameters
-        ----------
-        training : Training
-            The rows, and what members share.
-
-        Returns
-        -------
-        FittedMixture
-            What predicts on mapped rows.
-        """
+        """Fit to training rows."""
         rows = training.mapped(self.shape)
         specification = MixtureSpecification(
             rows.real.shape[1],

@@ -33,63 +33,26 @@ DENSITY_COMPONENTS = 3
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """Real columns towards a normal shape.
-
-    Attributes
-    ----------
-    units : Standardisation
-        Location and scale of the columns.
-    shape : HalfRankMap or PowerMap
-        The map of the standardised columns.
-    """
+    """Real columns towards a normal shape."""
 
     units: Standardisation
     shape: HalfRankMap | PowerMap
+    """The map of the standardised columns."""
 
     @classmethod
     def fit(cls, rows: Observations, shape: Shape) -> ColumnMap:
-        """Learn the map from training rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-        shape : {"half_rank", "power"}
-            Kind of map.
-
-        Returns
-        -------
-        ColumnMap
-            The map.
-        """
+        """Learn the map from training rows."""
         units = table.standardisation(rows.real, rows.weights)
         fit = fit_half_rank if shape == "half_rank" else fit_power
         return cls(units, fit(units.forward(rows.real), rows.weights))
 
     def forward(self, rows: Observations) -> Observations:
-        """Map rows.
-
-        Parameters
-        ----------
-        rows : Observations
-            Rows in the user's units.
-
-        Returns
-        -------
-        Observations
-            The same rows, real cells mapped.
-        """
+        """Map rows."""
         return replace(rows, real=self.shape.forward(self.units.forward(rows.real)))
 
 
 class Views:
-    """Rows as members see them: what several members see alike is made once.
-
-    Parameters
-    ----------
-    rows : Observations
-        Rows in the user's units.
-    """
+    """Rows as members see them: what several members see alike is made once."""
 
     def __init__(self, rows: Observations) -> None:
         self._rows = rows
@@ -97,37 +60,13 @@ class Views:
         self._cells: dict[int, CellMoments] = {}
 
     def mapped(self, columns: ColumnMap) -> Observations:
-        """The rows behind a map.
-
-        Parameters
-        ----------
-        columns : ColumnMap
-            The map.
-
-        Returns
-        -------
-        Observations
-            Mapped rows.
-        """
+        """The rows behind a map."""
         if id(columns) not in self._mapped:
             self._mapped[id(columns)] = columns.forward(self._rows)
         return self._mapped[id(columns)]
 
     def cells(self, columns: ColumnMap, companion: FittedMixture) -> CellMoments:
-        """The rows as kernels with a map and a companion see them.
-
-        Parameters
-        ----------
-        columns : ColumnMap
-            The map.
-        companion : FittedMixture
-            Gives missing cells their distributions.
-
-        Returns
-        -------
-        CellMoments
-            Cells with their moments.
-        """
+        """The rows as kernels with a map and a companion see them."""
         if id(companion) not in self._cells:
             self._cells[id(companion)] = cells_of(self.mapped(columns), companion)
         return self._cells[id(companion)]
@@ -135,26 +74,14 @@ class Views:
 
 @dataclass(frozen=True)
 class Training:
-    """Training rows, and what the members fitted to them share.
-
-    Attributes
-    ----------
-    rows : Observations
-        Distinct weighted rows, in the user's units.
-    levels : tuple of int
-        Number of levels of every categorical column.
-    n_classes : int
-        Number of classes.
-    prior : MixturePrior
-        Declared prior of mixtures and companion.
-    seed : int
-        Seed of starts and exemplars.
-    """
+    """Training rows, and what the members fitted to them share."""
 
     rows: Observations
+    """Distinct weighted rows, in the user's units."""
     levels: tuple[int, ...]
     n_classes: int
     prior: MixturePrior
+    """Declared prior of mixtures and companion."""
     seed: int
 
     @cached_property
@@ -179,52 +106,16 @@ class Training:
         return cells_of(self.mapped("half_rank"), self.companion)
 
     def map(self, shape: Shape) -> ColumnMap:
-        """The map of a kind.
-
-        Parameters
-        ----------
-        shape : {"half_rank", "power"}
-            Kind of map.
-
-        Returns
-        -------
-        ColumnMap
-            Fitted when first asked for.
-        """
+        """The map of a kind."""
         return self.half_rank if shape == "half_rank" else self.power
 
     def mapped(self, shape: Shape) -> Observations:
-        """The rows under the map of a kind.
-
-        Parameters
-        ----------
-        shape : {"half_rank", "power"}
-            Kind of map.
-
-        Returns
-        -------
-        Observations
-            Mapped rows.
-        """
+        """The rows under the map of a kind."""
         return self.map(shape).forward(self.rows)
 
 
 def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
     """Class of every component; small classes have fewer.
-
-    Parameters
-    ----------
-    rows : Observations
-        Training rows.
-    n_classes : int
-        Number of classes.
-    most : int
-        Most components of a class.
-
-    Returns
-    -------
-    tuple of int
-        Class by class.
 
     Examples
     --------
@@ -242,26 +133,7 @@ def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int,
 def fit_density(
     rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
 ) -> FittedMixture:
-    """Fit the density of the columns as they are: as G2, but without a map.
-
-    Parameters
-    ----------
-    rows : Observations
-        Distinct weighted rows in the user's units.
-    levels : tuple of int
-        Number of levels of every categorical column.
-    n_classes : int
-        Number of classes.
-    prior : MixturePrior
-        Declared prior.
-    seed : int
-        Seed of its start.
-
-    Returns
-    -------
-    FittedMixture
-        The density.
-    """
+    """Fit the density of the columns as they are: as G2, but without a map."""
     classes = component_class(rows, n_classes, DENSITY_COMPONENTS)
     specification = MixtureSpecification(rows.real.shape[1], levels, classes)
     solver = Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, "squarem", seed)
