@@ -18,7 +18,7 @@ from bayesrbf.estimators.checks import prevalence
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.fitted.fitted_model import Named, observed_rows
 from bayesrbf.inference.draws import MEMORY
-from bayesrbf.numerics.mixture.sampling import draw_categories
+from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.posterior.temperature import tempered
 from bayesrbf.records import names

@@ -62,7 +62,8 @@ def drawn(
         Level codes; observed ones as they came.
     """
     standard = mixture.standardise(rows)
-    return _fill(mixture, rows, *conditional_draws(standard, point, mixture.specification, rng))
+    whole = conditional_draws(standard, point, mixture.specification, rng)
+    return _fill(mixture, rows, whole.real, whole.codes)
 
 
 def _fill(mixture: FittedMixture, rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:

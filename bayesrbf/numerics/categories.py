@@ -1,4 +1,4 @@
-"""Categorical columns side by side: indicators, log probabilities, counts."""
+"""Categorical columns side by side: indicators, log probabilities, counts, draws."""
 
 from __future__ import annotations
 
@@ -67,3 +67,13 @@ def split_levels(
         One array per categorical column.
     """
     return tuple(np.split(counts, np.cumsum(levels)[:-1], axis=1)) if levels else ()
+
+
+def draw_categories(
+    probabilities: Float[np.ndarray, "row category"], rng: np.random.Generator
+) -> Int[np.ndarray, " row"]:
+    """Draw one category per row; rows of probabilities sum to one."""
+    cumulative = probabilities.cumsum(axis=1)
+    uniform = rng.random(len(probabilities)) * cumulative[:, -1]
+    drawn = (cumulative <= uniform[:, None]).sum(axis=1)
+    return np.minimum(drawn, probabilities.shape[1] - 1)

@@ -22,6 +22,7 @@ from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_j
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
 from bayesrbf.numerics.mixture.mixture_variables import parameters_of, variables_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -35,7 +36,8 @@ class MixtureSweep:
     """Gibbs sweeps over the coordinates of a mixture's declared graph.
 
     Rows are in standard units, and a row of weight w stands for w rows: ValueError if a weight is
-    no whole number, or if there are more than 10,000,000 rows. The prior is in the user's units.
+    no whole number, if there are more than 10,000,000 rows, or if a column has a law without
+    conjugate prior. The prior is in the user's units.
     """
 
     def __init__(
@@ -51,7 +53,9 @@ class MixtureSweep:
         self._standard = hyperparameters.standardised()
         self._weighted = observations
         self._jumps: ModeJumps | None = None
-        self._codes = rows.codes
+        self._codes, self._further = rows.codes, rows.further
+        for law in laws_of(specification).further:
+            law.check_conjugate()
         self._components = ComponentDraws(rows, specification)
         self._cells = CellDraws(rows.real, specification)
         certain = self._components.certain if self._cells.are_known else None
@@ -104,7 +108,8 @@ class MixtureSweep:
 
     def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
         """The posterior of the parameters once nothing else is latent."""
-        statistics = assigned(real, self._codes, components, self._specification)
+        table = (real, self._codes, components)
+        statistics = assigned(*table, self._specification, self._further)
         return posterior(statistics, self._standard, self._specification)
 
     def _unpack(self, theta: np.ndarray) -> MixtureParameters:

@@ -11,19 +11,14 @@ from jaxtyping import Bool, Float
 from bayesrbf.numerics.categories import log_levels, split_levels
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.mixture.array_blocks import Block, cut
-from bayesrbf.numerics.mixture.gaussian import (
-    CompleteMoments,
-    DiagonalMoments,
-    FullComponents,
-    MissingMoments,
-    Moments,
-)
+from bayesrbf.numerics.mixture.gaussian import Components, FullComponents, Moments
 from bayesrbf.numerics.mixture.gaussian_quadratic import (
     QuadraticMoments,
     centred_moments,
     exact,
     quadratic_forms,
 )
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -49,11 +44,12 @@ class ComponentsAt:
     """
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
+        self._law = laws_of(specification).reals
         self.means = parameters.means
         self.factors = parameters.precisions_cholesky[specification.covariance_group]
         self._log_weights = component_log_weights(parameters, specification)
         self.levels = log_levels(parameters)
-        self._components: dict[tuple[int, int], FullComponents] = {}
+        self._components: dict[tuple[int, int], Components] = {}
 
     def moments(self, block: Block) -> Moments | QuadraticMoments:
         """Evaluate the Gaussian part of a block, log weights included.
@@ -94,15 +90,10 @@ class ComponentsAt:
 
     def _gaussian_moments(self, block: Block, part: slice) -> Moments:
         """The same without log weights."""
-        if self.factors.ndim == 2:
-            means, factors = self.means[part], self.factors[part]
-            return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
         components = self._components.setdefault(
-            (part.start, part.stop), FullComponents(self.means[part], self.factors[part])
+            (part.start, part.stop), self._law.components(self.means[part], self.factors[part])
         )
-        if block.missing.shape[1] == 0:
-            return CompleteMoments.of(block.bordered, components)
-        return MissingMoments.of(block.bordered[:, :-1], block.missing, components)
+        return components.moments(block.bordered, block.observed, block.missing)
 
     @cached_property
     def _forms(self) -> Float[np.ndarray, "component product"]:
@@ -134,10 +125,8 @@ class _Sums:
 
     @classmethod
     def zeros(cls, specification: MixtureSpecification) -> _Sums:
-        k, d = specification.n_components, specification.n_features
-        second = (k, d, d) if specification.shape == "full" else (k, d)
-        levels = sum(specification.levels)
-        return cls(np.zeros(k), np.zeros((k, d)), np.zeros(second), np.zeros((k, levels)))
+        k, moments = specification.n_components, laws_of(specification).reals.no_moments()
+        return cls(np.zeros(k), *moments, np.zeros((k, sum(specification.levels))))
 
     def add(self, part: slice, moments: Moments | QuadraticMoments, shares: np.ndarray) -> None:
         """Add a block's moments; products are centred last, all at once."""

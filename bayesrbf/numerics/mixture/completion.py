@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.mixture.conditional import Conditional, conditionals, responsibilities
+from bayesrbf.numerics.mixture.conditional import conditionals, responsibilities
+from bayesrbf.numerics.mixture.parts.real_columns import Conditional
 from bayesrbf.numerics.quasi_random import normals, uniforms
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.order import Order

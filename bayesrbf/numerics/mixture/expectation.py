@@ -77,6 +77,10 @@ def prepare(
     Expectation
         The prepared rows.
     """
+    if specification.further:
+        from bayesrbf.numerics.mixture.weighted_statistics import JointExpectation
+
+        return JointExpectation(observations, specification, many=many)
     if observations.n_obs == 0 or (not many and is_small(observations, specification)):
         return ArrayExpectation(observations, specification)
     from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
@@ -100,8 +104,8 @@ def is_small(observations: Observations, specification: MixtureSpecification) ->
         False where compiled kernels are worth being loaded.
     """
     rows, d = observations.real.shape
-    full = specification.shape == "full"
-    if full and np.isnan(observations.real).any():
+    independent = specification.independent
+    if not independent and np.isnan(observations.real).any():
         return False
-    width = (d * d if full else d) + len(specification.levels)
+    width = (d if independent else d * d) + len(specification.levels)
     return bool(rows * specification.n_components * width < COMPILED_FROM)

@@ -10,10 +10,11 @@ from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.mixture.ascent import Acceleration, Ascent, Problem, Step, ascend
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
-from bayesrbf.numerics.mixture.maximisation import at_floor, maximise
+from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
 from bayesrbf.numerics.mixture.mixture_variables import parameters_of, variables_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -77,7 +78,7 @@ def fit_mixture(
             acceleration=acceleration,
         )
         if start is not None:
-            return _best([climb(start, max_iter=max_iter)])
+            return _best([climb(start, max_iter=max_iter)], specification)
         n_starts = n_init if _starts_differ(specification) else 1
         starts = [
             starting_point(observations, specification, hyperparameters, rng)
@@ -89,7 +90,7 @@ def fit_mixture(
             if runs[index].status is Status.MAX_ITER and max_iter > first_leg:
                 rest = climb(runs[index].parameters, max_iter=max_iter - first_leg + 1)
                 runs[index] = _joined(runs[index], rest)
-    return _best(runs)
+    return _best(runs, specification)
 
 
 def problem_of(
@@ -144,9 +145,9 @@ def _joined(first: Ascent, rest: Ascent) -> Ascent:
     return Ascent(rest.parameters, Trace(log_posterior), rest.status)
 
 
-def _best(runs: list[Ascent]) -> Fit:
+def _best(runs: list[Ascent], specification: MixtureSpecification) -> Fit:
     """The run that ended highest owns parameters, trace and status."""
     finals = np.array([run.log_posterior for run in runs])
     winner = runs[int(np.argmax(finals))]
-    floored = at_floor(winner.parameters.precisions_cholesky)
+    floored = laws_of(specification).reals.at_floor(winner.parameters.precisions_cholesky)
     return Fit(winner.parameters, winner.trace, winner.status, finals, floored)

@@ -10,8 +10,11 @@ An objective :math:`J(\ell)` of :math:`\ell_{nk} = \log p(x_n, k)` has the gradi
 in the parameters of the mixture. That sum is linear in the same sufficient statistics
 as EM's, with G, of any sign, in the place of weighted responsibilities: missing cells
 enter by their conditional moments (Fisher's identity, component by component). So one
-routine serves every objective, and :func:`bayesrbf.numerics.mixture.mixture_prior.gradient`
+routine serves every objective, and :mod:`bayesrbf.numerics.mixture.mixture_prior`
 carries the statistics on to the coordinates of the declared graph.
+
+Columns under laws of their own add their log densities and statistics here, whatever evaluates
+the real and categorical columns.
 """
 
 from __future__ import annotations
@@ -25,10 +28,12 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.categories import split_levels
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.array_blocks import Block, cut
 from bayesrbf.numerics.mixture.array_expectation import LOWEST, ComponentsAt
 from bayesrbf.numerics.mixture.expectation import is_small
 from bayesrbf.numerics.mixture.gaussian import Moments
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -49,18 +54,16 @@ class _ArrayPoint:
     blocks: list[Block]
     moments: tuple[Moments, ...] | None
 
-    def statistics(self, slopes: np.ndarray) -> Statistics:
-        """Sums over the rows with slopes in the place of shares."""
-        k, d = self.specification.n_components, self.specification.n_features
-        first = np.zeros((k, d))
-        second = np.zeros((k, d, d) if self.specification.shape == "full" else (k, d))
-        categories = np.zeros((k, sum(self.specification.levels)))
+    def statistics(self, weights: np.ndarray) -> Statistics:
+        """Sums over the rows with given weights of rows and components."""
+        first, second = laws_of(self.specification).reals.no_moments()
+        categories = np.zeros((len(first), sum(self.specification.levels)))
         for index, block in enumerate(self.blocks):
-            shares = np.ascontiguousarray(slopes[block.rows].T)
-            self._evaluated(index).add_to(first, second, shares)
-            categories += shares @ block.one_hot
+            of_block = np.ascontiguousarray(weights[block.rows].T)
+            self._evaluated(index).add_to(first, second, of_block)
+            categories += of_block @ block.one_hot
         category_counts = split_levels(categories, self.specification.levels)
-        counts = slopes.sum(axis=0)
+        counts = weights.sum(axis=0)
         return Statistics(counts, first, second, category_counts, 0.0, np.zeros(0))
 
     def _evaluated(self, index: int) -> Moments:
@@ -72,54 +75,29 @@ class _ArrayPoint:
 
 @dataclass(frozen=True)
 class JointPoint:
-    """Rows under one point of the mixture.
+    """Rows under one point of the mixture, labels playing no part."""
 
-    Attributes
-    ----------
-    log_joint : ndarray of shape (n_obs, n_components)
-        ``log pi_c + log w_k + log p(x_o | k)`` in nats; labels play no part.
-    """
-
-    log_joint: Float[np.ndarray, "obs component"]
+    log_joint: Float[np.ndarray, "obs component"]  # log pi_c + log w_k + log p(x_o | k) in nats.
     _sums: Callable[[np.ndarray], Statistics]
 
-    def statistics(self, slopes: Float[np.ndarray, "obs component"]) -> Statistics:
-        """Sums over rows that carry slopes in the log joints to the parameters.
+    def statistics(self, weights: Float[np.ndarray, "obs component"]) -> Statistics:
+        """Statistics with G in the place of weighted responsibilities, centred at the means.
 
-        Parameters
-        ----------
-        slopes : ndarray of shape (n_obs, n_components)
-            G, of any sign: derivative of the objective in ``log_joint``. Row
-            weights are part of it.
-
-        Returns
-        -------
-        Statistics
-            Statistics with G in the place of weighted responsibilities, centred at
-            the point's means. ``pointwise`` and ``log_likelihood`` are the row and
-            total sums of ``G log_joint``.
+        The weights are G, of any sign, row weights included. ``pointwise`` and ``log_likelihood``
+        are the row and total sums of ``G log_joint``.
         """
-        pointwise = np.einsum("nk,nk->n", slopes, self.log_joint)
+        pointwise = np.einsum("nk,nk->n", weights, self.log_joint)
         return replace(
-            self._sums(slopes), log_likelihood=float(pointwise.sum()), pointwise=pointwise
+            self._sums(weights), log_likelihood=float(pointwise.sum()), pointwise=pointwise
         )
 
 
 class JointDensities:
     """Rows prepared for their log joints with every component, and for gradients of these.
 
-    Small complete tables stay in NumPy, as :func:`bayesrbf.numerics.mixture.expectation.prepare`
-    has it; both ways give the same numbers.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units; labels and row weights are not used.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    many : bool
-        Whether so many thousands of points follow that compiled code pays for a
-        small table too.
+    Rows are in standard units; their labels and weights are not used. Small complete tables stay
+    in NumPy, as :func:`bayesrbf.numerics.mixture.expectation.prepare` has it, unless so ``many``
+    thousands of points follow that compiled code pays. Both ways give the same numbers.
 
     Examples
     --------
@@ -132,8 +110,8 @@ class JointDensities:
     >>> point = MixtureParameters(
     ...     np.ones(1), np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)), ())
     >>> joint = JointDensities(rows, specification).at(point)
-    >>> shares = np.exp(joint.log_joint - np.logaddexp.reduce(joint.log_joint, axis=1)[:, None])
-    >>> joint.statistics(shares).counts
+    >>> weights = np.exp(joint.log_joint - np.logaddexp.reduce(joint.log_joint, axis=1)[:, None])
+    >>> joint.statistics(weights).counts
     array([0.769, 1.231])
     """
 
@@ -146,6 +124,7 @@ class JointDensities:
     ) -> None:
         self._specification = specification
         self._n_obs = observations.n_obs
+        self._laws, self._cells = laws_of(specification).further, observations.further
         self._compiled: CompiledExpectation | None = None
         if observations.n_obs and (many or not is_small(observations, specification)):
             from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
@@ -161,18 +140,23 @@ class JointDensities:
         self._keeps = kept <= KEPT_CELLS
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """Evaluate all rows at one point.
+        """Evaluate all rows at one point in standard units."""
+        point = self._without_further(parameters)
+        if not self._laws:
+            return point
+        log_joint = point.log_joint.copy()
+        for law, cells in zip(self._laws, self._cells, strict=True):
+            log_joint += law.log_density(cells, parameters.further)
+        return JointPoint(np.maximum(log_joint, LOWEST), partial(self._with_further, point))
 
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
+    def _with_further(self, point: JointPoint, weights: np.ndarray) -> Statistics:
+        """Statistics of all columns."""
+        pairs = zip(self._laws, self._cells, strict=True)
+        further = tuple(law.statistics(cells, weights) for law, cells in pairs)
+        return replace(point.statistics(weights), further=further)
 
-        Returns
-        -------
-        JointPoint
-            The log joints, ready to carry slopes back.
-        """
+    def _without_further(self, parameters: MixtureParameters) -> JointPoint:
+        """Evaluate the real and categorical columns."""
         if self._compiled is not None:
             log_joint = self._compiled.component_log_joint(parameters)
             return JointPoint(log_joint, partial(self._compiled.slope_statistics, parameters))
@@ -189,3 +173,37 @@ class JointDensities:
             components, specification, self._blocks, tuple(kept) if self._keeps else None
         )
         return JointPoint(np.maximum(log_joint, LOWEST), rows.statistics)
+
+
+class JointExpectation:
+    """The E-step from log joints, as a mixture with columns under laws of their own takes it.
+
+    Rows are in standard units.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        specification: MixtureSpecification,
+        *,
+        many: bool = False,
+    ) -> None:
+        self._densities = JointDensities(observations, specification, many=many)
+        self._weights = observations.weights
+        labels = observations.labels[:, None]
+        self._excluded = (labels >= 0) & (labels != np.asarray(specification.component_class))
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Compute the expected statistics; labels restrict the components of a row."""
+        point = self._densities.at(parameters)
+        admitted = np.where(self._excluded, -np.inf, point.log_joint)
+        pointwise, responsibilities = log_sum_exp(admitted, axis=1)
+        found = point.statistics(self._weights[:, None] * responsibilities)
+        total = float(self._weights @ pointwise)
+        return replace(found, log_likelihood=total, pointwise=pointwise)
+
+    def component_log_joint(
+        self, parameters: MixtureParameters
+    ) -> Float[np.ndarray, "obs component"]:
+        """Joint log density of every row with every component, labels ignored."""
+        return self._densities.at(parameters).log_joint
