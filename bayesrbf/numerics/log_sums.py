@@ -12,20 +12,7 @@ from bayesrbf.records.specification import MixtureSpecification
 def component_log_weights(
     parameters: MixtureParameters, specification: MixtureSpecification
 ) -> Float[np.ndarray, " component"]:
-    """Joint log probability ``log pi_c + log w_k`` of class and component.
-
-    Parameters
-    ----------
-    parameters : MixtureParameters
-        Point of the mixture.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    ndarray of shape (n_components,)
-        Log probabilities in nats; they sum to one over all components.
-    """
+    """Joint log probability ``log pi_c + log w_k`` of class and component, in nats."""
     classes = np.asarray(specification.component_class)
     return np.log(parameters.class_probabilities)[classes] + np.log(parameters.weights)
 
@@ -33,21 +20,9 @@ def component_log_weights(
 def log_sum_exp(
     log_values: Float[np.ndarray, "*shape"], axis: int
 ) -> tuple[Float[np.ndarray, "*reduced"], Float[np.ndarray, "*shape"]]:
-    """Log of sums along an axis, and the shares of those sums.
+    """Log of sums along an axis, ``log sum exp(l)``, and the shares ``exp(l - log sum exp(l))``.
 
-    Parameters
-    ----------
-    log_values : ndarray
-        Finite log values.
-    axis : int
-        The axis to sum over.
-
-    Returns
-    -------
-    log_sums : ndarray
-        ``log sum exp(log_values)``, without the axis.
-    shares : ndarray
-        ``exp(log_values - log_sums)``, summing to one along the axis.
+    The log values are finite, or some of them minus infinity.
     """
     if log_values.shape[axis] == 1:
         return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)

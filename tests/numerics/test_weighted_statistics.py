@@ -20,14 +20,14 @@ from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, str
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 @pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (1, ()), (0, (3,))])
-def test_slopes_of_any_sign_reach_the_coordinates(
+def test_weights_of_any_sign_reach_the_coordinates(
     covariance_type, tied, classes, n_features, levels
 ):
     """sum_nk G_nk log p(x_n, k) with missing cells, against central differences."""
     specification = structure(covariance_type, tied, classes, n_features, levels)
     hyper = hyperparameters(specification)
     rows = JointDensities(table(specification, n_obs=15), specification)
-    slopes = np.random.default_rng(1).normal(size=(15, specification.n_components))
+    weights = np.random.default_rng(1).normal(size=(15, specification.n_components))
     variables = free_variables(specification)
     theta = np.random.default_rng(2).normal(size=sum(v.size for v in variables))
 
@@ -37,23 +37,23 @@ def test_slopes_of_any_sign_reach_the_coordinates(
         return values, parameters, rows.at(parameters)
 
     values, parameters, joint = point(theta)
-    with_slopes, without = (
+    with_weights, without = (
         DeclaredPrior(hyper, specification).gradient(values, parameters, joint.statistics(g))
-        for g in (slopes, np.zeros_like(slopes))
+        for g in (weights, np.zeros_like(weights))
     )
     step = 1e-5
     numeric = [
-        (slopes * (point(theta + h)[2].log_joint - point(theta - h)[2].log_joint)).sum()
+        (weights * (point(theta + h)[2].log_joint - point(theta - h)[2].log_joint)).sum()
         for h in step * np.eye(theta.size)
     ]
     np.testing.assert_allclose(
-        with_slopes - without, np.array(numeric) / (2 * step), rtol=1e-6, atol=1e-5
+        with_weights - without, np.array(numeric) / (2 * step), rtol=1e-6, atol=1e-5
     )
 
 
 @pytest.mark.parametrize("kept", [0, 10**9], ids=["made again", "kept"])
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
-def test_responsibilities_as_slopes_give_the_e_step(covariance_type, kept, monkeypatch):
+def test_responsibilities_as_weights_give_the_e_step(covariance_type, kept, monkeypatch):
     monkeypatch.setattr(weighted_statistics, "KEPT_CELLS", kept)
     monkeypatch.setattr(array_blocks, "BLOCK_CELLS", 50)
     specification = structure(covariance_type, classes=(0, 0), levels=(2, 3))
@@ -98,14 +98,14 @@ def test_kernels_give_the_same_sums(covariance_type, classes, missing):
     rows = table(specification, n_obs=70, missing=missing)
     rows.real[:20] = np.where(np.arange(4) < 2, rows.real[:20], np.nan)  # a tile of one pattern
     parameters = random_point(specification)
-    slopes = np.random.default_rng(3).normal(size=(70, specification.n_components))
-    slopes[:9] = 0.0
+    weights = np.random.default_rng(3).normal(size=(70, specification.n_components))
+    weights[:9] = 0.0
     every = slice(0, specification.n_components)
     blocks = array_blocks.cut(rows, specification, np.arange(70), every, by_products=False)
     components = ComponentsAt(parameters, specification)
     array = weighted_statistics._ArrayPoint(components, specification, blocks, None)
     compiled = CompiledExpectation(rows, specification)
-    ours, theirs = array.statistics(slopes), compiled.slope_statistics(parameters, slopes)
+    ours, theirs = array.statistics(weights), compiled.weighted_statistics(parameters, weights)
     for name in ("counts", "first", "second"):
         np.testing.assert_allclose(getattr(theirs, name), getattr(ours, name), atol=1e-10)
     for mine, other in zip(ours.category_counts, theirs.category_counts, strict=True):

@@ -42,25 +42,10 @@ def cut(
     *,
     by_products: bool = True,
 ) -> list[Block]:
-    """Cut rows into blocks of equal work that fit the cache.
+    """Cut rows, in standard units, into blocks of equal work that fit the cache.
 
-    Parameters
-    ----------
-    table : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    rows : ndarray of shape (n_rows,)
-        The rows of the table to cut.
-    components : slice
-        The components that these rows may have.
-    by_products : bool
-        Whether blocks of complete rows get the products of their cells, where affordable.
-
-    Returns
-    -------
-    list of Block
-        Blocks of rows that lack equally many reals.
+    The rows may have the given components. Blocks of complete rows get the products of their cells
+    if ``by_products``, where these are affordable.
     """
     observed = ~np.isnan(table.real[rows])
     bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])

@@ -28,19 +28,9 @@ LOWEST = -1e300
 
 
 class ComponentsAt:
-    """The components at one point, and once what all blocks need of them.
+    """The components at one point in standard units, and once what all blocks need of them.
 
-    Parameters
-    ----------
-    parameters : MixtureParameters
-        Point of the mixture, in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Attributes
-    ----------
-    levels : ndarray of shape (n_components, n_levels)
-        Log probabilities of all levels, side by side.
+    ``levels`` are the log probabilities of all levels, side by side.
     """
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
@@ -54,16 +44,7 @@ class ComponentsAt:
     def moments(self, block: Block) -> Moments | QuadraticMoments:
         """Evaluate the Gaussian part of a block, log weights included.
 
-        Parameters
-        ----------
-        block : Block
-            Rows.
-
-        Returns
-        -------
-        Moments or QuadraticMoments
-            Log densities and conditional moments of the rows; by products of cells
-            where the block has them and the components are not too narrow.
+        It goes by products of cells where the block has them and the components are not too narrow.
         """
         part = block.components
         if block.products is not None and self._exact[part].all():
@@ -71,18 +52,7 @@ class ComponentsAt:
         return self.centred_moments(block)
 
     def centred_moments(self, block: Block) -> Moments:
-        """Evaluate the Gaussian part of a block without products of its cells.
-
-        Parameters
-        ----------
-        block : Block
-            Rows.
-
-        Returns
-        -------
-        Moments
-            Log densities, log weights included, and conditional moments of the rows.
-        """
+        """Evaluate the Gaussian part of a block without products of its cells."""
         part = block.components
         moments = self._gaussian_moments(block, part)
         moments.log_density[:] += self._log_weights[part, None]  # made for this block
@@ -128,15 +98,15 @@ class _Sums:
         k, moments = specification.n_components, laws_of(specification).reals.no_moments()
         return cls(np.zeros(k), *moments, np.zeros((k, sum(specification.levels))))
 
-    def add(self, part: slice, moments: Moments | QuadraticMoments, shares: np.ndarray) -> None:
+    def add(self, part: slice, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
         """Add a block's moments; products are centred last, all at once."""
         if not isinstance(moments, QuadraticMoments):
-            self.counts[part] += shares.sum(axis=1)
-            moments.add_to(self.first[part], self.second[part], shares)
+            self.counts[part] += weights.sum(axis=1)
+            moments.add_to(self.first[part], self.second[part], weights)
             return
         if self.products is None:
             self.products = np.zeros((len(self.counts), len(moments.products)))
-        self.products[part] += moments.sums(shares)
+        self.products[part] += moments.sums(weights)
 
     def centre(self, means: np.ndarray) -> None:
         """Turn the sums of products into moments about the means."""
@@ -148,15 +118,7 @@ class _Sums:
 
 
 class ArrayExpectation:
-    """E-step over prepared rows, in NumPy.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    """
+    """E-step over prepared rows, in NumPy and in standard units."""
 
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
         self._specification = specification
@@ -168,18 +130,7 @@ class ArrayExpectation:
             self._by_label.extend(cut(observations, specification, rows, components))
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Compute the expected statistics; labels restrict the components of a row.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        Statistics
-            Expected statistics, centred at the means of ``parameters``.
-        """
+        """Compute the expected statistics; labels restrict the components of a row."""
         pointwise = np.empty(self._observations.n_obs)
         point = ComponentsAt(parameters, self._specification)
         sums = _Sums.zeros(self._specification)
@@ -190,11 +141,11 @@ class ArrayExpectation:
             if self._specification.levels:
                 log_joint += point.levels[part] @ block.one_hot.T
             np.maximum(log_joint, LOWEST, out=log_joint)
-            pointwise[block.rows], shares = log_sum_exp(log_joint, axis=0)
-            shares *= block.weights
+            pointwise[block.rows], responsibilities = log_sum_exp(log_joint, axis=0)
+            responsibilities *= block.weights
             if self._specification.levels:
-                sums.categories[part] += shares @ block.one_hot
-            sums.add(part, moments, shares)
+                sums.categories[part] += responsibilities @ block.one_hot
+            sums.add(part, moments, responsibilities)
         sums.centre(parameters.means)
         return Statistics(
             counts=sums.counts,
@@ -208,18 +159,7 @@ class ArrayExpectation:
     def component_log_joint(
         self, parameters: MixtureParameters
     ) -> Float[np.ndarray, "obs component"]:
-        """Joint log density of every row with every component, labels ignored.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            ``log pi_c + log w_k + log p(x_o | k)`` in nats.
-        """
+        """``log pi_c + log w_k + log p(x_o | k)`` in nats, labels ignored."""
         point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         for block in self._all_rows:

@@ -33,21 +33,10 @@ def density_in_one_call(
     prior: DeclaredPrior,
     hyperparameters: MixtureHyperparameters,
 ) -> CompiledDensity | None:
-    """Put prior and rows into one compiled call, where that gains anything.
+    """Put prior and rows into one compiled call; None where that gains nothing.
 
-    Parameters
-    ----------
-    expectation : Expectation
-        Rows in standard units.
-    prior : DeclaredPrior
-        Prior in standard units.
-    hyperparameters : MixtureHyperparameters
-        The same in the units of the coordinates.
-
-    Returns
-    -------
-    CompiledDensity or None
-        None for an empty table and for one that several threads go through.
+    It gains nothing for an empty table and for one that several threads go through. The prior is
+    in standard units as the rows are, the hyper-parameters in those of the coordinates.
     """
     if isinstance(expectation, CompiledExpectation) and expectation.n_pieces == 1:
         return CompiledDensity(expectation, prior, hyperparameters)
@@ -55,17 +44,7 @@ def density_in_one_call(
 
 
 class CompiledDensity:
-    """Value and gradient of a mixture's log posterior, rows in standard units.
-
-    Parameters
-    ----------
-    expectation : CompiledExpectation
-        Rows in standard units.
-    prior : DeclaredPrior
-        Prior in standard units.
-    hyperparameters : MixtureHyperparameters
-        The same in the units of the coordinates.
-    """
+    """Value and gradient of a mixture's log posterior, rows in standard units."""
 
     def __init__(
         self,
@@ -88,49 +67,23 @@ class CompiledDensity:
     def __call__(
         self, thetas: Float[np.ndarray, "point coordinate"], jacobian: bool
     ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
-        """Log posterior density and its gradient at some points.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_points, dimension)
-            Unconstrained coordinates.
-        jacobian : bool
-            Whether the log determinant of the transforms is in it.
-
-        Returns
-        -------
-        values : ndarray of shape (n_points,)
-            Log densities in nats, rows in standard units.
-        gradients : ndarray of shape (n_points, dimension)
-            Gradients in the coordinates.
-        """
-        slopes = np.empty(thetas.shape)
-        return self._evaluated(thetas, slopes, jacobian), slopes
+        """Log posterior density in nats and its gradient at some points."""
+        gradients = np.empty(thetas.shape)
+        return self._evaluated(thetas, gradients, jacobian), gradients
 
     def values(self, thetas: Float[np.ndarray, "point coordinate"]) -> Float[np.ndarray, " point"]:
-        """Log posterior density with Jacobian at some points, without the gradient's sums.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_points, dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_points,)
-            Log densities in nats, rows in standard units.
-        """
+        """Log posterior density with Jacobian at some points, without the gradient's sums."""
         return self._evaluated(thetas, None, True)
 
     def _evaluated(
-        self, thetas: np.ndarray, slopes: np.ndarray | None, jacobian: bool
+        self, thetas: np.ndarray, gradients: np.ndarray | None, jacobian: bool
     ) -> Float[np.ndarray, " point"]:
-        """Log densities, on as many threads as the points feed; gradients go to ``slopes``."""
+        """Log densities, on as many threads as the points feed; gradients go to ``gradients``."""
         values, thetas = np.empty(len(thetas)), np.ascontiguousarray(thetas)
         granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
         n_threads = min(granted, len(thetas) // _POINTS_OF_A_THREAD)
         if n_threads < 2:
-            self._evaluate(thetas, values, slopes, jacobian)
+            self._evaluate(thetas, values, gradients, jacobian)
         else:
             edges = np.linspace(0, len(thetas), n_threads + 1).astype(int)
             parts = [slice(*ends) for ends in itertools.pairwise(edges)]
@@ -139,7 +92,7 @@ class CompiledDensity:
                     lambda part: self._evaluate(
                         thetas[part],
                         values[part],
-                        None if slopes is None else slopes[part],
+                        None if gradients is None else gradients[part],
                         jacobian,
                     ),
                     parts,
@@ -148,18 +101,18 @@ class CompiledDensity:
         return values + self._constants[jacobian]
 
     def _evaluate(
-        self, thetas: np.ndarray, values: np.ndarray, slopes: np.ndarray | None, jacobian: bool
+        self, thetas: np.ndarray, values: np.ndarray, gradients: np.ndarray | None, jacobian: bool
     ) -> None:
         """Write log densities and, where there is room for them, gradients."""
         point, model = self._room()
         sums = self._expectation.empty_results()
-        if slopes is None:
-            slopes = np.empty((0, thetas.shape[1]))
+        if gradients is None:
+            gradients = np.empty((0, thetas.shape[1]))
             sums = sums._replace(first=sums.first[:0], second=sums.second[:0])
         log_posterior(
             thetas,
             values,
-            slopes,
+            gradients,
             self._expectation.tiles,
             self._simplexes[jacobian],
             self._reals[jacobian],

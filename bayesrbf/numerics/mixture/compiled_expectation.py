@@ -24,29 +24,12 @@ from bayesrbf.records.specification import MixtureSpecification
 class CompiledExpectation:
     """E-step over prepared rows, in compiled kernels.
 
+    Rows are in standard units. At most ``n_threads`` are at work; None for what Numba was granted
+    (``NUMBA_NUM_THREADS``, by default one per processor). ``members`` says what combined category
+    codes stand for, and ``has_holes`` whether cells are missing under full covariances.
+
     The work is cut into pieces that depend on the table alone and whose sums are added in
     a fixed order: results are equal to the last bit on any number of threads.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    n_threads : int or None
-        Most threads at work, at least 1; None for what Numba was granted
-        (``NUMBA_NUM_THREADS``, by default one per processor).
-
-    Attributes
-    ----------
-    specification : MixtureSpecification
-        Structure of the mixture.
-    tiles : Tiles
-        The rows as the kernels read them.
-    members : ndarray of shape (n_codes, width)
-        What combined category codes stand for.
-    has_holes : bool
-        Whether cells are missing under full covariances.
     """
 
     def __init__(
@@ -82,61 +65,28 @@ class CompiledExpectation:
         return self.__dict__ | {"_pool": None}  # threads cannot be pickled, and start anew
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Compute the expected statistics; labels restrict the components of a row.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        Statistics
-            Expected statistics, centred at the means of ``parameters``.
-        """
+        """Compute the expected statistics; labels restrict the components of a row."""
         pointwise = np.empty(self._n_obs)
         unused = np.empty((0, self.specification.n_components))
         pieces = self._run(parameters, self.tiles.components, pointwise, unused)
         return self._statistics(pieces, pointwise, float(_total(pieces, "log_likelihood")[0]))
 
-    def slope_statistics(
-        self, parameters: MixtureParameters, slopes: Float[np.ndarray, "obs component"]
+    def weighted_statistics(
+        self, parameters: MixtureParameters, weights: Float[np.ndarray, "obs component"]
     ) -> Statistics:
-        """Compute the statistics with given slopes in the place of weighted shares.
+        """Compute the statistics with given weights, of any sign, of rows and components.
 
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-        slopes : ndarray of shape (n_obs, n_components)
-            Numbers of any sign; row weights are part of them, labels play no part.
-
-        Returns
-        -------
-        Statistics
-            Statistics, centred at the means of ``parameters``, without the values of
-            any likelihood.
+        Row weights are part of them, and labels play no part. There are no values of a likelihood.
         """
         nothing = np.empty(0)
         unused = np.empty((0, self.specification.n_components))
-        pieces = self._run(parameters, self._every, nothing, unused, np.ascontiguousarray(slopes))
+        pieces = self._run(parameters, self._every, nothing, unused, np.ascontiguousarray(weights))
         return self._statistics(pieces, nothing, 0.0)
 
     def component_log_joint(
         self, parameters: MixtureParameters
     ) -> Float[np.ndarray, "obs component"]:
-        """Joint log density of every row with every component, labels ignored.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            ``log pi_c + log w_k + log p(x_o | k)`` in nats.
-        """
+        """``log pi_c + log w_k + log p(x_o | k)`` in nats, labels ignored."""
         log_joint = np.empty((self._n_obs, self.specification.n_components))
         self._run(parameters, self._every, np.empty(0), log_joint)
         return log_joint
@@ -160,10 +110,10 @@ class CompiledExpectation:
         ranges: np.ndarray,
         pointwise: np.ndarray,
         log_joint: np.ndarray,
-        slopes: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> list[Results]:
         """Send every piece through the kernels; the caller's thread works too."""
-        given = (ranges, slopes, *self._model(parameters))
+        given = (ranges, weights, *self._model(parameters))
         pieces = [self.empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
         left = iter(range(len(pieces)))  # each number goes to one thread
         others = [
@@ -193,20 +143,7 @@ class CompiledExpectation:
         pointwise: Float[np.ndarray, " _"] | None = None,
         log_joint: Float[np.ndarray, "_ component"] | None = None,
     ) -> Results:
-        """Make room for the sums of one piece.
-
-        Parameters
-        ----------
-        pointwise : ndarray of shape (n_obs,) or (0,) or None
-            Where all pieces write the rows' log likelihood; None for new room.
-        log_joint : ndarray of shape (n_obs, n_components) or (0, n_components) or None
-            The same of their log joint, where that is wanted.
-
-        Returns
-        -------
-        Results
-            Zero sums.
-        """
+        """Make room for the sums of one piece; all pieces write into the arrays that are given."""
         k = self.specification.n_components
         return Results(
             np.zeros(k),

@@ -18,38 +18,16 @@ COMPILED_FROM = 200_000
 
 @runtime_checkable
 class Expectation(Protocol):
-    """Rows of one table under one specification, ready for any parameters."""
+    """Rows of one table under one specification, ready for any parameters; in standard units."""
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Compute expected sufficient statistics; labels and row weights count.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        Statistics
-            Statistics, centred at the means of ``parameters``.
-        """
+        """Compute expected sufficient statistics; labels restrict the components of a row."""
         ...
 
     def component_log_joint(
         self, parameters: MixtureParameters
     ) -> Float[np.ndarray, "obs component"]:
-        """Compute the joint log density of every row and component.
-
-        Parameters
-        ----------
-        parameters : MixtureParameters
-            Point of the mixture, in standard units.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            ``log pi_c + log w_k + log p(x_o | k)`` in nats, labels ignored.
-        """
+        """Compute ``log pi_c + log w_k + log p(x_o | k)`` in nats, labels ignored."""
         ...
 
 
@@ -60,22 +38,9 @@ def prepare(
 
     Small complete tables stay in NumPy, which needs no compiled code to be
     loaded; large ones, and full covariances with missing cells, use the
-    compiled kernels. Both give the same numbers but for rounding.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    many : bool
-        Whether so many thousands of E-steps follow that loading compiled code,
-        half a second, pays for a small table too.
-
-    Returns
-    -------
-    Expectation
-        The prepared rows.
+    compiled kernels. Both give the same numbers but for rounding. ``many`` says that so many
+    thousands of E-steps follow that loading compiled code, half a second, pays for a small table
+    too. Rows are in standard units.
     """
     if specification.further:
         from bayesrbf.numerics.mixture.weighted_statistics import JointExpectation
@@ -89,20 +54,7 @@ def prepare(
 
 
 def is_small(observations: Observations, specification: MixtureSpecification) -> bool:
-    """Whether NumPy is quick enough for an iteration over these rows.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    bool
-        False where compiled kernels are worth being loaded.
-    """
+    """Whether NumPy is quick enough for an iteration over these rows."""
     rows, d = observations.real.shape
     independent = specification.independent
     if not independent and np.isnan(observations.real).any():

@@ -42,32 +42,9 @@ def fit_mixture(
 ) -> Fit:
     """Find the mode of the log posterior (without Jacobian) by EM.
 
-    Parameters
-    ----------
-    observations : Observations
-        Distinct weighted rows, in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in standard units.
-    rng : numpy.random.Generator
-        Source of the starts.
-    tol : float
-        The fit has converged when a step raises the log posterior by at most
-        ``tol`` nats per unit of row weight.
-    max_iter : int
-        Largest number of steps of a run.
-    n_init : int
-        Number of starts; one where all starts would be the same.
-    acceleration : {"squarem", None}
-        Whether slow EM is extrapolated.
-    start : MixtureParameters or None
-        A start in standard units, taken instead of random ones.
-
-    Returns
-    -------
-    Fit
-        The best run: point, trace, status, and what the other starts reached.
+    Rows, distinct and weighted, prior and ``start`` are in standard units. The fit has converged
+    when a step raises the log posterior by at most ``tol`` nats per unit of row weight. Of
+    ``n_init`` random starts, or of the one that is given, the best run is taken.
     """
     with one_blas_thread():
         expectation = prepare(observations, specification)
@@ -98,22 +75,7 @@ def problem_of(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> Problem:
-    """Describe a mixture on prepared rows as something to ascend.
-
-    Parameters
-    ----------
-    expectation : Expectation
-        Prepared rows.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in standard units.
-
-    Returns
-    -------
-    Problem
-        EM's step, and the declared graph's coordinates to extrapolate in.
-    """
+    """Describe a mixture on prepared rows as something to ascend."""
     variables = free_variables(specification)
     declared = DeclaredPrior(hyperparameters, specification)
 

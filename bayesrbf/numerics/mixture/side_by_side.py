@@ -22,15 +22,7 @@ MOST_ENTRIES: Final = 2**19
 
 
 class SideBySide:
-    """Log joints of some rows at many points of a mixture.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units; labels and weights play no part.
-    points : MixturePoints
-        Says which mixture belongs to coordinates.
-    """
+    """Log joints of some rows at many points of a mixture."""
 
     def __init__(self, observations: Observations, points: MixturePoints) -> None:
         self._points = points
@@ -43,18 +35,7 @@ class SideBySide:
     def component_log_joints(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs component"]:
-        """Joint log density of every row with every component at every point.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_points, dimension)
-            Unconstrained coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n_points, n_obs, n_components)
-            ``log p(x_o, k)`` in nats, in standard units.
-        """
+        """Joint log density of every row with every component at every point."""
         k = self._points.specification.n_components
         result = np.empty((len(thetas), self._observations.n_obs, k))
         for part, log_joint in self.by_block(thetas):
@@ -64,20 +45,7 @@ class SideBySide:
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
-        """The same, some points at a time.
-
-        Parameters
-        ----------
-        thetas : ndarray of shape (n_points, dimension)
-            Unconstrained coordinates.
-
-        Yields
-        ------
-        slice
-            Which points.
-        ndarray of shape (n_some, n_obs, n_components)
-            Their log joints.
-        """
+        """The same, some points at a time."""
         k = self._points.specification.n_components
         for start in range(0, len(thetas), self._at_once):
             some = thetas[start : start + self._at_once]

@@ -159,7 +159,7 @@ class JointDensities:
         """Evaluate the real and categorical columns."""
         if self._compiled is not None:
             log_joint = self._compiled.component_log_joint(parameters)
-            return JointPoint(log_joint, partial(self._compiled.slope_statistics, parameters))
+            return JointPoint(log_joint, partial(self._compiled.weighted_statistics, parameters))
         specification = self._specification
         components = ComponentsAt(parameters, specification)
         log_joint = np.empty((self._n_obs, specification.n_components))

@@ -40,16 +40,12 @@ class Laws:
         first, second = self.reals.no_moments()
         nothing, none = np.zeros((0, k)), np.zeros(0)
         levels = tuple(np.zeros((k, size)) for size in self.levels.levels)
+        records = self.reals.specification.further
         further = tuple(
-            law.statistics(np.zeros((0, len(columns))), nothing)
-            for law, columns in zip(self.further, self.columns, strict=True)
+            law.statistics(np.zeros((0, len(record.columns))), nothing)
+            for law, record in zip(self.further, records, strict=True)
         )
         return Statistics(np.zeros(k), first, second, levels, 0.0, none, further)
-
-    @property
-    def columns(self) -> list[tuple[str, ...]]:
-        """Names of the further columns, law by law."""
-        return [record.columns for record in self.reals.specification.further]
 
 
 @cache
