@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor import TensorVariable
 
+from bayesrbf.models.column_laws import LawNodes, declare_law
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -24,20 +27,12 @@ class MixtureNodes:
     covariances: TensorVariable  # (group, feature, feature), in the user's units squared.
     # (component, level) of each categorical column.
     category_probabilities: tuple[TensorVariable, ...]
+    further: tuple[LawNodes, ...] = ()
 
-
-def group_dims(specification: MixtureSpecification) -> tuple[str, ...]:
-    """Dims of the covariances' groups: of components, of classes, or none for a single one.
-
-    Examples
-    --------
-    >>> group_dims(MixtureSpecification(2, (), (0, 1), "tied"))
-    ('label',)
-    """
-    if specification.covariance_type == "tied" or specification.tied:
-        per_class = not specification.tied and specification.n_classes > 1
-        return (names.LABEL,) if per_class else ()
-    return (names.COMPONENT,)
+    @property
+    def by_column(self) -> tuple[TensorVariable, ...]:
+        """Nodes of the categorical columns, then of those under laws of their own."""
+        return self.category_probabilities + tuple(n for law in self.further for n in law.nodes)
 
 
 def declare_priors(
@@ -68,6 +63,9 @@ def declare_priors(
         means=means,
         covariances=covariances,
         category_probabilities=declare_categories(specification, hyperparameters),
+        further=tuple(
+            declare_law(record, specification.n_components) for record in specification.further
+        ),
     )
 
 
@@ -110,9 +108,11 @@ def declare_normals(
     k, d = specification.n_components, specification.n_features
     if d == 0:
         return pt.zeros((k, 0)), pt.zeros((1, 0, 0))
-    dims = group_dims(specification)
-    diagonal, lower, factor = _precision_factor(specification, hyperparameters)
-    inverse = pt.linalg.inv(factor)
+    dims, shape = specification.group_dims, specification.group_shape
+    precisions = SHAPES[specification.shape](d, shape, hyperparameters.degrees_of_freedom)
+    counts = hyperparameters.degrees_of_freedom + specification.group_sizes
+    base = np.sqrt(np.reshape(counts, (*shape, 1, 1))) * hyperparameters.scale[:, None]
+    inverse = pt.linalg.inv(precisions.factor / base)
     covariances = pm.Deterministic(
         names.COVARIANCES,
         inverse.mT @ inverse,
@@ -128,42 +128,55 @@ def declare_normals(
     # Means lead the coordinates although their prior depends on the precisions.
     model = pm.modelcontext(None)
     means = model.register_rv(means, names.MEANS, dims=(names.COMPONENT, names.FEATURE))
-    axes = (names.FEATURE,) if specification.shape != "spherical" else ()
-    model.register_rv(diagonal, names.PRECISION_DIAGONAL, dims=(*dims, *axes))
-    if lower is not None:
-        model.register_rv(lower, names.PRECISION_LOWER, dims=(*dims, names.PRECISION_ENTRY))
+    for name, (variable, axis) in precisions.variables.items():
+        model.register_rv(variable, name, dims=(*dims, *axis))
     return means, grouped
 
 
-def _precision_factor(
-    specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
-) -> tuple[TensorVariable, TensorVariable | None, TensorVariable]:
-    r"""Free part of A, and L = L0 A.
+@dataclass(frozen=True)
+class Precisions:
+    """Variables of a shape that are not yet in a model, and the factor A that they make up."""
 
-    .. math:: A_{ii}^2 \sim \mathrm{Gamma}(\nu_0 / 2 + 1, 1/2), \quad
-        A_{ij} \sim N(0, 1), \; i > j
+    variables: dict[str, tuple[TensorVariable, tuple[str, ...]]]  # With the dims after the groups'.
+    factor: TensorVariable  # (*group, feature, feature).
 
-    Spherical: one d ~ Gamma(D nu0 / 2 + 1, rate D / 2) and A = sqrt(d) I.
+
+def full_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Precisions:
+    r"""Full covariances.
+
+    .. math:: A_{ii}^2 \sim \mathrm{Gamma}(\nu_0 / 2 + 1, 1/2), \quad A_{ij} \sim N(0, 1), \; i > j
     """
-    d, freedom = specification.n_features, np.float64(hyperparameters.degrees_of_freedom)
-    groups = specification.group_sizes
-    batch = groups.shape if group_dims(specification) else ()
-    spherical = specification.shape == "spherical"
-    multiplier = np.float64(d if spherical else 1)
-    diagonal = pm.Gamma.dist(
-        alpha=multiplier * freedom / 2 + 1,
-        beta=multiplier / 2,
-        shape=batch if spherical else (*batch, d),
+    diagonal = diagonal_precisions(d, groups, freedom)
+    if d == 1:
+        return diagonal
+    rows, columns = np.tril_indices(d, -1)
+    lower = pm.Normal.dist(np.float64(0), np.float64(1), shape=(*groups, rows.size))
+    variables = {**diagonal.variables, names.PRECISION_LOWER: (lower, (names.PRECISION_ENTRY,))}
+    return Precisions(variables, diagonal.factor[..., rows, columns].set(lower))
+
+
+def diagonal_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Precisions:
+    r"""Diagonal covariances: :math:`A_{ii}^2 \sim \mathrm{Gamma}(\nu_0 / 2 + 1, 1/2)`."""
+    squares = pm.Gamma.dist(
+        alpha=np.float64(freedom) / 2 + 1, beta=np.float64(1) / 2, shape=(*groups, d)
     )
-    roots = pt.sqrt(diagonal[..., None] if spherical else diagonal)
-    factor = roots[..., None] * np.eye(d)
-    lower = None
-    if specification.shape == "full" and d > 1:
-        rows, columns = np.tril_indices(d, -1)
-        lower = pm.Normal.dist(np.float64(0), np.float64(1), shape=(*batch, rows.size))
-        factor = factor[..., rows, columns].set(lower)
-    counts = np.reshape(freedom + groups, (*batch, 1, 1))
-    return diagonal, lower, factor / (np.sqrt(counts) * hyperparameters.scale[:, None])
+    factor = pt.sqrt(squares)[..., None] * np.eye(d)
+    return Precisions({names.PRECISION_DIAGONAL: (squares, (names.FEATURE,))}, factor)
+
+
+def spherical_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Precisions:
+    r"""Spherical: :math:`A = \sqrt a I`, :math:`a \sim \mathrm{Gamma}(D \nu_0 / 2 + 1, D/2)`."""
+    size = np.float64(d)
+    square = pm.Gamma.dist(alpha=size * np.float64(freedom) / 2 + 1, beta=size / 2, shape=groups)
+    factor = pt.sqrt(square)[..., None, None] * np.eye(d)
+    return Precisions({names.PRECISION_DIAGONAL: (square, ())}, factor)
+
+
+SHAPES: Final[dict[str, Callable[[int, tuple[int, ...], float], Precisions]]] = {
+    "full": full_precisions,
+    "diag": diagonal_precisions,
+    "spherical": spherical_precisions,
+}
 
 
 def declare_categories(

@@ -190,7 +190,7 @@ def _features(
         n_features=d,
         n_categorical=len(structure.levels),
         covariance_group=tuple(int(g) for g in structure.covariance_group),
-        independent=structure.shape != "full",
+        independent=structure.independent,
     )
     log_joint = law.joint(
         rows,

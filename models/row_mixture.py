@@ -14,7 +14,8 @@ from jaxtyping import Int
 from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.models import densities
+from bayesrbf.models import column_laws, densities
+from bayesrbf.models.column_laws import LawNodes
 from bayesrbf.records import names
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.specification import MixtureSpecification
@@ -41,12 +42,15 @@ class RowMixture:
     n_categorical: int
     covariance_group: tuple[int, ...]
     independent: bool  # Whether the covariances are diagonal.
+    further: tuple[LawNodes, ...] = ()
 
     @property
     def signature(self) -> str:
         """Core dims of the parameters of :meth:`logp`, as NumPy writes them."""
         levels = "".join(f",(k,l{j})" for j in range(self.n_categorical))
-        return f"(k),(k),(k,d),(g,d,d),(n),(n,m),(n){levels}->(n,v)"
+        cores = [core for i, law in enumerate(self.further) for core in law.core_dims(i)]
+        further = "".join(f",(k,{core})" if core else ",(k)" for core in cores)
+        return f"(k),(k),(k,d),(g,d,d),(n),(n,m),(n){levels}{further}->(n,v)"
 
     def logp(
         self,
@@ -58,7 +62,7 @@ class RowMixture:
         label_observed: TensorVariable,
         cell_observed: TensorVariable,
         row_weight: TensorVariable,
-        *category_probabilities: TensorVariable,
+        *by_column: TensorVariable,
     ) -> TensorVariable:
         """Weighted log density of every row.
 
@@ -66,12 +70,7 @@ class RowMixture:
         where a label or a cell is known, else 0.
         """
         joint = self.joint(
-            value,
-            component_probabilities,
-            means,
-            covariances,
-            cell_observed,
-            *category_probabilities,
+            value, component_probabilities, means, covariances, cell_observed, *by_column
         )
         label = value[:, 0, None]
         excluded = label_observed[:, None] * pt.neq(component_class, label) > 0
@@ -84,10 +83,11 @@ class RowMixture:
         means: TensorVariable,
         covariances: TensorVariable,
         cell_observed: TensorVariable,
-        *category_probabilities: TensorVariable,
+        *by_column: TensorVariable,
     ) -> TensorVariable:
         """Log joint ``log p(x_o, k)`` of rows and components, labels and weights ignored."""
         _, real, codes = self._split(value)
+        category_probabilities = by_column[: self.n_categorical]
         joint = pt.log(component_probabilities) + self._real_logp(
             real, cell_observed[:, : self.n_features], means, covariances
         )
@@ -95,6 +95,11 @@ class RowMixture:
             joint += densities.category_logp(
                 codes[:, j, None], cell_observed[:, self.n_features + j, None], probabilities
             )
+        if self.further:
+            first = self.n_features + self.n_categorical
+            nodes = by_column[self.n_categorical :]
+            cells, observed = value[:, 1 + first :], cell_observed[:, first:]
+            joint += column_laws.joint(self.further, nodes, cells, observed)
         return joint
 
     def draw(
@@ -112,16 +117,19 @@ class RowMixture:
 
         A labelled row draws its label like any other: a label held fixed would make the class
         probabilities' calibration untestable. The weight has no part in the draw, because it has no
-        generative story. ``args`` are the level probabilities of each categorical column, then the
-        size that PyMC appends, which a whole table does not need.
+        generative story. ``args`` are the nodes of the columns, then the size that PyMC appends,
+        which a whole table does not need.
         """
-        *category_probabilities, _ = args
+        *by_column, _ = args
+        category_probabilities = by_column[: self.n_categorical]
         n_obs = label_observed.shape[0]
         component = pm.Categorical.dist(p=component_probabilities, shape=(n_obs,))
         cells = [
             pm.Categorical.dist(p=probabilities[component])[:, None]
             for probabilities in category_probabilities
         ]
+        nodes = tuple(by_column[self.n_categorical :])
+        cells += column_laws.draws(self.further, nodes, component)
         if self.n_features:
             group = pt.as_tensor(np.asarray(self.covariance_group))[component]
             cells.insert(0, densities.normal_draw(means[component], covariances[group]))

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from pytensor.tensor import TensorVariable
 
 from bayesrbf.models import densities
+from bayesrbf.models.column_laws import declare_cells
 from bayesrbf.models.mixture_priors import MixtureNodes, declare_priors
 from bayesrbf.models.row_mixture import RowMixture, declare_objective
 from bayesrbf.records import names
@@ -80,13 +81,15 @@ def value_matrix(observations: Observations) -> Float[np.ndarray, "obs column"]:
             np.maximum(observations.labels, 0),
             np.nan_to_num(observations.real, nan=0.0, posinf=np.inf, neginf=-np.inf),
             np.maximum(observations.codes, 0),
+            *(np.nan_to_num(cells) for cells in observations.further),
         ]
     ).astype(np.float64)
 
 
 def _declare_masks(observations: Observations) -> tuple[TensorVariable, TensorVariable]:
     """Which labels and which cells are known, as data that can be exchanged."""
-    cells = np.column_stack([~np.isnan(observations.real), observations.codes >= 0])
+    further = (~np.isnan(cells) for cells in observations.further)
+    cells = np.column_stack([~np.isnan(observations.real), observations.codes >= 0, *further])
     label_observed = (observations.labels >= 0).astype(np.float64)
     return (
         pm.Data("label_observed", label_observed, dims=names.OBS),
@@ -110,7 +113,8 @@ def declare_marginal(
         n_features=specification.n_features,
         n_categorical=len(specification.levels),
         covariance_group=tuple(int(g) for g in specification.covariance_group),
-        independent=specification.shape != "full",
+        independent=specification.independent,
+        further=nodes.further,
     )
     pm.CustomDist(
         names.OBSERVED,
@@ -121,7 +125,7 @@ def declare_marginal(
         label_observed,
         cell_observed,
         row_weight,
-        *nodes.category_probabilities,
+        *nodes.by_column,
         logp=rows.logp,
         dist=rows.draw,
         signature=rows.signature,
@@ -135,7 +139,7 @@ def declare_marginal(
             nodes.means,
             nodes.covariances,
             cell_observed,
-            *nodes.category_probabilities,
+            *nodes.by_column,
         )
         declare_objective(objective, joint, specification, observations.labels, row_weight)
 
@@ -178,6 +182,11 @@ def _declare_explicit(
         _declare_category(
             f"category_{j}", probabilities[z], cell_observed[:, d + j], observations.codes[:, j]
         )
+    first = d + len(specification.levels)
+    for i, (law, cells) in enumerate(zip(nodes.further, observations.further, strict=True)):
+        mask = cell_observed[:, first : first + law.n_columns]
+        declare_cells(f"further_{i}", law, z, mask, np.nan_to_num(cells))
+        first += law.n_columns
 
 
 def _declare_category(
@@ -210,6 +219,13 @@ def check_rows(
             f"observations must have {d} real and {j} categorical columns, as the specification "
             f"says; received {observations.real.shape[1]} and {observations.codes.shape[1]}."
         )
+    found = tuple(cells.shape[1] for cells in observations.further)
+    wanted = tuple(len(record.columns) for record in specification.further)
+    if found != wanted:
+        raise ValueError(
+            f"observations.further must have {wanted} columns, as the specification says; "
+            f"received {found}."
+        )
     if observations.labels.max(initial=-1) >= specification.n_classes:
         raise ValueError(
             f"observations.labels must be below n_classes = {specification.n_classes}; "
@@ -241,10 +257,11 @@ def coords(
     d, levels = specification.n_features, specification.levels
     features = _names("feature_names", axes.feature_names, d, "x")
     categories = _names("categorical_names", axes.categorical_names, len(levels), "category")
+    further = [column for record in specification.further for column in record.columns]
     values: dict[str, Sequence[object]] = {
         names.OBS: _names("obs_names", axes.obs_names, observations.n_obs),
-        COLUMN: (names.LABEL, *features, *categories),
-        CELL: (*features, *categories),
+        COLUMN: (names.LABEL, *features, *categories, *further),
+        CELL: (*features, *categories, *further),
         names.COMPONENT: range(specification.n_components),
     }
     if specification.n_classes > 1:
@@ -255,7 +272,7 @@ def coords(
             )
     if d:
         values[names.FEATURE] = values[names.FEATURE_BIS] = features
-    if d > 1 and specification.shape == "full":
+    if d > 1 and not specification.independent:
         values[names.PRECISION_ENTRY] = tuple(
             f"{features[i]},{features[j]}" for i in range(d) for j in range(i)
         )

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int, Shaped
 from bayesrbf import table
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws, point
+from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.mixture.sampling import draw_categories
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Trace

@@ -28,7 +28,8 @@ def drawn(
 ) -> Cells:
     """Rows in the user's units, missing cells drawn jointly under a point in standard units."""
     standard = mixture.standardise(rows)
-    return _fill(mixture, rows, *conditional_draws(standard, point, mixture.specification, rng))
+    whole = conditional_draws(standard, point, mixture.specification, rng)
+    return _fill(mixture, rows, whole.real, whole.codes)
 
 
 def _fill(mixture: FittedMixture, rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:

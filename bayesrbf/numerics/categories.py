@@ -1,4 +1,4 @@
-"""Categorical columns side by side: indicators, log probabilities, counts."""
+"""Categorical columns side by side: indicators, log probabilities, counts, draws."""
 
 from __future__ import annotations
 
@@ -13,17 +13,7 @@ def one_hot(
 ) -> Float[np.ndarray, "obs level"]:
     """Indicators of the observed levels of all categorical columns, side by side.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n_obs, n_categorical)
-        Level codes, -1 where missing.
-    levels : tuple of int
-        Number of levels of every column.
-
-    Returns
-    -------
-    ndarray of shape (n_obs, sum of levels)
-        1 at the observed level of each column, a zero block where it is missing.
+    A missing code is -1, and a block of zeros.
     """
     indicators = np.zeros((codes.shape[0], sum(levels)))
     offsets = np.cumsum([0, *levels])[:-1]
@@ -33,18 +23,7 @@ def one_hot(
 
 
 def log_levels(parameters: MixtureParameters) -> Float[np.ndarray, "component level"]:
-    """Log level probabilities of all categorical columns, side by side.
-
-    Parameters
-    ----------
-    parameters : MixtureParameters
-        Point of the mixture.
-
-    Returns
-    -------
-    ndarray of shape (n_components, sum of levels)
-        Log probabilities in nats.
-    """
+    """Log level probabilities of all categorical columns, side by side."""
     empty = np.zeros((parameters.weights.size, 0))
     return np.log(np.concatenate([empty, *parameters.category_probabilities], axis=1))
 
@@ -52,18 +31,15 @@ def log_levels(parameters: MixtureParameters) -> Float[np.ndarray, "component le
 def split_levels(
     counts: np.ndarray, levels: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "component _"], ...]:
-    """Undo the side-by-side layout of :func:`one_hot`.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_components, sum of levels)
-        One column per level of every categorical column.
-    levels : tuple of int
-        Number of levels of every column.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n_components, n_levels)
-        One array per categorical column.
-    """
+    """Undo the side-by-side layout of :func:`one_hot`."""
     return tuple(np.split(counts, np.cumsum(levels)[:-1], axis=1)) if levels else ()
+
+
+def draw_categories(
+    probabilities: Float[np.ndarray, "row category"], rng: np.random.Generator
+) -> Int[np.ndarray, " row"]:
+    """Draw one category per row; rows of probabilities sum to one."""
+    cumulative = probabilities.cumsum(axis=1)
+    uniform = rng.random(len(probabilities)) * cumulative[:, -1]
+    drawn = (cumulative <= uniform[:, None]).sum(axis=1)
+    return np.minimum(drawn, probabilities.shape[1] - 1)

@@ -22,7 +22,7 @@ def log_sum_exp(
 ) -> tuple[Float[np.ndarray, "*reduced"], Float[np.ndarray, "*shape"]]:
     """Log of sums along an axis, and ``exp(log_values - log_sums)``, which sums to one along it.
 
-    The log values must be finite.
+    The log values are finite, or some of them minus infinity.
     """
     if log_values.shape[axis] == 1:
         return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)

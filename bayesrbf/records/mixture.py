@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,12 +26,15 @@ class Observations:
         Class codes, -1 where the label is hidden (0 everywhere for a density).
     weights : ndarray of shape (n_obs,)
         Factor of each row's log density, at least 0.
+    further : tuple of ndarray of shape (n_obs, n_columns)
+        Cells of the columns under laws of their own, one array a law; NaN where missing.
     """
 
     real: Float[np.ndarray, "obs feature"]
     codes: Int[np.ndarray, "obs categorical"]
     labels: Int[np.ndarray, " obs"]
     weights: Float[np.ndarray, " obs"]
+    further: tuple[Float[np.ndarray, "obs _"], ...] = ()
 
     @property
     def n_obs(self) -> int:
@@ -50,8 +54,9 @@ class Observations:
         Observations
             The selected rows, in the given order.
         """
+        further = tuple(cells[rows] for cells in self.further)
         return Observations(
-            self.real[rows], self.codes[rows], self.labels[rows], self.weights[rows]
+            self.real[rows], self.codes[rows], self.labels[rows], self.weights[rows], further
         )
 
     def reordered(self, order: Order) -> Observations:
@@ -69,7 +74,7 @@ class Observations:
         """
         # take(), unlike an index, makes an array whose rows are in one piece
         real, codes = self.real.take(order.features, 1), self.codes.take(order.categories, 1)
-        return Observations(real, codes, order.labels(self.labels), self.weights)
+        return replace(self, real=real, codes=codes, labels=order.labels(self.labels))
 
     def unlabelled(self) -> Observations:
         """Hide the labels.
@@ -137,6 +142,8 @@ class MixtureParameters:
         roots of the precisions for diagonal and spherical ones.
     category_probabilities : tuple of ndarray of shape (n_components, n_levels)
         p(level | component), one array per categorical column.
+    further : mapping of str to ndarray of shape (n_components, ...)
+        Values of the variables of laws of their own, by name.
     """
 
     class_probabilities: Float[np.ndarray, " label"]
@@ -144,6 +151,7 @@ class MixtureParameters:
     means: Float[np.ndarray, "component feature"]
     precisions_cholesky: Float[np.ndarray, "group *feature"]
     category_probabilities: tuple[Float[np.ndarray, "component _"], ...]
+    further: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def reordered(self, order: Order, specification: MixtureSpecification) -> MixtureParameters:
         """The same mixture, columns and classes in another order.
@@ -174,6 +182,7 @@ class MixtureParameters:
             self.means[components].take(order.features, 1),
             factors,
             tuple(levels),
+            {name: value[components] for name, value in self.further.items()},
         )
 
     def covariances(self) -> Float[np.ndarray, "group feature feature"]:
@@ -205,13 +214,8 @@ class MixtureParameters:
         """
         scale = units.scale
         rows = scale[:, None] if self.precisions_cholesky.ndim == 3 else scale
-        return MixtureParameters(
-            self.class_probabilities,
-            self.weights,
-            units.backward(self.means),
-            self.precisions_cholesky / rows,
-            self.category_probabilities,
-        )
+        factors = self.precisions_cholesky / rows
+        return replace(self, means=units.backward(self.means), precisions_cholesky=factors)
 
     def standardised(self, units: Standardisation) -> MixtureParameters:
         """The inverse of :meth:`in_units`.
@@ -228,13 +232,8 @@ class MixtureParameters:
         """
         scale = units.scale
         rows = scale[:, None] if self.precisions_cholesky.ndim == 3 else scale
-        return MixtureParameters(
-            self.class_probabilities,
-            self.weights,
-            units.forward(self.means),
-            self.precisions_cholesky * rows,
-            self.category_probabilities,
-        )
+        factors = self.precisions_cholesky * rows
+        return replace(self, means=units.forward(self.means), precisions_cholesky=factors)
 
 
 def _triangular(

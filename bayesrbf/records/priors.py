@@ -76,10 +76,8 @@ class MixturePrior:
         MixtureHyperparameters
             The resolved numbers, in the user's units.
         """
-        d = specification.n_features
-        shared = specification.tied or specification.covariance_type == "tied"
-        by_shape = (0.3 * d if shared else float(d)) if specification.shape == "full" else 2.0
-        freedom = by_shape if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
+        freedom = self.degrees_of_freedom
+        freedom = specification.prior_rows if freedom is None else float(freedom)
         return MixtureHyperparameters(
             degrees_of_freedom=freedom,
             mean_precision=float(self.mean_precision),

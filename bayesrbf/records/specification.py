@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Int
 
+from bayesrbf.records import names
 from bayesrbf.records.order import Order
 
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
@@ -57,6 +58,22 @@ class Variable:
 
 
 @dataclass(frozen=True)
+class FurtherColumns:
+    """Columns under a law that is neither normal nor categorical.
+
+    A subclass names a law and holds the numbers of its prior. What the law computes is registered
+    under that subclass: with ``column_law`` in the numerics, with ``declare_law`` in the graphs.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    """
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class MixtureSpecification:
     """Structure of a (class-conditional) mixture over real and categorical columns.
 
@@ -77,6 +94,8 @@ class MixtureSpecification:
     tied : bool
         Share one covariance, of the given shape, among all components of all
         classes.
+    further : tuple of FurtherColumns
+        Columns under laws of their own.
     """
 
     n_features: int
@@ -84,6 +103,7 @@ class MixtureSpecification:
     component_class: tuple[int, ...]
     covariance_type: CovarianceType = "full"
     tied: bool = False
+    further: tuple[FurtherColumns, ...] = ()
 
     def __post_init__(self) -> None:
         classes = np.asarray(self.component_class)
@@ -146,6 +166,42 @@ class MixtureSpecification:
     def shape(self) -> CovarianceShape:
         """Shape of one covariance matrix."""
         return "full" if self.covariance_type == "tied" else self.covariance_type
+
+    @property
+    def independent(self) -> bool:
+        """Whether the real cells of a row are independent given its component."""
+        return self.shape != "full"
+
+    @property
+    def prior_rows(self) -> float:
+        """Default strength nu0 of the covariances' prior, in rows: D, or 0.3 D where several share.
+
+        It is 2 for diagonal and spherical covariances.
+        """
+        if self.independent:
+            return 2.0
+        shared = self.tied or self.covariance_type == "tied"
+        return 0.3 * self.n_features if shared else float(self.n_features)
+
+    @property
+    def group_dims(self) -> tuple[str, ...]:
+        """Dims of the covariances' groups: of components, of classes, or none for a single one.
+
+        Examples
+        --------
+        >>> MixtureSpecification(2, (), (0, 1), "tied").group_dims
+        ('label',)
+        """
+        if self.tied:
+            return ()
+        if self.covariance_type == "tied":
+            return (names.LABEL,) if self.n_classes > 1 else ()
+        return (names.COMPONENT,)
+
+    @property
+    def group_shape(self) -> tuple[int, ...]:
+        """Lengths along :attr:`group_dims`."""
+        return self.group_sizes.shape if self.group_dims else ()
 
     @cached_property
     def class_slices(self) -> tuple[slice, ...]:

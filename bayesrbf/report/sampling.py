@@ -117,7 +117,7 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
 def _of_mixture(model: Any) -> tuple[str, str]:
     """Gibbs sampling where its sweeps, each about an iteration of EM, are cheap."""
     structure = model.model_.density.specification
-    width = structure.n_features ** (2 if structure.shape == "full" else 1) + len(structure.levels)
+    width = structure.n_features ** (1 if structure.independent else 2) + len(structure.levels)
     cost = model.rows_.n_obs * structure.n_components * width
     rows = plural(model.rows_.n_obs, "row")
     if cost <= AFFORDABLE:

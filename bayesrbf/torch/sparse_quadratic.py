@@ -54,9 +54,8 @@ def factors(in_features: int, covariance: Covariance) -> Int[torch.Tensor, "2 pr
     >>> factors(2, "diag").tolist()
     [[0, 1], [0, 1]]
     """
-    if covariance == "diag":
-        return torch.arange(in_features).expand(2, -1).clone()
-    return torch.triu_indices(in_features, in_features)
+    places = {"diag": torch.arange, "full": lambda n: torch.triu_indices(n, n)}[covariance]
+    return places(in_features).expand(2, -1).clone()
 
 
 def monomials(

@@ -90,7 +90,8 @@ def replications(number: int, holes: float, hidden: float, seed: int) -> Iterato
     prior = posterior(nothing, PRIOR, SPECIFICATION)
     for _ in range(number):
         truth = prior.draw(rng)
-        real, _, labels, _ = sample(truth, SPECIFICATION, N_OBS, rng)
+        rows, _ = sample(truth, SPECIFICATION, N_OBS, rng)
+        real, labels = rows.real, rows.labels
         real[rng.random(real.shape) < holes] = np.nan
         labels[rng.random(N_OBS) < hidden] = -1
         yield Replication(truth, observations(real, labels), int(rng.integers(2**31)))

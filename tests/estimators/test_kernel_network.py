@@ -42,10 +42,10 @@ def test_a_hole_is_an_average_over_what_it_may_hold() -> None:
 
     rng = np.random.default_rng(0)
     many = moments.take(np.zeros(4000, dtype=int))
-    real, _ = conditional_draws(
+    whole = conditional_draws(
         density.standardise(many), density.parameters, density.specification, rng
     )
-    completed = model.transform(density.units.backward(real))
+    completed = model.transform(density.units.backward(whole.real))
     found, spread = model.transform(row)[0], completed.std(axis=0) / np.sqrt(4000)
     # The hole is integrated out under one normal with the mixture's mean and variance.
     np.testing.assert_allclose(found, completed.mean(axis=0), atol=0.02 + 5 * spread.max())

@@ -22,7 +22,8 @@ from scipy.stats import kstest
 from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
-from bayesrbf.numerics.mixture.mixture_variables import parameters_of, precision_factors
+from bayesrbf.numerics.mixture.mixture_variables import parameters_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations, Standardisation
@@ -101,7 +102,9 @@ def from_prior(
             concentration = np.broadcast_to(alpha, variable.shape[-1:])
             values[variable.name] = rng.dirichlet(concentration, variable.shape[:-1])
     if d:
-        factors = precision_factors(values, hyper, specification)[specification.covariance_group]
+        factors = laws_of(specification).reals.factors(values, hyper)[
+            specification.covariance_group
+        ]
         noise = rng.standard_normal(values[names.MEANS].shape)
         steps = (
             noise / factors
@@ -117,8 +120,9 @@ def simulate(setting: Setting, rng: np.random.Generator) -> Replication:
     specification, hyper = setting.specification, setting.hyperparameters
     values = from_prior(specification, hyper, rng)
     parameters = parameters_of(values, hyper, specification)
-    real, codes, labels, _ = sample(parameters, specification, setting.n_obs, rng)
-    real = Standardisation(hyper.location, hyper.scale).forward(real)
+    rows, _ = sample(parameters, specification, setting.n_obs, rng)
+    codes, labels = rows.codes, rows.labels
+    real = Standardisation(hyper.location, hyper.scale).forward(rows.real)
     real[rng.random(real.shape) < setting.missing] = np.nan
     codes[rng.random(codes.shape) < setting.missing] = -1
     if specification.n_classes > 1:

@@ -6,7 +6,6 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from bayesrbf.models.mixture_priors import group_dims
 from bayesrbf.records.specification import MixtureSpecification
 from tests.cases import first_quick
 from tests.models.configurations import Configuration, covering_array, name_of
@@ -30,7 +29,7 @@ every_configuration = pytest.mark.parametrize(
 def test_a_covariance_has_an_axis_where_there_are_several(
     classes: tuple[int, ...], covariance_type: str, tied: bool, expected: tuple[str, ...]
 ) -> None:
-    assert group_dims(MixtureSpecification(2, (), classes, covariance_type, tied)) == expected
+    assert MixtureSpecification(2, (), classes, covariance_type, tied).group_dims == expected
 
 
 @every_configuration

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
-from bayesrbf.numerics.mixture.maximisation import SMALLEST_EIGENVALUE, maximise, precision_factor
+from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture, problem_of
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.parts.precision_factors import SMALLEST_EIGENVALUE, precision_factor
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import Fit, Status
 from bayesrbf.records.specification import MixtureSpecification

@@ -10,9 +10,10 @@ from scipy.stats import dirichlet, gamma, multivariate_t, norm
 
 from bayesrbf.numerics.gibbs.conjugate import Assigned, Conjugate, assigned, log_evidence, posterior
 from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.lower_entries import lower_entries
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_structure import lower_entries
-from bayesrbf.numerics.mixture.mixture_variables import base_scales, variables_of
+from bayesrbf.numerics.mixture.mixture_variables import variables_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -97,7 +98,7 @@ def _log_factor(given: Given, values: dict[str, np.ndarray]) -> float:
         given.hyperparameters,
         given.specification,
     )
-    scales, freedom = base_scales(hyper, specification), hyper.degrees_of_freedom
+    scales, freedom = laws_of(specification).reals.base_scales(hyper), hyper.degrees_of_freedom
     d = specification.n_features
     total = 0.0
     for g, scale in enumerate(scales):

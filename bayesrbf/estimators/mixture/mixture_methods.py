@@ -107,11 +107,10 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 f"sample(n_samples) must be an integer of at least 1; received {n_samples!r}."
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(LARGEST_SEED))
-        real, codes, classes, _ = sample(
-            parameters, self._density.specification, int(n_samples), rng, labels
-        )
-        real, codes = hide_masked(self._density.units.backward(real), codes, self.columns_)
-        return table.decode(real, codes, self.columns_, self._template), classes
+        rows, _ = sample(parameters, self._density.specification, int(n_samples), rng, labels)
+        real = self._density.units.backward(rows.real)
+        real, codes = hide_masked(real, rows.codes, self.columns_)
+        return table.decode(real, codes, self.columns_, self._template), rows.labels
 
     def predictive_check(self, draws: int = 100, *, prior: bool = False) -> xr.DataTree:
         """Tables drawn from the declared graph beside the training table.

@@ -26,7 +26,7 @@ from bayesrbf.estimators.rbf_network.network_training import (
 )
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
-from bayesrbf.numerics.mixture.sampling import draw_categories
+from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_sums import class_log_joint, log_sum_exp
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -66,7 +66,9 @@ class HybridLogPosterior(MixtureOnRows):
         value += self.objective.prior_power * self._prior.log_density(parameters)
         gradient = self._prior.gradient(values, parameters, rows.statistics(by_component))
         if self.objective.prior_power != 1:
-            alone = self._prior.gradient(values, parameters, _no_rows(self.specification))
+            alone = self._prior.gradient(
+                values, parameters, laws_of(self.specification).of_no_rows()
+            )
             gradient += (self.objective.prior_power - 1) * alone
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
@@ -86,19 +88,6 @@ class HybridLogPosterior(MixtureOnRows):
     def _objective_shift(self) -> Float[np.ndarray, " obs"]:
         """Change of units of J: densities have units, ratios of them do not."""
         return self.objective.generative_weight * self._row_shift
-
-
-def _no_rows(specification: MixtureSpecification) -> Statistics:
-    """Statistics of an empty table, with which the prior's gradient stands alone."""
-    k, d = specification.n_components, specification.n_features
-    return Statistics(
-        counts=np.zeros(k),
-        first=np.zeros((k, d)),
-        second=np.zeros((k, d, d) if specification.shape == "full" else (k, d)),
-        category_counts=tuple(np.zeros((k, size)) for size in specification.levels),
-        log_likelihood=0.0,
-        pointwise=np.zeros(0),
-    )
 
 
 def objective_and_gradient(

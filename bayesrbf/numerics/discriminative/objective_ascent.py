@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
 from bayesrbf.numerics.mixture.ascent import Ascent
-from bayesrbf.numerics.mixture.maximisation import at_floor
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
@@ -80,7 +80,7 @@ def fit_objective(
                 for part in batches(observations, schedule.batch_size, rng)
             ]
             run = _descend_in_batches(parts, relative, watch, schedule.max_iter, rng)
-    floored = at_floor(run.parameters.precisions_cholesky)
+    floored = laws_of(specification).reals.at_floor(run.parameters.precisions_cholesky)
     return Fit(run.parameters, run.trace, run.status, run.trace.log_posterior[-1:], floored)
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.gaussian import FullComponents
-from bayesrbf.numerics.mixture.sampling import draw_categories
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -35,6 +36,7 @@ def of_class(
         means=parameters.means[part],
         precisions_cholesky=parameters.precisions_cholesky[groups],
         category_probabilities=tuple(p[part] for p in parameters.category_probabilities),
+        further={name: value[part] for name, value in parameters.further.items()},
     )
 
 
@@ -108,9 +110,9 @@ class CellDraws:
         self._real = real
         self._group = specification.covariance_group
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
-        n_missing = np.isnan(real).sum(axis=1)
+        n_missing = laws_of(specification).reals.holes(~np.isnan(real))
         size = max(1, BLOCK_CELLS // max(1, real.shape[1] ** 2))
-        for m in np.unique(n_missing[n_missing > 0]) if specification.shape == "full" else ():
+        for m in np.unique(n_missing[n_missing > 0]):
             same = np.flatnonzero(n_missing == m)
             for rows in np.split(same, range(size, same.size, size)):
                 places = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))

@@ -36,8 +36,12 @@ _BATCHES: Final = 16
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
-    """Whether some class has several components, few enough, and covariances of its own."""
-    return any(_jumps(specification, part) for part in specification.class_slices)
+    """Whether some class has several components, few enough, and covariances of its own.
+
+    Proposals know real and categorical columns: with further ones there are no jumps.
+    """
+    several = any(_jumps(specification, part) for part in specification.class_slices)
+    return several and not specification.further
 
 
 def _jumps(specification: MixtureSpecification, part: slice) -> bool:

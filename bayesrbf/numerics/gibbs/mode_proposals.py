@@ -16,16 +16,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
+from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.gibbs.conjugate import Conjugate
 from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
-from bayesrbf.numerics.mixture.sampling import draw_categories
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters
 
 MOST_COMPONENTS = 4
@@ -45,14 +45,14 @@ class ModeProposal:
         self._references = references
         self._shares = shares
         self._specification = references[0].specification
-        self._scales = references[0].scales[0]  # the same for all covariances of a class
+        self._law = laws_of(self._specification).reals
+        densities = [one.precisions for one in references]
+        self._precisions = type(densities[0]).stacked(densities)
         self._orders = np.array(
             list(itertools.permutations(range(self._specification.n_components)))
         )
         self._centres = np.stack([one.centres for one in references])
         self._strength = np.stack([one.strength for one in references])
-        self._shapes = np.stack([one.shapes for one in references])
-        self._inner = np.stack([one.inner for one in references])
         self._weights = np.stack([one.weights for one in references])
         columns = zip(*(one.levels for one in references), strict=True)
         self._levels = [np.stack(column) for column in columns]
@@ -70,7 +70,8 @@ class ModeProposal:
         common = (common + np.log(self._shares))[:, None]
         if self._specification.n_features:
             pairs = pairs + self._means(points)
-            factors = self._factors(np.concatenate([one.precisions_cholesky for one in points]))
+            given = np.concatenate([one.precisions_cholesky for one in points])
+            factors = self._precisions.log_densities(given)
             if factors.shape == pairs.shape:
                 pairs = pairs + factors
             else:  # one covariance, whatever the order
@@ -80,11 +81,6 @@ class ModeProposal:
         by_order = by_point[:, :, np.arange(k), self._orders].sum(axis=-1) + common[:, :, None]
         flat = np.moveaxis(by_order, 1, 0).reshape(len(points), -1)
         return (log_sum_exp(flat, axis=1)[0] - np.log(len(self._orders))).tolist()
-
-    @cached_property
-    def _upper(self) -> Float[np.ndarray, "reference group feature feature"]:
-        """U with T = U U'."""
-        return np.stack([one.upper for one in self._references])
 
     def _dirichlets(
         self, points: Sequence[MixtureParameters]
@@ -106,30 +102,10 @@ class ModeProposal:
         factors = np.concatenate([one.precisions_cholesky[group] for one in points])
         means = np.concatenate([one.means for one in points])
         pull = means[:, None, :] - self._centres[:, None, :, :]
-        if factors.ndim == 2:
-            whitened, diagonals = factors[:, None, :] * pull, factors
-        else:
-            whitened = np.matmul(pull, factors)
-            diagonals = np.einsum("aii->ai", factors)
+        whitened, diagonals = self._law.whiten(pull, factors), self._law.diagonal(factors)
         square = np.einsum("mabi,mbi->mab", whitened**2, self._strength)
         constant = 0.5 * (np.log(self._strength) - LOG_2PI).sum(axis=2)
         return constant[:, None, :] - 0.5 * square + np.log(diagonals).sum(axis=1)[:, None]
-
-    def _factors(self, factors: np.ndarray) -> Float[np.ndarray, "reference given group"]:
-        """Log densities of the variables behind the precision factors."""
-        if factors.ndim == 2:
-            unit = (factors * self._scales)[:, : self._shapes.shape[2]] ** 2
-            rates = 0.5 * self._inner[:, None]
-            return _log_gamma(unit[:, None, :], self._shapes[:, None], rates).sum(axis=-1)
-        d = factors.shape[1]
-        unit = factors * self._scales[:, None]
-        b = self._upper.swapaxes(-1, -2)[:, None] @ unit[None, :, None]
-        diagonal = np.einsum("mabii->mabi", b) ** 2
-        total = _log_gamma(diagonal, self._shapes[:, None], 0.5).sum(axis=-1)
-        squares = np.einsum("mabij,mabij->mab", b, b) - diagonal.sum(axis=-1)
-        total -= 0.5 * squares + 0.25 * d * (d - 1) * LOG_2PI
-        stretch = np.log(np.einsum("mbii->mbi", self._upper)) @ (2.0 + np.arange(d))
-        return total + stretch[:, None, :]
 
 
 def _reordered(parameters: MixtureParameters, order: np.ndarray) -> MixtureParameters:
@@ -142,8 +118,3 @@ def _reordered(parameters: MixtureParameters, order: np.ndarray) -> MixtureParam
         precisions_cholesky=factors[order] if len(factors) == len(order) else factors,
         category_probabilities=tuple(p[order] for p in parameters.category_probabilities),
     )
-
-
-def _log_gamma(values: np.ndarray, shape: np.ndarray, rate: np.ndarray | float) -> np.ndarray:
-    """Log densities of gamma variables."""
-    return shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(values) - rate * values

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.gibbs.augmentation import of_class
-from bayesrbf.numerics.gibbs.conjugate import Conjugate, gamma_shapes
+from bayesrbf.numerics.gibbs.conjugate import Conjugate
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.mixture.mixture_fit import problem_of
-from bayesrbf.numerics.mixture.mixture_variables import base_scales
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import sum_by_group
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -96,28 +96,21 @@ class Reference:
     ) -> Conjugate:
         """The conjugate density of that many rows whose mode is the point."""
         point, counts = self.parameters, self.counts
-        scales = base_scales(hyperparameters, specification)
+        laws = laws_of(specification)
+        scales = laws.reals.base_scales(hyperparameters)
         cells = np.repeat(counts[:, None], scales.shape[1], axis=1)
         total = sum_by_group(cells, specification)
-        strength = (total + hyperparameters.degrees_of_freedom).T + specification.group_sizes
-        if specification.shape == "full":
-            inner = point.covariances() / (scales[:, :, None] * scales[:, None, :])
-            inner *= strength.T[:, :, None]
-        else:
-            inner = strength.T / (point.precisions_cholesky * scales) ** 2
-        if specification.shape == "spherical":
-            inner = inner.sum(axis=1, keepdims=True)
-        priors = hyperparameters.category_concentrations
+        freedom = hyperparameters.degrees_of_freedom
+        strength = total + freedom + specification.group_sizes[:, None]
+        inner = laws.reals.inner_at(point.precisions_cholesky, strength, scales)
         return Conjugate(
             specification=specification,
-            scales=scales,
+            precisions=laws.reals.conjugate(total, inner, hyperparameters),
             classes=np.ones(1),
             weights=counts + hyperparameters.weight_concentration,
-            levels=tuple(n + a for n, a in zip(self.categories, priors, strict=True)),
+            levels=laws.levels.posterior(self.categories, hyperparameters),
             centres=point.means,
             strength=cells + hyperparameters.mean_precision,
-            shapes=gamma_shapes(total, hyperparameters, specification),
-            inner=inner,
         )
 
 
@@ -172,12 +165,11 @@ def _at_prior(
     """The mode of the prior: where EM over one component a class may start."""
     n_classes, k = specification.n_classes, specification.n_components
     scales = np.tile(1 / hyperparameters.scale, (specification.group_sizes.size, 1))
-    full = specification.shape == "full"
     return MixtureParameters(
         class_probabilities=np.full(n_classes, 1 / n_classes),
         weights=np.ones(k),
         means=np.tile(hyperparameters.location, (k, 1)),
-        precisions_cholesky=scales[:, :, None] * np.eye(scales.shape[1]) if full else scales,
+        precisions_cholesky=laws_of(specification).reals.of_diagonal(scales),
         category_probabilities=tuple(
             np.tile(levels / levels.sum(), (k, 1))
             for levels in hyperparameters.category_concentrations

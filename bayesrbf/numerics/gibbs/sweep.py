@@ -21,6 +21,7 @@ from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_j
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.log_posterior import MarkovKernel
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -33,7 +34,8 @@ class MixtureSweep(MarkovKernel):
     """Gibbs sweeps over the coordinates of a mixture's declared graph.
 
     Rows are in standard units, and a row of weight w stands for w rows: ValueError if a weight is
-    no whole number, or if there are more than 10,000,000 rows. The prior is in the user's units.
+    no whole number, if there are more than 10,000,000 rows, or if a column has a law without
+    conjugate prior. The prior is in the user's units.
     """
 
     def __init__(
@@ -48,7 +50,9 @@ class MixtureSweep(MarkovKernel):
         self._standard = self._points.standard
         self._weighted = observations
         self._jumps: ModeJumps | None = None
-        self._codes = rows.codes
+        self._codes, self._further = rows.codes, rows.further
+        for law in laws_of(specification).further:
+            law.check_conjugate()
         self._components = ComponentDraws(rows, specification)
         self._cells = CellDraws(rows.real, specification)
         certain = self._components.certain if self._cells.are_known else None
@@ -101,7 +105,8 @@ class MixtureSweep(MarkovKernel):
 
     def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
         """The posterior of the parameters once nothing else is latent."""
-        statistics = assigned(real, self._codes, components, self._specification)
+        table = (real, self._codes, components)
+        statistics = assigned(*table, self._specification, self._further)
         return posterior(statistics, self._standard, self._specification)
 
 

@@ -60,7 +60,7 @@ def plan_tiles(
     observations: Observations, packed: np.ndarray, specification: MixtureSpecification
 ) -> Tiles:
     """Sort rows, with their combined category codes in ``packed``, and cut them into tiles."""
-    runs = _sort(observations, specification.shape == "full")
+    runs = _sort(observations, by_pattern=not specification.independent)
     cuts = [_cut(runs, width) for width in _allowed_widths(runs, specification)]
     starts, sizes, width = min(cuts, key=lambda cut: len(cut[0]) * (cut[2] + TILE_OVERHEAD))
     places = np.arange(width)
@@ -159,7 +159,7 @@ def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.nda
     _, d, width = tiles.cells.shape
     m = tiles.n_missing
     per_place = np.full(tiles.n_tiles, 40.0 + 8 * tiles.codes.shape[1])
-    if specification.shape == "full":
+    if not specification.independent:
         mixed = (m > 0) & (tiles.pattern < 0)
         per_place += (
             d * d + np.where(m > 0, d * m, 0) + np.where(mixed, d * d + 5 * m * m + m**3, 0)

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.categories import one_hot
 from bayesrbf.numerics.mixture.gaussian_quadratic import MOST_PRODUCTS, products
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -49,19 +50,18 @@ def cut(
     observed = ~np.isnan(table.real[rows])
     bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
     indicators = one_hot(table.codes[rows], specification.levels)
-    full = specification.shape == "full"
-    counts = (~observed).sum(axis=1) if full else np.zeros(rows.size, dtype=int)
+    counts = laws_of(specification).reals.holes(observed)
     k, d = components.stop - components.start, specification.n_features
     n_products = (d + 1) * (d + 2) // 2
-    affordable = by_products and full and rows.size * n_products <= MOST_PRODUCTS
+    affordable = rows.size * n_products <= MOST_PRODUCTS and not specification.independent
     blocks: list[Block] = []
     for m in np.unique(counts):
-        multiplied = affordable and m == 0
+        multiplied = by_products and affordable and m == 0
         width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
         size = max(LEAST_ROWS if multiplied else 1, BLOCK_CELLS // width)
         same = np.flatnonzero(counts == m)
         for part in np.split(same, range(size, same.size, size)):
-            holes = ~observed[part] if full else np.zeros((part.size, 0), dtype=bool)
+            places = np.nonzero(~observed[part])[1] if m else np.empty(0, dtype=np.intp)
             blocks.append(
                 Block(
                     rows=rows[part],
@@ -69,7 +69,7 @@ def cut(
                     bordered=bordered[part],
                     products=products(bordered[part]) if multiplied else None,
                     observed=observed[part],
-                    missing=np.nonzero(holes)[1].reshape(part.size, -1),
+                    missing=places.reshape(part.size, m),
                     one_hot=indicators[part],
                     weights=table.weights[rows[part]],
                 )

@@ -12,19 +12,14 @@ from jaxtyping import Bool, Float
 from bayesrbf.numerics.categories import log_levels, split_levels
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.mixture.array_blocks import Block, cut
-from bayesrbf.numerics.mixture.gaussian import (
-    CompleteMoments,
-    DiagonalMoments,
-    FullComponents,
-    MissingMoments,
-    Moments,
-)
+from bayesrbf.numerics.mixture.gaussian import Components, FullComponents, Moments
 from bayesrbf.numerics.mixture.gaussian_quadratic import (
     QuadraticMoments,
     centred_moments,
     exact,
     quadratic_forms,
 )
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -44,11 +39,12 @@ class ComponentsAt:
     """The components at one point in standard units, and once what all blocks need of them."""
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
+        self._law = laws_of(specification).reals
         self.means = parameters.means
         self.factors = parameters.precisions_cholesky[specification.covariance_group]
         self._log_weights = component_log_weights(parameters, specification)
         self._levels = log_levels(parameters)  # of all columns, side by side
-        self._components: dict[tuple[int, int], FullComponents] = {}
+        self._components: dict[tuple[int, int], Components] = {}
 
     def moments(self, block: Block) -> Moments | QuadraticMoments:
         """Log joints and conditional moments of a block's rows under its components.
@@ -70,15 +66,10 @@ class ComponentsAt:
 
     def _gaussian_moments(self, block: Block, part: slice) -> Moments:
         """Log densities of the reals and their conditional moments."""
-        if self.factors.ndim == 2:
-            means, factors = self.means[part], self.factors[part]
-            return DiagonalMoments.of(block.bordered[:, :-1], block.observed, means, factors)
         components = self._components.setdefault(
-            (part.start, part.stop), FullComponents(self.means[part], self.factors[part])
+            (part.start, part.stop), self._law.components(self.means[part], self.factors[part])
         )
-        if block.missing.shape[1] == 0:
-            return CompleteMoments.of(block.bordered, components)
-        return MissingMoments.of(block.bordered[:, :-1], block.missing, components)
+        return components.moments(block.bordered, block.observed, block.missing)
 
     @cached_property
     def _forms(self) -> Float[np.ndarray, "component product"]:
@@ -110,10 +101,8 @@ class _Sums:
 
     @classmethod
     def zeros(cls, specification: MixtureSpecification) -> _Sums:
-        k, d = specification.n_components, specification.n_features
-        second = (k, d, d) if specification.shape == "full" else (k, d)
-        levels = sum(specification.levels)
-        return cls(np.zeros(k), np.zeros((k, d)), np.zeros(second), np.zeros((k, levels)))
+        k, moments = specification.n_components, laws_of(specification).reals.no_moments()
+        return cls(np.zeros(k), *moments, np.zeros((k, sum(specification.levels))))
 
     def add(self, block: Block, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
         """Add a block's moments under weights of its rows; products are centred last."""

@@ -31,33 +31,15 @@ PLAIN_STEPS = 10
 
 @dataclass(frozen=True)
 class Step:
-    """One evaluation: the log posterior at a point, and EM's next point.
+    """One evaluation: the log posterior at a point, and EM's next point."""
 
-    Attributes
-    ----------
-    log_posterior : float
-        Log posterior density at the point, without Jacobian.
-    following : MixtureParameters
-        Where EM goes from the point.
-    """
-
-    log_posterior: float
+    log_posterior: float  # Without Jacobian, in nats.
     following: MixtureParameters
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What an ascent needs to know of a model.
-
-    Attributes
-    ----------
-    step : callable
-        Maps a point to its :class:`Step`.
-    pack : callable
-        Coordinates of a point, in which extrapolation is sound.
-    unpack : callable
-        The inverse of ``pack``.
-    """
+    """What an ascent needs to know of a model; extrapolation is sound in what ``pack`` gives."""
 
     step: Callable[[MixtureParameters], Step]
     pack: Callable[[MixtureParameters], np.ndarray]
@@ -66,17 +48,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Ascent:
-    """One run.
-
-    Attributes
-    ----------
-    parameters : MixtureParameters
-        Best point whose log posterior is known.
-    trace : Trace
-        Log posterior at each accepted point.
-    status : Status
-        How the run ended.
-    """
+    """One run: the best point whose log posterior is known, the trace there, and the end."""
 
     parameters: MixtureParameters
     trace: Trace
@@ -96,25 +68,9 @@ def ascend(
     max_iter: int,
     acceleration: Acceleration,
 ) -> Ascent:
-    """Climb from a start until the log posterior stops rising.
+    """Climb from a start until an EM step raises the log posterior by at most ``tolerance`` nats.
 
-    Parameters
-    ----------
-    problem : Problem
-        The model.
-    start : MixtureParameters
-        First point.
-    tolerance : float
-        Rise of one EM step, in nats, below which the run has converged.
-    max_iter : int
-        Largest number of accepted points.
-    acceleration : {"squarem", None}
-        Whether to extrapolate.
-
-    Returns
-    -------
-    Ascent
-        The best point, its trace and status.
+    Extrapolation is ``acceleration``; at most ``max_iter`` points are accepted.
     """
     here, step = start, problem.step(start)
     if not np.isfinite(step.log_posterior):
@@ -149,7 +105,8 @@ def _extrapolated(
     target = points[0] + 2 * length * change + length**2 * curvature
     candidate = problem.unpack(target)
     # Far targets may overflow the transforms; such a point has no log posterior.
-    if not all(np.isfinite(part).all() for part in (target, candidate.precisions_cholesky)):
+    scales = (candidate.precisions_cholesky, *candidate.further.values())
+    if not all(np.isfinite(part).all() for part in (target, *scales)):
         return here, step
     try:
         new = problem.step(candidate)

@@ -14,15 +14,12 @@ from jaxtyping import Float, Int
 from bayesrbf.numerics.coordinates import Simplices, slices
 from bayesrbf.numerics.kernels.declared_reals import Point, Reals
 from bayesrbf.numerics.kernels.driver import Model
-from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
-from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
 from bayesrbf.numerics.kernels.mixture_posterior import Levels, Simplexes, log_posterior
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import Expectation
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
-from bayesrbf.numerics.mixture.mixture_variables import base_scales
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
@@ -36,7 +33,7 @@ def density_in_one_call(
     prior: DeclaredPrior,
     hyperparameters: MixtureHyperparameters,
 ) -> CompiledDensity | None:
-    """Put prior and rows into one compiled call, where that gains anything.
+    """Put prior and rows into one compiled call; None where that gains nothing.
 
     None for an empty table and for one that several threads go through. The prior is in standard
     units, ``hyperparameters`` are the same in the units of the coordinates.
@@ -127,23 +124,17 @@ class CompiledDensity:
 
     def _room(self) -> tuple[Point, Model]:
         """Where a point goes: each call has its own, for threads may call at once."""
-        specification, group = self._specification, self._specification.covariance_group
+        specification, categories = self._specification, None
         k, d = specification.n_components, specification.n_features
-        n_groups = specification.group_sizes.size
-        full = holes = diagonal = categories = None
-        means = np.empty((k, d))
         if specification.levels:
             categories = np.empty((len(self._levels.members), k))
-        if d == 0 or specification.shape != "full":
-            factors = np.empty((n_groups, d))
-            if d:
-                diagonal = DiagonalGaussians(means, np.empty((k, d)), np.empty((k, d)))
-        else:
-            factors, halves = np.empty((n_groups, d, d)), np.empty((n_groups, d, d))
-            full = FullGaussians(means, halves, group)
-            if self._expectation.has_holes:
-                holes = GaussiansWithHoles(means, halves, np.empty((n_groups, d, d)), group)
-        return Point(means, factors), Model(np.empty(k), full, holes, diagonal, categories)
+        means = np.empty((k, d))
+        if not d:
+            factors = np.empty((specification.group_sizes.size, 0))
+            return Point(means, factors), Model(np.empty(k), None, None, None, categories)
+        law = laws_of(specification).reals
+        factors, room = law.kernel_room(means, self._expectation.has_holes)
+        return Point(means, factors), Model(*room, categories)
 
 
 def _simplexes(
@@ -195,6 +186,10 @@ def _reals(
     """Places and prior of the real columns."""
     places = {variable.name: place for variable, place in slices(free_variables(specification))}
     first = {name: place.start for name, place in places.items()}
+    law, declared = laws_of(specification).reals, prior.reals
+    rate, powers = 0.0, np.zeros(law.n_groups)
+    if declared is not None:
+        rate, powers = declared.rate, np.ascontiguousarray(declared.gamma_powers[jacobian][:, 0])
     return Reals(
         means=first.get(names.MEANS, 0),
         diagonal=first.get(names.PRECISION_DIAGONAL, 0),
@@ -203,8 +198,8 @@ def _reals(
         scale=hyperparameters.scale,
         mean_precision=float(hyperparameters.mean_precision),
         group=specification.covariance_group,
-        base=base_scales(hyperparameters.standardised(), specification),
-        rate=float(prior.rate),
-        powers=np.ascontiguousarray(prior.gamma_powers[jacobian][:, 0]),
-        spherical=specification.shape == "spherical",
+        base=law.base_scales(hyperparameters.standardised()),
+        rate=rate,
+        powers=powers,
+        spherical=law.columns_a_gamma > 1,
     )

@@ -15,11 +15,8 @@ from jaxtyping import Float
 from bayesrbf.numerics.categories import split_levels
 from bayesrbf.numerics.kernels.categorical import log_table, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import Model, Results, expect
-from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
-from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
 from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
-from bayesrbf.numerics.mixture.gaussian import LOG_2PI, log_factor_determinants
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -44,7 +41,7 @@ class CompiledExpectation:
     ) -> None:
         self.specification = specification
         self._classes = np.asarray(specification.component_class)
-        self._group = specification.covariance_group
+        self._law = laws_of(specification).reals
         packing = pack(observations.codes, specification.levels)
         self.members = packing.members  # what combined category codes stand for
         self.tiles = plan_tiles(observations, packing.codes, specification)
@@ -160,12 +157,10 @@ class CompiledExpectation:
         All pieces write the rows' log likelihood to ``pointwise``, and their log joint to
         ``log_joint`` where that has rows.
         """
-        k, d = self.specification.n_components, self.specification.n_features
-        second = (k, d, d) if self.specification.shape == "full" else (k, d)
+        k = self.specification.n_components
         return Results(
             np.zeros(k),
-            np.zeros((k, d)),
-            np.zeros(second),
+            *self._law.no_moments(),
             np.zeros((len(self.members), k)),
             np.zeros(1),
             np.empty(self._n_obs) if pointwise is None else pointwise,
@@ -174,27 +169,19 @@ class CompiledExpectation:
 
     def _model(self, parameters: MixtureParameters) -> Model:
         """Put the parameters into the form that the kernels read."""
-        d = self.specification.n_features
-        full = holes = diagonal = categories = None
+        categories = None
         with np.errstate(divide="ignore"):  # a weight or level of probability 0 is log -inf
             constants = np.log(parameters.class_probabilities)[self._classes]
             constants += np.log(parameters.weights)
             if self.members.size:
                 levels = parameters.category_probabilities
                 categories = log_table(levels, self.members, len(constants))
+        if not self.specification.n_features:
+            return Model(constants, None, None, None, categories)
         means, factors = parameters.means, parameters.precisions_cholesky
-        if d and self.specification.shape == "full":
-            full = FullGaussians(means, factors * np.sqrt(0.5), self._group)
-            constants += (log_factor_determinants(factors) - 0.5 * d * LOG_2PI)[self._group]
-            if self.has_holes:
-                precisions = factors @ factors.swapaxes(1, 2)
-                holes = GaussiansWithHoles(means, full.factors, precisions, self._group)
-        elif d:
-            scales = factors[self._group]
-            cell_constants = np.log(scales) - 0.5 * LOG_2PI
-            diagonal = DiagonalGaussians(means, scales * np.sqrt(0.5), cell_constants)
-            constants += cell_constants.sum(axis=1)
-        return Model(constants, full, holes, diagonal, categories)
+        normals = self._law.kernel_normals(means, factors, self.has_holes)
+        constants += normals.constants
+        return Model(constants, normals.full, normals.holes, normals.diagonal, categories)
 
     def _category_counts(self, counts: np.ndarray) -> tuple[np.ndarray, ...]:
         """Counts of single levels from those of combined codes, without the missing level."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.mixture.conditional import Conditional, conditionals, responsibilities
+from bayesrbf.numerics.mixture.conditional import conditionals, responsibilities
+from bayesrbf.numerics.mixture.parts.real_columns import Conditional
 from bayesrbf.numerics.quasi_random import normals, uniforms
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.order import Order
@@ -19,34 +20,12 @@ from bayesrbf.records.specification import MixtureSpecification
 
 
 def with_holes(observations: Observations) -> Bool[np.ndarray, " obs"]:
-    """Rows with a missing cell.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        Whether a real or categorical cell is missing.
-    """
+    """Whether a real or categorical cell of a row is missing."""
     return np.isnan(observations.real).any(axis=1) | (observations.codes < 0).any(axis=1)
 
 
 def mostly_complete(observations: Observations) -> bool:
-    """Whether at least half of the labelled rows, by weight, are complete.
-
-    Parameters
-    ----------
-    observations : Observations
-        Rows; those without a label do not count.
-
-    Returns
-    -------
-    bool
-        True also where no row is labelled.
-    """
+    """Whether at least half of the labelled rows, by weight, are complete, or none is labelled."""
     weights = np.where(observations.labels >= 0, observations.weights, 0.0)
     return bool(2 * weights @ with_holes(observations) <= weights.sum())
 
@@ -60,30 +39,11 @@ def complete(
     replicate: int = 0,
     order: Order | None = None,
 ) -> tuple[Observations, Int[np.ndarray, " row"]]:
-    """Every row as itself if it is whole, else as its completions, side by side.
+    """Every row as itself if it is whole, else as its completions, and the first one of each.
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows in standard units; labels are not used.
-    parameters : MixtureParameters
-        Point of the mixture, in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    draws : int
-        Completions of a row with holes, a power of two.
-    replicate : int
-        Which of the independent sets of draws.
-    order : Order, optional
-        Order of columns and components in which cells are drawn, whatever theirs is; None: as
-        they stand.
-
-    Returns
-    -------
-    completions : Observations
-        Complete rows, with labels and weights of those they come from.
-    starts : ndarray of shape (n_obs,)
-        First completion of every row.
+    Rows and point are in standard units; labels are not used but kept, as weights are. ``draws``
+    is a power of two, ``replicate`` says which of the independent sets of draws, and ``order`` in
+    which order of columns and components the cells are drawn.
     """
     holes = with_holes(observations)
     sizes = np.where(holes, draws, 1)
@@ -113,8 +73,8 @@ def _drawn(
     d, n_categorical = specification.n_features, len(specification.levels)
     uniform = uniforms(draws, 1 + n_categorical + d, replicate)
     noise = normals(draws, 1 + n_categorical + d, replicate)[:, 1 + n_categorical :]
-    shares = responsibilities(rows, parameters, specification)
-    components = _invert(shares, uniform[:, 0])
+    weights = responsibilities(rows, parameters, specification)
+    components = _invert(weights, uniform[:, 0])
     real = np.empty((rows.n_obs, draws, d))
     for block in conditionals(rows, parameters, specification):
         hole = np.isnan(rows.real[block.rows])
@@ -129,12 +89,12 @@ def _drawn(
 
 
 def _invert(
-    shares: Float[np.ndarray, "row component"], uniform: Float[np.ndarray, " draw"]
+    weights: Float[np.ndarray, "row component"], uniform: Float[np.ndarray, " draw"]
 ) -> Int[np.ndarray, "row draw"]:
     """The component that every uniform number falls on, row by row."""
-    edges = shares.cumsum(axis=1)
+    edges = weights.cumsum(axis=1)
     chosen = (edges[:, None, :] <= uniform[:, None]).sum(axis=-1)
-    return np.minimum(chosen, shares.shape[1] - 1)
+    return np.minimum(chosen, weights.shape[1] - 1)
 
 
 def _fill(

@@ -28,18 +28,10 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 @dataclass(frozen=True)
 class FullComponents:
-    """Components with full covariances, and what all blocks of rows need of them.
-
-    Attributes
-    ----------
-    means : ndarray of shape (n_components, n_features)
-        Component means.
-    factors : ndarray of shape (n_components, n_features, n_features)
-        Lower precision factors L.
-    """
+    """Components with full covariances, and what all blocks of rows need of them."""
 
     means: Float[np.ndarray, "component feature"]
-    factors: Float[np.ndarray, "component feature feature"]
+    factors: Float[np.ndarray, "component feature feature"]  # Lower precision factors L.
 
     @cached_property
     def maps(self) -> Float[np.ndarray, "component feature bordered"]:
@@ -62,6 +54,34 @@ class FullComponents:
         """Half the log determinants of the precisions."""
         return log_factor_determinants(self.factors)
 
+    def moments(
+        self,
+        bordered: Float[np.ndarray, "obs bordered"],
+        observed: Bool[np.ndarray, "obs feature"],
+        missing: Int[np.ndarray, "obs m"],
+    ) -> CompleteMoments | MissingMoments:
+        """Evaluate rows, with a trailing 1, that miss as many cells, at the given places."""
+        if missing.shape[1] == 0:
+            return CompleteMoments.of(bordered, self)
+        return MissingMoments.of(bordered[:, :-1], missing, self)
+
+
+@dataclass(frozen=True)
+class IndependentComponents:
+    """Components with diagonal covariances."""
+
+    means: Float[np.ndarray, "component feature"]
+    factors: Float[np.ndarray, "component feature"]  # Square roots of the precisions.
+
+    def moments(
+        self,
+        bordered: Float[np.ndarray, "obs bordered"],
+        observed: Bool[np.ndarray, "obs feature"],
+        missing: Int[np.ndarray, "obs m"],
+    ) -> DiagonalMoments:
+        """Evaluate rows, with a trailing 1, of any missing cells."""
+        return DiagonalMoments.of(bordered[:, :-1], observed, self.means, self.factors)
+
 
 @dataclass(frozen=True)
 class CompleteMoments:
@@ -69,40 +89,16 @@ class CompleteMoments:
 
     Rows carry a trailing 1, so that one product whitens and centres them, and
     one product gives both sums of the statistics.
-
-    Attributes
-    ----------
-    log_density : ndarray of shape (n_components, n_obs)
-        Log densities in nats.
-    bordered : ndarray of shape (n_obs, n_features + 1)
-        The rows, each with a trailing 1.
-    whitened : ndarray of shape (n_components, n_features, n_obs)
-        ``L_k' (x - mu_k)``.
-    components : FullComponents
-        The components.
     """
 
     log_density: Float[np.ndarray, "component obs"]
     bordered: Float[np.ndarray, "obs bordered"]
-    whitened: Float[np.ndarray, "component feature obs"]
+    whitened: Float[np.ndarray, "component feature obs"]  # L_k' (x - mu_k).
     components: FullComponents
 
     @classmethod
     def of(cls, bordered: np.ndarray, components: FullComponents) -> Self:
-        """Evaluate the rows.
-
-        Parameters
-        ----------
-        bordered : ndarray of shape (n_obs, n_features + 1)
-            Complete rows, each with a trailing 1.
-        components : FullComponents
-            The components.
-
-        Returns
-        -------
-        CompleteMoments
-            Log densities, and what the statistics need.
-        """
+        """Evaluate complete rows, each with a trailing 1."""
         k, d = components.means.shape
         maps = components.maps.reshape(k * d, d + 1)
         whitened = (maps @ bordered.T).reshape(k, d, len(bordered))
@@ -110,21 +106,11 @@ class CompleteMoments:
         log_density += (components.log_determinants - 0.5 * d * LOG_2PI)[:, None]
         return cls(log_density, bordered, whitened, components)
 
-    def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
-        """Add the centred moments in place.
-
-        Parameters
-        ----------
-        first : ndarray of shape (n_components, n_features)
-            Sums of ``r (x - mu)``.
-        second : ndarray of shape (n_components, n_features, n_features)
-            Sums of ``r (x - mu)(x - mu)'``.
-        shares : ndarray of shape (n_components, n_obs)
-            Weights r of the rows.
-        """
+    def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
+        """Add the centred moments of rows of weights (component, obs), in place."""
         components = self.components
         k, d = components.means.shape
-        weighted = (self.whitened * shares[:, None, :]).reshape(k * d, len(self.bordered))
+        weighted = (self.whitened * weights[:, None, :]).reshape(k * d, len(self.bordered))
         products = (weighted @ self.bordered).reshape(k, d, d + 1)
         sums = components.back @ products[:, :, d:]
         scatter = components.back @ products[:, :, :d] - sums * components.means[:, None, :]
@@ -134,43 +120,16 @@ class CompleteMoments:
 
 @dataclass(frozen=True)
 class MissingMoments:
-    """Rows that all miss the same number m of cells, under full covariances.
+    """Rows that all miss the same number m of cells, under full covariances."""
 
-    Attributes
-    ----------
-    log_density : ndarray of shape (n_components, n_obs)
-        Log densities of the observed cells in nats.
-    deviations : ndarray of shape (n_obs, n_components, n_features)
-        ``E[x - mu_k | x_o, k]``.
-    covariances : ndarray of shape (n_obs, n_components, m, m)
-        Conditional covariances of the missing cells.
-    missing : ndarray of shape (n_obs, m)
-        Positions of the missing cells.
-    """
-
-    log_density: Float[np.ndarray, "component obs"]
-    deviations: Float[np.ndarray, "obs component feature"]
-    covariances: Float[np.ndarray, "obs component m m"]
-    missing: Int[np.ndarray, "obs m"]
+    log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
+    deviations: Float[np.ndarray, "obs component feature"]  # E[x - mu_k | x_o, k].
+    covariances: Float[np.ndarray, "obs component m m"]  # Of the missing cells given the others.
+    missing: Int[np.ndarray, "obs m"]  # Places of the missing cells.
 
     @classmethod
     def of(cls, real: np.ndarray, missing: np.ndarray, components: FullComponents) -> Self:
-        """Evaluate the rows.
-
-        Parameters
-        ----------
-        real : ndarray of shape (n_obs, n_features)
-            Rows; the values of missing cells are not used.
-        missing : ndarray of shape (n_obs, m)
-            Positions of the missing cells of each row.
-        components : FullComponents
-            The components.
-
-        Returns
-        -------
-        MissingMoments
-            Log densities and conditional moments.
-        """
+        """Evaluate rows; the values at their missing places are not used."""
         n, m = missing.shape
         d = real.shape[1]
         precisions = components.precisions
@@ -190,22 +149,12 @@ class MissingMoments:
         log_density -= np.log(np.einsum("nkii->nki", roots)).sum(axis=2).T
         return cls(log_density, deviations, covariances, missing)
 
-    def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
-        """Add the centred moments in place.
-
-        Parameters
-        ----------
-        first : ndarray of shape (n_components, n_features)
-            Sums of ``r E[x - mu]``.
-        second : ndarray of shape (n_components, n_features, n_features)
-            Sums of ``r E[(x - mu)(x - mu)']``.
-        shares : ndarray of shape (n_components, n_obs)
-            Weights r of the rows.
-        """
-        weighted = self.deviations * shares.T[:, :, None]
+    def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
+        """Add the centred moments of rows of weights (component, obs), in place."""
+        weighted = self.deviations * weights.T[:, :, None]
         first += weighted.sum(axis=0)
         second += np.einsum("nki,nkj->kij", weighted, self.deviations, optimize=True)
-        spread = shares.T[:, :, None, None] * self.covariances
+        spread = weights.T[:, :, None, None] * self.covariances
         rows, columns = self.missing[:, :, None], self.missing[:, None, :]
         for j in range(len(second)):
             np.add.at(second[j], (rows, columns), spread[:, j])
@@ -213,88 +162,39 @@ class MissingMoments:
 
 @dataclass(frozen=True)
 class DiagonalMoments:
-    """Rows with any missing cells under diagonal covariances.
+    """Rows with any missing cells under diagonal covariances."""
 
-    Attributes
-    ----------
-    log_density : ndarray of shape (n_components, n_obs)
-        Log densities of the observed cells in nats.
-    whitened : ndarray of shape (n_components, n_features, n_obs)
-        ``(x - mu) s``, zero where missing.
-    observed : ndarray of shape (n_obs, n_features)
-        Which cells are observed.
-    factors : ndarray of shape (n_components, n_features)
-        Square roots s of the precisions.
-    """
-
-    log_density: Float[np.ndarray, "component obs"]
-    whitened: Float[np.ndarray, "component feature obs"]
+    log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
+    whitened: Float[np.ndarray, "component feature obs"]  # (x - mu) s, zero where missing.
     observed: Bool[np.ndarray, "obs feature"]
-    factors: Float[np.ndarray, "component feature"]
+    factors: Float[np.ndarray, "component feature"]  # Square roots s of the precisions.
 
     @classmethod
     def of(
         cls, real: np.ndarray, observed: np.ndarray, means: np.ndarray, factors: np.ndarray
     ) -> Self:
-        """Evaluate the rows.
-
-        Parameters
-        ----------
-        real : ndarray of shape (n_obs, n_features)
-            Rows; the values of missing cells are not used.
-        observed : ndarray of shape (n_obs, n_features)
-            Which cells are observed.
-        means : ndarray of shape (n_components, n_features)
-            Component means.
-        factors : ndarray of shape (n_components, n_features)
-            Square roots of the precisions.
-
-        Returns
-        -------
-        DiagonalMoments
-            Log densities, and what the statistics need.
-        """
+        """Evaluate rows; the values at their missing places are not used."""
         whitened = (real.T - means[:, :, None]) * factors[:, :, None]
         whitened *= observed.T
         log_density = -0.5 * np.einsum("kdn,kdn->kn", whitened, whitened)
         log_density += (np.log(factors) - 0.5 * LOG_2PI) @ observed.T
         return cls(log_density, whitened, observed, factors)
 
-    def add_to(self, first: np.ndarray, second: np.ndarray, shares: np.ndarray) -> None:
-        """Add the centred moments in place.
-
-        Parameters
-        ----------
-        first : ndarray of shape (n_components, n_features)
-            Sums of ``r E[x - mu]``.
-        second : ndarray of shape (n_components, n_features)
-            Sums of ``r E[(x - mu)^2]``.
-        shares : ndarray of shape (n_components, n_obs)
-            Weights r of the rows.
-        """
-        weighted = self.whitened * shares[:, None, :]
+    def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
+        """Add the centred moments of rows of weights (component, obs), in place."""
+        weighted = self.whitened * weights[:, None, :]
         first += weighted.sum(axis=2) / self.factors
         squares = np.einsum("kdn,kdn->kd", weighted, self.whitened)
-        second += (squares + shares @ ~self.observed) / self.factors**2
+        second += (squares + weights @ ~self.observed) / self.factors**2
 
 
+Components = FullComponents | IndependentComponents
 Moments = CompleteMoments | MissingMoments | DiagonalMoments
-"""``log_density``, and ``add_to(first, second, shares)`` for the statistics."""
+"""``log_density``, and ``add_to(first, second, weights)`` for the statistics."""
 
 
 def log_factor_determinants(
     factors: Float[np.ndarray, "component feature feature"],
 ) -> Float[np.ndarray, " component"]:
-    """Half the log determinants of the precisions, ``sum_i log L_ii``.
-
-    Parameters
-    ----------
-    factors : ndarray of shape (n_components, n_features, n_features)
-        Lower precision factors L.
-
-    Returns
-    -------
-    ndarray of shape (n_components,)
-        Log determinants of the factors.
-    """
+    """Half the log determinants of the precisions, ``sum_i log L_ii``."""
     return np.log(factors.diagonal(0, 1, 2)).sum(axis=1)

@@ -31,18 +31,7 @@ MOST_PRODUCTS: Final = 2**24
 def quadratic_forms(
     components: FullComponents,
 ) -> Float[np.ndarray, "component product"]:
-    """Coefficients of log densities in the products of a row.
-
-    Parameters
-    ----------
-    components : FullComponents
-        The components.
-
-    Returns
-    -------
-    ndarray of shape (n_components, n_products)
-        Their log densities, in nats, are these times :func:`products`.
-    """
+    """Coefficients of log densities, in nats, in the products of a row."""
     maps = components.maps
     form = -0.5 * (maps.swapaxes(1, 2) @ maps)
     form[:, -1, -1] += components.log_determinants - 0.5 * components.means.shape[1] * LOG_2PI
@@ -51,92 +40,36 @@ def quadratic_forms(
 
 
 def exact(forms: Float[np.ndarray, "component product"]) -> Bool[np.ndarray, " component"]:
-    """Which components are neither so narrow nor so far out that their sums would cancel.
-
-    Parameters
-    ----------
-    forms : ndarray of shape (n_components, n_products)
-        What :func:`quadratic_forms` gives.
-
-    Returns
-    -------
-    ndarray of shape (n_components,)
-        Whether products serve the component.
-    """
+    """Which of the components with these forms are not so narrow or far out that sums cancel."""
     return np.abs(forms).max(axis=1, initial=0.0) <= LARGEST_FORM
 
 
 def products(
     bordered: Float[np.ndarray, "obs bordered"],
 ) -> Float[np.ndarray, "product obs"]:
-    """Products of all pairs of cells of every row.
-
-    Parameters
-    ----------
-    bordered : ndarray of shape (n_obs, n_features + 1)
-        Complete rows, each with a trailing 1.
-
-    Returns
-    -------
-    ndarray of shape ((n_features + 1) (n_features + 2) / 2, n_obs)
-        ``b_i b_j`` for i <= j, row by row of the upper triangle.
-    """
+    """Products ``b_i b_j``, i <= j, of complete rows that carry a trailing 1."""
     rows, columns = upper_entries(bordered.shape[1])
     return bordered.T[rows] * bordered.T[columns]
 
 
 @dataclass(frozen=True)
 class QuadraticMoments:
-    """Complete rows under full covariances that are neither narrow nor far out.
-
-    Attributes
-    ----------
-    log_density : ndarray of shape (n_components, n_obs)
-        Log densities in nats.
-    products : ndarray of shape (n_products, n_obs)
-        Products of the cells of every row.
-    """
+    """Complete rows under full covariances that are neither narrow nor far out."""
 
     log_density: Float[np.ndarray, "component obs"]
     products: Float[np.ndarray, "product obs"]
 
     def sums(
-        self, shares: Float[np.ndarray, "component obs"]
+        self, weights: Float[np.ndarray, "component obs"]
     ) -> Float[np.ndarray, "component product"]:
-        """Weighted sums of the products, to be centred when all rows are in them.
-
-        Parameters
-        ----------
-        shares : ndarray of shape (n_components, n_obs)
-            Weights r of the rows.
-
-        Returns
-        -------
-        ndarray of shape (n_components, n_products)
-            ``sum r b b'``, upper triangles.
-        """
-        return shares @ self.products.T
+        """``sum r b b'``, upper triangles, to be centred when all rows are in them."""
+        return weights @ self.products.T
 
 
 def centred_moments(
     sums: Float[np.ndarray, "component product"], means: Float[np.ndarray, "component feature"]
 ) -> tuple[Float[np.ndarray, "component feature"], Float[np.ndarray, "component feature feature"]]:
-    """Moments about the means from weighted sums of products.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (n_components, n_products)
-        ``sum r b b'`` of each component, with weights r of the rows.
-    means : ndarray of shape (n_components, n_features)
-        Component means.
-
-    Returns
-    -------
-    first : ndarray of shape (n_components, n_features)
-        ``sum r (x - mu)``.
-    second : ndarray of shape (n_components, n_features, n_features)
-        ``sum r (x - mu)(x - mu)'``.
-    """
+    """``sum r (x - mu)`` and ``sum r (x - mu)(x - mu)'`` from sums of products."""
     k, d = means.shape
     rows, columns = upper_entries(d + 1)
     raw = np.empty((k, d + 1, d + 1))
@@ -151,20 +84,7 @@ def centred_moments(
 
 @cache
 def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray, " entry"]]:
-    """Rows and columns of the upper triangle of a matrix, row by row.
-
-    Parameters
-    ----------
-    size : int
-        Size of the matrix.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_entries,)
-        Row indices.
-    columns : ndarray of shape (n_entries,)
-        Column indices.
-    """
+    """Rows and columns of the upper triangle of a matrix, row by row."""
     rows, columns = np.triu_indices(size)
     return rows, columns
 

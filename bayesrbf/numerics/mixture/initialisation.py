@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics.categories import one_hot, split_levels
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -17,7 +18,7 @@ from bayesrbf.records.specification import MixtureSpecification
 CATEGORY_SCALE = 0.7
 """Length of one category's indicator beside reals of standard deviation 1."""
 
-SHARE = 0.9
+OWN_CLUSTER = 0.9
 """Weight of a row in its own cluster; the rest is spread over the class's clusters."""
 
 LLOYD_STEPS = 5
@@ -32,35 +33,21 @@ def starting_point(
     hyperparameters: MixtureHyperparameters,
     rng: np.random.Generator,
 ) -> MixtureParameters:
-    """Draw a starting point.
+    """Draw a starting point: clusters as components, all of ``START_VARIANCE``.
 
-    Parameters
-    ----------
-    observations : Observations
-        Distinct weighted rows in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior in standard units.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    MixtureParameters
-        Clusters as components, all with ``START_VARIANCE`` in every direction.
+    Rows, distinct and weighted, and prior are in standard units.
     """
     embedding = _embed(observations, specification)
-    shares = np.zeros((observations.n_obs, specification.n_components))
+    memberships = np.zeros((observations.n_obs, specification.n_components))
     for label, part in enumerate(specification.class_slices):
         rows = np.flatnonzero(observations.labels == label)
         if rows.size:
             size = part.stop - part.start
-            shares[rows, part] = _cluster_shares(
+            memberships[rows, part] = _memberships(
                 embedding[rows], observations.weights[rows], size, rng
             )
-    shares *= observations.weights[:, None]
-    return _from_shares(observations, shares, specification, hyperparameters)
+    memberships *= observations.weights[:, None]
+    return _from_memberships(observations, memberships, specification, hyperparameters)
 
 
 def _embed(
@@ -68,10 +55,14 @@ def _embed(
 ) -> Float[np.ndarray, "obs coordinate"]:
     """Rows as points: reals with the column mean where missing, scaled indicators."""
     indicators = CATEGORY_SCALE * one_hot(observations.codes, specification.levels)
-    return np.concatenate([np.nan_to_num(observations.real), indicators], axis=1)
+    further = [
+        law.embedding(cells, observations.weights)
+        for law, cells in zip(laws_of(specification).further, observations.further, strict=True)
+    ]
+    return np.concatenate([np.nan_to_num(observations.real), indicators, *further], axis=1)
 
 
-def _cluster_shares(
+def _memberships(
     points: np.ndarray, weights: np.ndarray, size: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "row cluster"]:
     """Soft memberships from k-means++ and a few Lloyd steps."""
@@ -83,9 +74,9 @@ def _cluster_shares(
         np.add.at(sums, nearest, weights[:, None] * points)
         filled = mass > 0
         centres[filled] = sums[filled] / mass[filled, None]
-    shares = np.full((len(points), size), (1 - SHARE) / size)
-    shares[np.arange(len(points)), _nearest(points, centres)] += SHARE
-    return shares
+    memberships = np.full((len(points), size), (1 - OWN_CLUSTER) / size)
+    memberships[np.arange(len(points)), _nearest(points, centres)] += OWN_CLUSTER
+    return memberships
 
 
 def _plus_plus(
@@ -114,34 +105,33 @@ def _nearest(points: np.ndarray, centres: np.ndarray) -> Int[np.ndarray, " row"]
     return ((centres**2).sum(axis=1) - 2 * cross).argmin(axis=1)
 
 
-def _from_shares(
+def _from_memberships(
     observations: Observations,
-    shares: np.ndarray,
+    memberships: np.ndarray,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> MixtureParameters:
     """Parameters that the memberships suggest, from observed cells only."""
-    counts = shares.sum(axis=0)
+    counts = memberships.sum(axis=0)
     observed = ~np.isnan(observations.real)
     kappa = hyperparameters.mean_precision
-    seen = shares.T @ observed
-    means = (shares.T @ np.nan_to_num(observations.real)) / (seen + kappa)
+    seen = memberships.T @ observed
+    means = (memberships.T @ np.nan_to_num(observations.real)) / (seen + kappa)
     indicators = one_hot(observations.codes, specification.levels)
-    levels = split_levels(shares.T @ indicators, specification.levels)
+    levels = split_levels(memberships.T @ indicators, specification.levels)
     classes = np.asarray(specification.component_class)
     by_class = np.bincount(classes, weights=counts)
     sizes = np.bincount(classes)
     shape = (specification.group_sizes.size, specification.n_features)
-    roots = np.full(shape, START_VARIANCE**-0.5)
-    if specification.shape == "full":
-        roots = roots[:, :, None] * np.eye(specification.n_features)
+    laws = laws_of(specification)
+    further: dict[str, np.ndarray] = {}
+    for law, cells in zip(laws.further, observations.further, strict=True):
+        further |= law.mode(law.prior_mode(), law.statistics(cells, memberships))
     return MixtureParameters(
         class_probabilities=(by_class + 1) / (by_class + 1).sum(),
         weights=(counts + 0.5) / (by_class + 0.5 * sizes)[classes],
         means=means,
-        precisions_cholesky=roots,
-        category_probabilities=tuple(
-            (level + alpha - 1) / (level + alpha - 1).sum(axis=1, keepdims=True)
-            for level, alpha in zip(levels, hyperparameters.category_concentrations, strict=True)
-        ),
+        precisions_cholesky=laws.reals.of_diagonal(np.full(shape, START_VARIANCE**-0.5)),
+        category_probabilities=laws.levels.mode(levels, hyperparameters),
+        further=further,
     )

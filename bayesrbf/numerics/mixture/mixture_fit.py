@@ -9,9 +9,10 @@ import numpy as np
 from bayesrbf.numerics.mixture.ascent import Acceleration, Ascent, Problem, Step, ascend
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
-from bayesrbf.numerics.mixture.maximisation import at_floor, maximise
+from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -39,32 +40,9 @@ def fit_mixture(
 ) -> Fit:
     """Find the mode of the log posterior (without Jacobian) by EM.
 
-    Parameters
-    ----------
-    observations : Observations
-        Distinct weighted rows, in standard units.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in standard units.
-    rng : numpy.random.Generator
-        Source of the starts.
-    tol : float
-        The fit has converged when a step raises the log posterior by at most
-        ``tol`` nats per unit of row weight.
-    max_iter : int
-        Largest number of steps of a run.
-    n_init : int
-        Number of starts; one where all starts would be the same.
-    acceleration : {"squarem", None}
-        Whether slow EM is extrapolated.
-    start : MixtureParameters or None
-        A start in standard units, taken instead of random ones.
-
-    Returns
-    -------
-    Fit
-        The best run: point, trace, status, and what the other starts reached.
+    Rows, distinct and weighted, prior and ``start`` are in standard units. The fit has converged
+    when a step raises the log posterior by at most ``tol`` nats per unit of row weight. Of
+    ``n_init`` random starts, or of the one that is given, the best run is taken.
     """
     with one_blas_thread():
         expectation = prepare(observations, specification)
@@ -75,7 +53,7 @@ def fit_mixture(
             acceleration=acceleration,
         )
         if start is not None:
-            return _best([climb(start, max_iter=max_iter)])
+            return _best([climb(start, max_iter=max_iter)], specification)
         n_starts = n_init if _starts_differ(specification) else 1
         starts = [
             starting_point(observations, specification, hyperparameters, rng)
@@ -87,7 +65,7 @@ def fit_mixture(
             if runs[index].status is Status.MAX_ITER and max_iter > first_leg:
                 rest = climb(runs[index].parameters, max_iter=max_iter - first_leg + 1)
                 runs[index] = _joined(runs[index], rest)
-    return _best(runs)
+    return _best(runs, specification)
 
 
 def problem_of(
@@ -95,22 +73,7 @@ def problem_of(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> Problem:
-    """Describe a mixture on prepared rows as something to ascend.
-
-    Parameters
-    ----------
-    expectation : Expectation
-        Prepared rows.
-    specification : MixtureSpecification
-        Structure of the mixture.
-    hyperparameters : MixtureHyperparameters
-        Resolved prior, in standard units.
-
-    Returns
-    -------
-    Problem
-        EM's step, and the declared graph's coordinates to extrapolate in.
-    """
+    """Describe a mixture on prepared rows as something to ascend."""
     declared = DeclaredPrior(hyperparameters, specification)
 
     def step(parameters: MixtureParameters) -> Step:
@@ -134,9 +97,9 @@ def _joined(first: Ascent, rest: Ascent) -> Ascent:
     return Ascent(rest.parameters, Trace(log_posterior), rest.status)
 
 
-def _best(runs: list[Ascent]) -> Fit:
+def _best(runs: list[Ascent], specification: MixtureSpecification) -> Fit:
     """The run that ended highest owns parameters, trace and status."""
     finals = np.array([run.log_posterior for run in runs])
     winner = runs[int(np.argmax(finals))]
-    floored = at_floor(winner.parameters.precisions_cholesky)
+    floored = laws_of(specification).reals.at_floor(winner.parameters.precisions_cholesky)
     return Fit(winner.parameters, winner.trace, winner.status, finals, floored)

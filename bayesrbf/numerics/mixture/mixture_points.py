@@ -12,9 +12,9 @@ from bayesrbf.numerics.mixture.mixture_structure import deterministic_variables,
 from bayesrbf.numerics.mixture.mixture_variables import (
     joint_weights,
     parameters_of,
-    precision_factors,
     variables_of,
 )
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -132,8 +132,5 @@ class MixturePoints:
 
     def _covariances(self, values: dict[str, np.ndarray]) -> np.ndarray:
         """Covariance matrices in the user's units."""
-        factors = precision_factors(values, self.hyperparameters, self.specification)
-        if self.specification.shape == "full":
-            inverse = np.linalg.inv(factors)
-            return np.asarray(inverse.swapaxes(-1, -2) @ inverse)
-        return factors[..., None] ** -2.0 * np.eye(factors.shape[-1])
+        law = laws_of(self.specification).reals
+        return law.covariances(law.factors(values, self.hyperparameters))

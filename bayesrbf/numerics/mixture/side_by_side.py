@@ -11,7 +11,8 @@ from jaxtyping import Float
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import Expectation, preparation
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
-from bayesrbf.numerics.mixture.mixture_variables import joint_weights, precision_factors
+from bayesrbf.numerics.mixture.mixture_variables import joint_weights
+from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -74,23 +75,26 @@ class SideBySide:
         if names.CLASS_PROBABILITIES in values:
             weights = weights * values[names.CLASS_PROBABILITIES][..., points.component_class]
         n, d = weights.size, specification.n_features
-        means, factors = np.zeros((n, 0)), np.zeros((n, 0, 0))
+        laws = laws_of(specification)
+        means, factors = np.zeros((n, 0)), np.zeros((n, *laws.reals.matrix_shape))
         if d:
             means = values[names.MEANS].reshape(n, d)
-            by_group = precision_factors(values, points.standard, specification)
+            by_group = laws.reals.factors(values, points.standard)
             by_component = by_group[:, specification.covariance_group]
             factors = by_component.reshape(n, *by_component.shape[2:])
-        elif specification.shape != "full":
-            factors = np.zeros((n, 0))
-        categories = range(len(specification.levels))
         return MixtureParameters(
             class_probabilities=np.ones(1),
             weights=weights.reshape(n),
             means=means,
             precisions_cholesky=factors,
             category_probabilities=tuple(
-                values[names.category_probability(i)].reshape(n, -1) for i in categories
+                levels.reshape(n, -1) for levels in laws.levels.probabilities(values)
             ),
+            further={
+                variable.name: values[variable.name].reshape(n, *variable.shape[1:])
+                for law in laws.further
+                for variable in law.variables
+            },
         )
 
 
@@ -101,6 +105,7 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
         levels=specification.levels,
         component_class=(0,) * (n_points * specification.n_components),
         covariance_type=specification.shape,
+        further=specification.further,
     )
 
 

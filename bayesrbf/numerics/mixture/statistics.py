@@ -16,50 +16,24 @@ class Statistics:
 
     With row weights v, responsibilities r and component means mu, all at the
     parameters of the E-step; missing cells enter by their conditional moments.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (n_components,)
-        ``sum_n v_n r_nk``.
-    first : ndarray of shape (n_components, n_features)
-        ``sum_n v_n r_nk E[x_n - mu_k | x_o, k]``.
-    second : ndarray of shape (n_components, n_features, n_features) or (n_components, n_features)
-        ``sum_n v_n r_nk E[(x_n - mu_k)(x_n - mu_k)' | x_o, k]``; its diagonal
-        only for diagonal and spherical covariances.
-    category_counts : tuple of ndarray of shape (n_components, n_levels)
-        ``sum_n v_n r_nk 1[x_nj = level]`` over observed cells, one array per
-        categorical column.
-    log_likelihood : float
-        ``sum_n v_n log p(x_n, y_n)`` in nats.
-    pointwise : ndarray of shape (n_obs,)
-        ``log p(x_n, y_n)`` of every row, not weighted, in nats.
     """
 
-    counts: Float[np.ndarray, " component"]
-    first: Float[np.ndarray, "component feature"]
+    counts: Float[np.ndarray, " component"]  # sum_n v_n r_nk.
+    first: Float[np.ndarray, "component feature"]  # sum_n v_n r_nk E[x_n - mu_k | x_o, k].
+    # sum_n v_n r_nk E[(x_n - mu_k)(x_n - mu_k)' | x_o, k]; its diagonal only for diagonal and
+    # spherical covariances.
     second: Float[np.ndarray, "component *feature"]
+    # sum_n v_n r_nk 1[x_nj = level] over observed cells, one array per categorical column.
     category_counts: tuple[Float[np.ndarray, "component _"], ...]
-    log_likelihood: float
-    pointwise: Float[np.ndarray, " obs"]
+    log_likelihood: float  # sum_n v_n log p(x_n, y_n) in nats.
+    pointwise: Float[np.ndarray, " obs"]  # log p(x_n, y_n) of every row, not weighted, in nats.
+    further: tuple[np.ndarray, ...] = ()  # Those of every law of further columns.
 
 
 def sum_by_group(
     values: Float[np.ndarray, "component *rest"], specification: MixtureSpecification
 ) -> Float[np.ndarray, "group *rest"]:
-    """Add up what belongs to the components under one covariance.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_components, ...)
-        One entry a component.
-    specification : MixtureSpecification
-        Says which covariance each component uses.
-
-    Returns
-    -------
-    ndarray of shape (n_groups, ...)
-        One sum a covariance group.
-    """
+    """Add up what belongs to the components under one covariance."""
     sizes = specification.group_sizes
     if sizes.size == specification.n_components:
         return values.copy()
@@ -69,18 +43,5 @@ def sum_by_group(
 def sum_by_class(
     values: Float[np.ndarray, " component"], specification: MixtureSpecification
 ) -> Float[np.ndarray, " label"]:
-    """Add up what belongs to the components of each class.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_components,)
-        One entry a component.
-    specification : MixtureSpecification
-        Says which class each component belongs to.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        One sum a class.
-    """
+    """Add up what belongs to the components of each class."""
     return np.bincount(specification.component_class, weights=values)

@@ -10,7 +10,7 @@ An objective :math:`J(\ell)` of :math:`\ell_{nk} = \log p(x_n, k)` has the gradi
 in the parameters of the mixture. That sum is linear in the same sufficient statistics
 as EM's, with G, of any sign, in the place of weighted responsibilities: missing cells
 enter by their conditional moments (Fisher's identity, component by component). So one
-routine serves every objective, and :func:`bayesrbf.numerics.mixture.mixture_prior.gradient`
+routine serves every objective, and :mod:`bayesrbf.numerics.mixture.mixture_prior`
 carries the statistics on to the coordinates of the declared graph.
 """
 

@@ -1,0 +1,1 @@
+"""The laws of columns given the component, one class each."""

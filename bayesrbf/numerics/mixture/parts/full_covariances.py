@@ -1,0 +1,236 @@
+"""Full covariances: a matrix a group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.numerics.mixture.gaussian import (
+    LOG_2PI,
+    FullComponents,
+    MissingMoments,
+    log_factor_determinants,
+)
+from bayesrbf.numerics.mixture.lower_entries import lower_entries, lower_places
+from bayesrbf.numerics.mixture.parts.conjugate_precisions import FullPrecisions
+from bayesrbf.numerics.mixture.parts.precision_factors import at_floor, precision_factor
+from bayesrbf.numerics.mixture.parts.real_columns import (
+    Conditional,
+    Factors,
+    KernelNormals,
+    Matrices,
+    RealColumns,
+    Vectors,
+    Weights,
+)
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.records import names
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import Variable
+
+
+class FullCovariances(RealColumns):
+    """Real columns under full covariances, each component's own or shared by several."""
+
+    conjugate_family = FullPrecisions
+
+    def _precision_variables(self) -> tuple[Variable, ...]:
+        """Squares of the diagonal of A, and its strict lower part."""
+        dims, shape = self.specification.group_dims, self.specification.group_shape
+        d = self.n_features
+        diagonal = Variable(names.PRECISION_DIAGONAL, (*dims, names.FEATURE), (*shape, d), "log")
+        if d == 1:
+            return (diagonal,)
+        entries = (*shape, d * (d - 1) // 2)
+        lower = Variable(names.PRECISION_LOWER, (*dims, names.PRECISION_ENTRY), entries, "identity")
+        return diagonal, lower
+
+    def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
+        shape, (rows, columns) = self.specification.group_shape, lower_entries(self.n_features)
+        diagonal = np.einsum("gii->gi", unit).reshape((*shape, self.n_features))
+        return {
+            names.PRECISION_DIAGONAL: diagonal**2,
+            names.PRECISION_LOWER: unit[:, rows, columns].reshape((*shape, rows.size)),
+        }
+
+    def _unit_factors(
+        self, roots: Float[np.ndarray, "*batch group root"], values: Mapping[str, np.ndarray]
+    ) -> Float[np.ndarray, "*batch group root root"]:
+        d, batch = self.n_features, roots.shape[:-1]
+        unit = np.zeros((*batch, d * d))
+        unit[..., :: d + 1] = roots
+        if d > 1:
+            unit[..., lower_places(d)] = values[names.PRECISION_LOWER].reshape((*batch, -1))
+        return unit.reshape((*batch, d, d))
+
+    def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
+        """The base scales as what multiplies the rows of a factor."""
+        return self.base_scales(hyperparameters)[:, :, None]
+
+    @property
+    def matrix_shape(self) -> tuple[int, ...]:
+        """Shape of one covariance as an array."""
+        return self.n_features, self.n_features
+
+    def outer(self, vectors: Vectors, factor: float | Weights) -> Matrices:
+        """``factor v v'`` for every component."""
+        return (factor * vectors)[:, :, None] * vectors[:, None, :]
+
+    def product(self, matrices: Factors, factors: Factors) -> Factors:
+        """Matrix products."""
+        return matrices @ factors
+
+    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
+        """Diagonals."""
+        return matrices.diagonal(0, 1, 2)
+
+    def of_diagonal(self, diagonal: Float[np.ndarray, "group feature"]) -> Factors:
+        """Matrices of given diagonals."""
+        return diagonal[:, :, None] * np.eye(self.n_features)
+
+    def covariances(self, factors: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+        """``(L L')^-1`` as whole matrices."""
+        inverse = np.linalg.inv(factors)
+        return inverse.swapaxes(-1, -2) @ inverse
+
+    def whiten(
+        self, deviations: Float[np.ndarray, "*batch component row d"], factors: Matrices
+    ) -> Float[np.ndarray, "*batch component row d"]:
+        """``L' (x - mu)`` of rows under every component."""
+        return deviations @ factors
+
+    def spread(
+        self, noise: Float[np.ndarray, "component row d"], factors: Matrices
+    ) -> Float[np.ndarray, "component row d"]:
+        """``L'^-1 z`` of rows under every component: noise of their covariance."""
+        return np.linalg.solve(factors.swapaxes(1, 2), noise.swapaxes(1, 2)).swapaxes(1, 2)
+
+    def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
+        """Squares of the free entries of A, and those on its diagonal."""
+        squares = unit**2
+        return squares, squares.diagonal(0, 1, 2)
+
+    def lower_constant(self) -> float:
+        """Log normaliser of the prior of ``precision_lower``."""
+        d = self.n_features
+        return -0.25 * self.n_groups * d * (d - 1) * LOG_2PI
+
+    def lower_gradient(
+        self,
+        stress: Factors,
+        values: Mapping[str, np.ndarray],
+        scales: Float[np.ndarray, "group feature"],
+    ) -> dict[str, np.ndarray]:
+        """Gradient in ``precision_lower``: L^-T is upper triangular, so only the scatter pulls."""
+        if self.n_features == 1:
+            return {}
+        rows, _ = lower_entries(self.n_features)
+        places = lower_places(self.n_features)
+        gradient = stress.reshape(len(stress), -1).take(places, axis=1)
+        gradient /= -scales[:, rows]
+        gradient -= values[names.PRECISION_LOWER].reshape(gradient.shape)
+        return {names.PRECISION_LOWER: gradient}
+
+    def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
+        """``P f`` for every component."""
+        return ((force[:, None, :] @ factors) @ factors.swapaxes(1, 2))[:, 0]
+
+    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
+        """Second moments about means that lie a shift further."""
+        cross = statistics.first[:, :, None] * shift[:, None, :]
+        scatter = statistics.second - cross - cross.swapaxes(1, 2)
+        return scatter + self.outer(shift, statistics.counts[:, None])
+
+    def _mode_factors(
+        self,
+        scatter: Factors,
+        prior: Float[np.ndarray, "group feature"],
+        total: Float[np.ndarray, " group"],
+        scale: Float[np.ndarray, " feature"],
+    ) -> Factors:
+        places = range(self.n_features)
+        scatter[:, places, places] += prior
+        return precision_factor(scatter / total[:, None, None])
+
+    def at_floor(self, factors: Factors) -> bool:
+        """Whether the floor of the eigenvalues shapes some covariance."""
+        return at_floor(factors)
+
+    def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
+        """Number of missing cells."""
+        return (~observed).sum(axis=1)
+
+    def components(self, means: Vectors, factors: Matrices) -> FullComponents:
+        """Components at a point, ready for blocks of rows."""
+        return FullComponents(means, factors)
+
+    def conditional(
+        self,
+        rows: Int[np.ndarray, " row"],
+        real: Float[np.ndarray, "row feature"],
+        means: Vectors,
+        factors: Matrices,
+    ) -> Conditional:
+        """Moments of rows that miss the same number of cells."""
+        hole, cells = np.isnan(real), np.nan_to_num(real)
+        places = np.nonzero(hole)[1].reshape(len(rows), -1)
+        moments = MissingMoments.of(cells, places, FullComponents(means, factors))
+        expected = np.where(hole[:, None, :], moments.deviations + means, cells[:, None, :])
+        variances = np.zeros((len(rows), *means.shape))
+        lane = np.arange(len(rows))[:, None]
+        spread = np.einsum("nkii->nki", moments.covariances)
+        variances[lane, :, places] = np.moveaxis(spread, 1, 2)
+        return Conditional(rows, expected, variances, np.linalg.cholesky(moments.covariances))
+
+    def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
+        """The normals at a point in the form that the kernels read."""
+        from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+        from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+
+        full, holes = FullGaussians(means, factors * np.sqrt(0.5), self.group), None
+        constants = log_factor_determinants(factors) - 0.5 * self.n_features * LOG_2PI
+        if with_holes:
+            precisions = factors @ factors.swapaxes(1, 2)
+            holes = GaussiansWithHoles(means, full.factors, precisions, self.group)
+        return KernelNormals(constants[self.group], full, holes, None)
+
+    def kernel_room(self, means: Vectors, with_holes: bool) -> tuple[np.ndarray, KernelNormals]:
+        """Room for precision factors, and for normals that the kernels write themselves."""
+        from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+        from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+
+        factors, halves, precisions = np.empty((3, self.n_groups, *self.matrix_shape))
+        full, holes = FullGaussians(means, halves, self.group), None
+        if with_holes:
+            holes = GaussiansWithHoles(means, halves, precisions, self.group)
+        return factors, KernelNormals(np.empty(len(means)), full, holes, None)
+
+    def assigned(
+        self,
+        real: Float[np.ndarray, "row feature"],
+        components: Int[np.ndarray, " row"],
+        member: Bool[np.ndarray, "component row"],
+    ) -> tuple[Vectors, Vectors, Matrices]:
+        """Cells, their means and the scatter about these; the rows must be complete."""
+        ones = member.astype(float)
+        cells = np.repeat(ones.sum(axis=1)[:, None], self.n_features, axis=1)
+        centres = (ones @ real) / np.maximum(cells, 1)
+        deviations = real - centres[components]
+        parts = [deviations[rows] for rows in member]
+        return cells, centres, np.stack([part.T @ part for part in parts])
+
+    def inner(self, scatter: Factors, scales: Float[np.ndarray, "group feature"]) -> Factors:
+        """``T = I + L0' S L0``."""
+        return scatter / scales[:, :, None] / scales[:, None, :] + np.eye(self.n_features)
+
+    def inner_at(
+        self,
+        factors: Factors,
+        strength: Float[np.ndarray, "group feature"],
+        scales: Float[np.ndarray, "group feature"],
+    ) -> Factors:
+        """T of the density behind so many rows whose mode has these factors."""
+        unit = self.covariances(factors) / (scales[:, :, None] * scales[:, None, :])
+        return unit * strength[:, :, None]

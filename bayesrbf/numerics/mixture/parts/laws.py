@@ -1,0 +1,59 @@
+"""The laws of all columns of a mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
+from bayesrbf.numerics.mixture.parts.full_covariances import FullCovariances
+from bayesrbf.numerics.mixture.parts.independent_columns import (
+    DiagonalCovariances,
+    SphericalCovariances,
+)
+from bayesrbf.numerics.mixture.parts.level_columns import LevelColumns
+from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.records.specification import MixtureSpecification
+
+SHAPES: Final[dict[str, type[RealColumns]]] = {
+    "full": FullCovariances,
+    "diag": DiagonalCovariances,
+    "spherical": SphericalCovariances,
+}
+
+
+@dataclass(frozen=True)
+class Laws:
+    """The laws of the real, the categorical and all further columns."""
+
+    reals: RealColumns
+    levels: LevelColumns
+    further: tuple[ColumnLaw, ...]
+
+    def of_no_rows(self) -> Statistics:
+        """Statistics of an empty table."""
+        k = self.reals.n_components
+        first, second = self.reals.no_moments()
+        nothing, none = np.zeros((0, k)), np.zeros(0)
+        levels = tuple(np.zeros((k, size)) for size in self.levels.levels)
+        records = self.reals.specification.further
+        further = tuple(
+            law.statistics(np.zeros((0, len(record.columns))), nothing)
+            for law, record in zip(self.further, records, strict=True)
+        )
+        return Statistics(np.zeros(k), first, second, levels, 0.0, none, further)
+
+
+@cache
+def laws_of(specification: MixtureSpecification) -> Laws:
+    """The laws of a mixture's columns, made once."""
+    k = specification.n_components
+    return Laws(
+        SHAPES[specification.shape](specification),
+        LevelColumns(specification),
+        tuple(column_law(record, k) for record in specification.further),
+    )
