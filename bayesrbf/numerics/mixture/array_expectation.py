@@ -18,7 +18,7 @@ from bayesrbf.numerics.mixture.gaussian_quadratic import (
     exact,
     quadratic_forms,
 )
-from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.parts.laws import Laws, laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -94,9 +94,9 @@ class _Sums:
     products: np.ndarray | None = None
 
     @classmethod
-    def zeros(cls, specification: MixtureSpecification) -> _Sums:
-        k, moments = specification.n_components, laws_of(specification).reals.no_moments()
-        return cls(np.zeros(k), *moments, np.zeros((k, sum(specification.levels))))
+    def zeros(cls, laws: Laws) -> _Sums:
+        k, moments = laws.reals.n_components, laws.reals.no_moments()
+        return cls(np.zeros(k), *moments, np.zeros((k, sum(laws.levels.levels))))
 
     def add(self, part: slice, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
         """Add a block's moments; products are centred last, all at once."""
@@ -121,7 +121,7 @@ class ArrayExpectation:
     """E-step over prepared rows, in NumPy and in standard units."""
 
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
-        self._specification = specification
+        self._specification, self._laws = specification, laws_of(specification)
         self._observations = observations
         self._every = slice(0, specification.n_components)
         self._by_label: list[Block] = []
@@ -133,7 +133,7 @@ class ArrayExpectation:
         """Compute the expected statistics; labels restrict the components of a row."""
         pointwise = np.empty(self._observations.n_obs)
         point = ComponentsAt(parameters, self._specification)
-        sums = _Sums.zeros(self._specification)
+        sums = _Sums.zeros(self._laws)
         for block in self._by_label:
             part = block.components
             moments = point.moments(block)
