@@ -154,9 +154,11 @@ def private_reads(folder: str) -> list[str]:
 
 
 def shape_branches() -> Counter[str]:
-    """Comparisons with the name of a covariance shape, by file."""
+    """Comparisons with the name of a covariance shape where only its class should know it."""
     found: Counter[str] = Counter()
     for path in source_files():
+        if path.name == "specification.py" or path.parent.name == "parts":
+            continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Compare | ast.MatchValue):
                 names = {c.value for c in ast.walk(node) if isinstance(c, ast.Constant)}

@@ -19,7 +19,7 @@ from bayesrbf.numerics.mixture.gaussian_quadratic import (
     exact,
     quadratic_forms,
 )
-from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.parts.laws import Laws, laws_of
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -100,9 +100,9 @@ class _Sums:
     products: np.ndarray | None = None
 
     @classmethod
-    def zeros(cls, specification: MixtureSpecification) -> _Sums:
-        k, moments = specification.n_components, laws_of(specification).reals.no_moments()
-        return cls(np.zeros(k), *moments, np.zeros((k, sum(specification.levels))))
+    def zeros(cls, laws: Laws) -> _Sums:
+        k, moments = laws.reals.n_components, laws.reals.no_moments()
+        return cls(np.zeros(k), *moments, np.zeros((k, sum(laws.levels.levels))))
 
     def add(self, block: Block, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
         """Add a block's moments under weights of its rows; products are centred last."""
@@ -140,7 +140,7 @@ class ArrayExpectation:
     """E-step over rows in standard units, in NumPy. Rows are cut into blocks when first needed."""
 
     def __init__(self, observations: Observations, specification: MixtureSpecification) -> None:
-        self._specification = specification
+        self._specification, self._laws = specification, laws_of(specification)
         self._observations = observations
         self._every = slice(0, specification.n_components)
 
@@ -156,7 +156,7 @@ class ArrayExpectation:
         """Expected statistics, centred at the means; labels restrict the components of a row."""
         pointwise = np.empty(self._observations.n_obs)
         point = ComponentsAt(parameters, self._specification)
-        sums = _Sums.zeros(self._specification)
+        sums = _Sums.zeros(self._laws)
         for block in self._by_label:
             moments = point.moments(block)
             pointwise[block.rows], responsibilities = log_sum_exp(moments.log_density, axis=0)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.conditional import conditionals, responsibilities
-from bayesrbf.numerics.mixture.parts.real_columns import Conditional
+from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.quasi_random import normals, uniforms
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.order import Order

@@ -15,8 +15,8 @@ from jaxtyping import Float
 
 from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.real_columns import Conditional
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 

@@ -188,6 +188,17 @@ class DiagonalMoments:
         second += (squares + weights @ ~self.observed) / self.factors**2
 
 
+@dataclass(frozen=True)
+class Conditional:
+    """Conditional moments of the reals of some rows under every component."""
+
+    rows: Int[np.ndarray, " row"]
+    means: Float[np.ndarray, "row component feature"]  # An observed cell is its own mean.
+    variances: Float[np.ndarray, "row component feature"]  # Zero for an observed cell.
+    # R with R R' the conditional covariance of the missing cells; None if they are independent.
+    roots: Float[np.ndarray, "row component m m"] | None
+
+
 Components = FullComponents | IndependentComponents
 Moments = CompleteMoments | MissingMoments | DiagonalMoments
 """``log_density``, and ``add_to(first, second, weights)`` for the statistics."""

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import (
     LOG_2PI,
+    Conditional,
     FullComponents,
     MissingMoments,
     log_factor_determinants,
@@ -17,7 +18,6 @@ from bayesrbf.numerics.mixture.lower_entries import lower_entries, lower_places
 from bayesrbf.numerics.mixture.parts.conjugate_precisions import FullPrecisions
 from bayesrbf.numerics.mixture.parts.precision_factors import at_floor, precision_factor
 from bayesrbf.numerics.mixture.parts.real_columns import (
-    Conditional,
     Factors,
     KernelNormals,
     Matrices,
@@ -112,24 +112,24 @@ class FullCovariances(RealColumns):
         squares = unit**2
         return squares, squares.diagonal(0, 1, 2)
 
-    def lower_constant(self) -> float:
-        """Log normaliser of the prior of ``precision_lower``."""
-        d = self.n_features
-        return -0.25 * self.n_groups * d * (d - 1) * LOG_2PI
+    def lower_scales(
+        self, scales: Float[np.ndarray, "group feature"]
+    ) -> Float[np.ndarray, "group entry"]:
+        """The base scales of the rows that the entries of ``precision_lower`` are in."""
+        return scales[:, lower_entries(self.n_features)[0]]
 
     def lower_gradient(
         self,
         stress: Factors,
         values: Mapping[str, np.ndarray],
-        scales: Float[np.ndarray, "group feature"],
+        scales: Float[np.ndarray, "group entry"],
     ) -> dict[str, np.ndarray]:
         """Gradient in ``precision_lower``: L^-T is upper triangular, so only the scatter pulls."""
         if self.n_features == 1:
             return {}
-        rows, _ = lower_entries(self.n_features)
         places = lower_places(self.n_features)
         gradient = stress.reshape(len(stress), -1).take(places, axis=1)
-        gradient /= -scales[:, rows]
+        gradient /= -scales
         gradient -= values[names.PRECISION_LOWER].reshape(gradient.shape)
         return {names.PRECISION_LOWER: gradient}
 
@@ -141,7 +141,8 @@ class FullCovariances(RealColumns):
         """Second moments about means that lie a shift further."""
         cross = statistics.first[:, :, None] * shift[:, None, :]
         scatter = statistics.second - cross - cross.swapaxes(1, 2)
-        return scatter + self.outer(shift, statistics.counts[:, None])
+        scatter += self.outer(shift, statistics.counts[:, None])
+        return scatter
 
     def _mode_factors(
         self,

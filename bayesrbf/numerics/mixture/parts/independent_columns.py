@@ -10,10 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.mixture.gaussian import LOG_2PI, IndependentComponents
+from bayesrbf.numerics.mixture.gaussian import LOG_2PI, Conditional, IndependentComponents
 from bayesrbf.numerics.mixture.parts.conjugate_precisions import IndependentPrecisions
 from bayesrbf.numerics.mixture.parts.real_columns import (
-    Conditional,
     Factors,
     KernelNormals,
     Matrices,

@@ -32,13 +32,14 @@ class NormalPrior:
         shape = self.rate * hyperparameters.degrees_of_freedom + 1
         powers = (shape - 1 + self.rate * sizes)[:, None]
         self.gamma_powers = [powers, powers + 1]
-        self._scales = law.base_scales(hyperparameters)
+        scales = law.base_scales(hyperparameters)
+        self._lower_scales = law.lower_scales(scales)
         self._row_scales = law.row_scales(hyperparameters)
         n_gammas = sizes.size * d // law.columns_a_gamma
         self.constant = n_gammas * float(shape * np.log(self.rate) - gammaln(shape))
         self.constant += 0.5 * law.n_components * d * float(np.log(kappa) - LOG_2PI)
-        self.constant -= float(sizes @ np.log(self._scales).sum(axis=1))
-        self.constant += law.lower_constant()
+        self.constant -= float(sizes @ np.log(scales).sum(axis=1))
+        self.constant -= 0.5 * self._lower_scales.size * LOG_2PI
 
     def log_density(self, parameters: MixtureParameters, jacobian: bool) -> float:
         """Log density at one point in nats, but for the constant."""
@@ -66,10 +67,11 @@ class NormalPrior:
         scatter = statistics.second + law.outer(pull, self._kappa)
         stress = law.product(sum_by_group(scatter, self._specification), factors)
         by_log = self._by_log(stress, values, factors, statistics)
+        by_log += self.gamma_powers[jacobian]
         return {
             names.MEANS: law.precision_times(force, law.by_component(factors)),
-            names.PRECISION_DIAGONAL: by_log + self.gamma_powers[jacobian],
-            **law.lower_gradient(stress, values, self._scales),
+            names.PRECISION_DIAGONAL: by_log,
+            **law.lower_gradient(stress, values, self._lower_scales),
         }
 
     def _by_log(

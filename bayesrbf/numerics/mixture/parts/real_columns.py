@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.numerics.mixture.gaussian import Components
+from bayesrbf.numerics.mixture.gaussian import Components, Conditional
 from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_group
 from bayesrbf.records import names
@@ -42,17 +41,6 @@ Vectors = Float[np.ndarray, "component feature"]
 Matrices = Float[np.ndarray, "component *feature"]
 Factors = Float[np.ndarray, "group *feature"]
 Weights = Float[np.ndarray, "component _"]
-
-
-@dataclass(frozen=True)
-class Conditional:
-    """Conditional moments of the reals of some rows under every component."""
-
-    rows: Int[np.ndarray, " row"]
-    means: Float[np.ndarray, "row component feature"]  # An observed cell is its own mean.
-    variances: Float[np.ndarray, "row component feature"]  # Zero for an observed cell.
-    # R with R R' the conditional covariance of the missing cells; None if they are independent.
-    roots: Float[np.ndarray, "row component m m"] | None
 
 
 class KernelNormals(NamedTuple):
@@ -192,15 +180,17 @@ class RealColumns(ABC):
     def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
         """Squares of the free entries of A, and those on its diagonal, ``precision_diagonal``."""
 
-    def lower_constant(self) -> float:
-        """Log normaliser of the prior of ``precision_lower``."""
-        return 0.0
+    def lower_scales(
+        self, scales: Float[np.ndarray, "group feature"]
+    ) -> Float[np.ndarray, "group entry"]:
+        """The base scales of the rows that the entries of ``precision_lower`` are in."""
+        return np.zeros((self.n_groups, 0))
 
     def lower_gradient(
         self,
         stress: Factors,
         values: Mapping[str, np.ndarray],
-        scales: Float[np.ndarray, "group feature"],
+        scales: Float[np.ndarray, "group entry"],
     ) -> dict[str, np.ndarray]:
         """Gradient in ``precision_lower``, where there is one; stress is ``(S + kappa0 M) L``."""
         return {}
@@ -235,7 +225,8 @@ class RealColumns(ABC):
         counts = statistics.counts[:, None]
         shift = (statistics.first + kappa * (centre - parameters.means)) / (counts + kappa)
         means = parameters.means + shift
-        scatter = self.recentred(statistics, shift) + self.outer(means - centre, kappa)
+        scatter = self.recentred(statistics, shift)
+        scatter += self.outer(means - centre, kappa)
         strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
         total = sum_by_group(statistics.counts, self.specification) + strength
         prior = strength[:, None] * hyperparameters.scale**2
