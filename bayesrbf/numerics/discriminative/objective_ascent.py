@@ -139,6 +139,9 @@ def _climb(
         nonlocal ended
         value = -float(intermediate_result.fun)  # type: ignore[attr-defined]
         rise = value - watch.trace[-1]
+        if rise < 0:  # a gradient of denormals makes a first step that overflows: nothing is higher
+            ended = Status.CONVERGED
+            raise StopIteration
         enough = watch.sees(intermediate_result.x, value)  # type: ignore[attr-defined]
         if rise <= tolerance:
             ended = Status.CONVERGED

@@ -196,7 +196,7 @@ class ArrayExpectation:
         gradients: Float[np.ndarray, "obs component"],
     ) -> Statistics:
         """Sums over the rows with gradients in the place of weighted responsibilities."""
-        sums = _Sums.zeros(self._specification)
+        sums = _Sums.zeros(self._laws)
         for index, block in enumerate(self._to_centre):
             moments = kept[index] if kept else point.moments(block)
             sums.add(block, moments, np.ascontiguousarray(gradients[block.rows].T))
