@@ -28,7 +28,7 @@ CHOICES: Mapping[str, tuple[object, ...]] = {
     "acceleration": ("squarem", None),
     "missingness": ("ignorable", "informative"),
     "handle_unknown": ("missing", "error"),
-    "inference": ("map", "laplace", "advi", "gibbs", "nuts"),
+    "inference": ("map", "laplace", "advi", "gibbs", "nuts", "bootstrap"),
     "objective": OBJECTIVES,
     "warm_start": (True, False),
     "tied": (True, False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -157,21 +158,23 @@ class Estimator(BaseEstimator, ABC):
 
         Parameters
         ----------
-        method : {"laplace", "advi", "gibbs", "nuts"}
+        method : {"laplace", "advi", "gibbs", "nuts", "bootstrap"}
             Gaussian approximation at the mode; Gaussian approximation of least
-            divergence; data augmentation, for mixtures; the No-U-Turn sampler.
+            divergence; data augmentation, for mixtures; the No-U-Turn sampler; modes
+            under random weights of the rows, one chain of independent draws.
         **options : object
             Passed on: ``draws``, ``chains``, ``random_state``, ``progress_bar``;
             ``resample`` for the approximations, ``tune`` for the samplers, and
             more; see :func:`bayesrbf.inference.laplace.laplace`,
             :func:`bayesrbf.inference.variational.advi`,
-            :func:`bayesrbf.inference.gibbs.gibbs` and
-            :func:`bayesrbf.inference.nuts.nuts`. Ctrl-C keeps what was drawn.
+            :func:`bayesrbf.inference.gibbs.gibbs`,
+            :func:`bayesrbf.inference.nuts.nuts` and
+            :func:`bayesrbf.inference.bootstrap.bootstrap`. Ctrl-C keeps what was drawn.
 
         Returns
         -------
         self
-            With the draws in ``posterior_``; predictions average over them.
+            With the draws in ``posterior_``.
 
         Raises
         ------
@@ -181,8 +184,21 @@ class Estimator(BaseEstimator, ABC):
         check_is_fitted(self)
         log_posterior = self._log_posterior()
         options = {"random_state": self.seed_, **options}
-        raw = _sampler(method)(log_posterior, self.model_.point(log_posterior), **options)
-        return self._keep(log_posterior, raw)
+        return self._keep(log_posterior, self._drawn(method, log_posterior, options))
+
+    def _drawn(self, method: str, log_posterior: LogPosterior, options: dict[str, Any]) -> Draws:
+        """Draws by a method, from the fitted point."""
+        fitted = self.model_.point(log_posterior)
+        if method != "bootstrap":
+            return _sampler(method)(log_posterior, fitted, **options)
+        from bayesrbf.inference.bootstrap import bootstrap
+
+        rows, _ = table.distinct(self.rows_)  # of copies, the sum of the weights is drawn
+
+        def reweighted(weights: np.ndarray) -> LogPosterior:
+            return self.model_.log_posterior(replace(rows, weights=weights))
+
+        return bootstrap(reweighted, rows.weights, fitted, **options)
 
     @works_on(copy)
     def use_posterior(self, tree: xr.DataTree) -> Self:
@@ -284,7 +300,9 @@ class Estimator(BaseEstimator, ABC):
             found.extend(findings(point(log_posterior, self.model_.point(log_posterior))))
         else:
             found.extend(findings(self.draws_, raw=self._raw, **self._probabilities_of_training()))
-            if log_posterior.dimension:  # else every draw is the same, rows left out or not
+            # Without a coordinate every draw is the same, rows left out or not; and a draw of the
+            # bootstrap is no draw of the posterior, whose rows could be taken out by weights.
+            if log_posterior.dimension and self.draws_.method != "bootstrap":
                 found.extend(judge_leave_one_out(leave_one_out(log_posterior, self.draws_)))
         return tuple(found)
 
@@ -395,7 +413,7 @@ class Estimator(BaseEstimator, ABC):
 def _sampler(method: str) -> Callable[..., Draws]:
     """The function that draws by a method; imported here so that a MAP fit never does."""
     if method not in METHODS:
-        allowed = " or ".join(repr(name) for name in METHODS)
+        allowed = " or ".join(repr(name) for name in (*METHODS, "bootstrap"))
         raise ValueError(f"refine(method) must be {allowed}; received {method!r}.")
     drawn_by: Callable[..., Draws] = getattr(import_module(METHODS[method]), method)
     return drawn_by

@@ -1,0 +1,185 @@
+"""The posterior bootstrap of a stack: members fitted to re-weighted rows, and pools of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.parallel import Parallel, delayed
+
+from bayesrbf.estimators.out_of_fold import HeldOut
+from bayesrbf.estimators.stack.fitted_stack import FittedStack
+from bayesrbf.estimators.stack.fitting import FittedMembers, StackSettings, fit_pool
+from bayesrbf.inference.approximation import check_size
+from bayesrbf.inference.bootstrap import bootstrap_weights
+from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.progress import progress
+from bayesrbf.numerics.stack.disagreement import disagreed, disagreement_factors
+from bayesrbf.numerics.stack.pooling import member_probabilities
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import ClassPrediction
+
+DRAWS, REFITS = 200, 50
+"""Draws, and refits of the members that they share: of a pool, no more are needed."""
+
+
+@dataclass(frozen=True)
+class StackRefits:
+    """What draws of a bootstrapped stack have beside weights and temperatures of the pool."""
+
+    members: tuple[FittedMembers, ...]
+    """Members fitted to re-weighted rows; draw s has those of number s modulo their number."""
+    factors: Float[np.ndarray, "draw member"]
+    """Factors of the members' deviations from their pool."""
+
+    @property
+    def coordinates(self) -> Float[np.ndarray, "draw coordinate"]:
+        """Factors of every draw, and the number of its refit."""
+        numbers = np.arange(len(self.factors)) % len(self.members)
+        return np.column_stack([self.factors, numbers])
+
+
+def bootstrap_stack(
+    model: FittedStack,
+    settings: StackSettings,
+    rows: Observations,
+    *,
+    draws: int = DRAWS,
+    refits: int = REFITS,
+    random_state: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress_bar: bool = False,
+) -> tuple[Draws, StackRefits]:
+    """Draw pools of members: one chain of independent draws.
+
+    Rows weigh as in the Bayesian bootstrap. Members are fitted to them anew, maps of the
+    columns and companions included, from the same starts. Weights and temperatures of the
+    pool are fitted to the rows held out, re-weighted likewise. What members then say apart
+    from their pool counts as if the truth were one member more
+    (:mod:`bayesrbf.numerics.stack.disagreement`).
+
+    Parameters
+    ----------
+    model : FittedStack
+        The fitted stack.
+    settings : StackSettings
+        How its members are fitted.
+    rows : Observations
+        Distinct weighted training rows.
+    draws : int
+        Number of draws.
+    refits : int
+        Number of refits of the members, which draws share in turn.
+    random_state : int, numpy.random.Generator or None
+        Source of weights and factors.
+    n_jobs : int, optional
+        Processes that share the refits; one by default.
+    progress_bar : bool
+        Show how far the refits are.
+
+    Returns
+    -------
+    Draws
+        Weights and temperatures of the pool.
+    StackRefits
+        The rest of every draw.
+
+    Raises
+    ------
+    ValueError
+        If ``draws`` or ``refits`` is below 1.
+    """
+    check_size("bootstrap", draws=draws, chains=1)
+    if refits < 1:
+        raise ValueError(f"bootstrap(refits=...) must be at least 1; received {refits!r}.")
+    rng = np.random.default_rng(random_state)
+    weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
+    with progress(progress_bar) as track:
+        refitted = Parallel(n_jobs=n_jobs)(
+            delayed(settings.fit)(replace(rows, weights=one), 0) for one in track(weights, "Refits")
+        )
+    log_posterior = model.log_posterior(rows)
+    theta = np.stack([_pool(model.held, log_posterior, rng) for _ in range(draws)])
+    lp = np.array([log_posterior.value_and_gradient(one)[0] for one in theta])
+    factors = disagreement_factors(draws, len(model.names), rng)
+    return (
+        Draws(theta[None], {"lp": lp[None]}, "bootstrap"),
+        StackRefits(tuple(refitted), factors),
+    )
+
+
+def _pool(
+    held: HeldOut, log_posterior: StackLogPosterior, rng: np.random.Generator
+) -> Float[np.ndarray, " coordinate"]:
+    """Weights and temperatures fitted to re-weighted rows held out."""
+    pool = fit_pool(replace(held, weights=bootstrap_weights(held.weights, rng)))
+    return log_posterior.pack(pool.weights, pool.member_temperatures, pool.temperature)
+
+
+def bootstrap_predictor(
+    log_posterior: Any, members: FittedMembers, refits: StackRefits
+) -> Callable[[Observations, np.ndarray], BootstrapPredictor]:
+    """Prepare rows for predictions of the whole stack under its draws.
+
+    Maps new rows and their log densities to a function of coordinates: those of the pool,
+    then factors and number of the refit; or of the pool alone, with members as fitted.
+    """
+
+    def prepare(new: Observations, log_density: np.ndarray) -> BootstrapPredictor:
+        values = [one.log_probabilities(new) for one in refits.members]
+        return BootstrapPredictor(
+            log_posterior, [*values, members.log_probabilities(new)], log_density
+        )
+
+    return prepare
+
+
+class BootstrapPredictor:
+    """What the whole stack says of some rows at any draw.
+
+    Parameters
+    ----------
+    log_posterior : StackLogPosterior
+        Gives the pool's coordinates their meaning.
+    values : list of ndarray of shape (n_rows, n_members, n_classes)
+        Log probabilities of the members of every refit; last, those of the fit.
+    log_density : ndarray of shape (n_rows,)
+        Log density of the rows; no draw changes it.
+    """
+
+    def __init__(
+        self, log_posterior: Any, values: list[np.ndarray], log_density: np.ndarray
+    ) -> None:
+        self._log_posterior = log_posterior
+        self._values = values
+        self._log_density = log_density
+
+    def __call__(self, theta: np.ndarray) -> ClassPrediction:
+        """Predict at one draw.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (dimension,)
+            Coordinates of the pool, then factors and number of the refit, or neither.
+
+        Returns
+        -------
+        ClassPrediction
+            Of shape (n_rows, n_classes).
+        """
+        own, rest = np.split(theta, [self._log_posterior.dimension])
+        values = self._values[int(rest[-1]) if rest.size else -1]
+        said = self._log_posterior.pooled(values, own)
+        if rest.size:
+            logs = self._log_posterior.constrained(own)[names.MEMBER_LOG_TEMPERATURES]
+            members = [
+                np.log(member_probabilities(values[:, j], float(t)))
+                for j, t in enumerate(np.exp(logs))
+            ]
+            said = disagreed(np.stack(members, axis=1), said, rest[:-1])
+        return ClassPrediction(said, self._log_density)
