@@ -47,7 +47,7 @@ def mean_of_draws(refined: HybridMixtureClassifier, probability: xr.DataArray) -
     return (weight * probability).mean(("chain", "draw")) / weight.mean(("chain", "draw"))
 
 
-def test_predictions_stay_those_of_the_calibrated_fit_and_draws_lie_around_them(
+def test_draws_lie_around_what_the_calibrated_fit_says(
     refined: HybridMixtureClassifier,
 ) -> None:
     X, _ = table(seed=5)
@@ -57,7 +57,7 @@ def test_predictions_stay_those_of_the_calibrated_fit_and_draws_lie_around_them(
     assert probability["label"].to_numpy().tolist() == CLASSES.tolist()
     given = refined.predict_proba(X)
     np.testing.assert_allclose(np.exp(refined.predict_log_proba(X)), given, atol=1e-12)
-    assert np.abs(mean_of_draws(refined, probability) - given).max() < 0.2
+    assert np.abs(mean_of_draws(refined, probability) - given).mean() < 0.05
     found = refined.uncertainty(X, prob=0.5)
     np.testing.assert_allclose(found["mean"], given, atol=1e-12)
     inside = (probability >= found["lower"]) & (probability <= found["upper"])

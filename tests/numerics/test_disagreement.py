@@ -1,4 +1,4 @@
-"""Disagreement of a stack's members: the truth is one member more."""
+"""Disagreement of a stack's members: the truth is one kind of model more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_factors_times_deviations_are_the_predictive_distribution_of_one_member_
     rng = np.random.default_rng(0)
     deviations = rng.normal(size=n_members)
     deviations -= deviations.mean()
-    moved = disagreement_factors(20_000, n_members, rng) @ deviations
+    moved = disagreement_factors(20_000, np.arange(n_members), rng) @ deviations
     variance = (deviations**2).sum() / (n_members - 1)
     scale = np.sqrt(variance * (1 + 1 / n_members))
     assert kstest(moved / scale, student(n_members - 1).cdf).pvalue > 1e-3
@@ -31,7 +31,7 @@ def held(half_width: float) -> float:
     for _ in range(2000):
         members = rng.normal(1.0, 2.0, size=5)
         truth = rng.normal(1.0, 2.0)
-        moved = disagreement_factors(400, 5, rng) @ (members - members.mean())
+        moved = disagreement_factors(400, np.arange(5), rng) @ (members - members.mean())
         low, high = half_width * np.quantile(moved, (0.05, 0.95))
         inside.append(low <= truth - members.mean() <= high)
     return float(np.mean(inside))
@@ -42,8 +42,17 @@ def test_intervals_hold_one_member_more_and_half_as_wide_ones_do_not() -> None:
     assert held(0.5) < 0.75
 
 
-def test_one_member_disagrees_with_none() -> None:
-    np.testing.assert_array_equal(disagreement_factors(3, 1, np.random.default_rng(0)), 0)
+def test_one_kind_disagrees_with_none() -> None:
+    found = disagreement_factors(3, np.zeros(2, int), np.random.default_rng(0))
+    np.testing.assert_array_equal(found, np.zeros((3, 2)))
+
+
+def test_copies_of_a_member_count_once() -> None:
+    """As many draws of three kinds with copies as without are the same draws."""
+    kinds, deviations = np.array([0, 1, 0, 2, 0]), np.array([0.5, -1.0, 2.0])
+    alone = disagreement_factors(50, np.arange(3), np.random.default_rng(4)) @ deviations
+    copied = disagreement_factors(50, kinds, np.random.default_rng(4)) @ deviations[kinds]
+    np.testing.assert_allclose(copied, alone, rtol=1e-12)
 
 
 def test_without_factors_the_pool_stays_and_with_one_factor_the_member_is_said() -> None:

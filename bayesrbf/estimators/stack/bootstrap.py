@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.estimators.out_of_fold import HeldOut
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
 from bayesrbf.estimators.stack.fitting import FittedMembers, StackSettings, fit_pool
+from bayesrbf.estimators.stack.members import MEMBERS
 from bayesrbf.inference.approximation import check_size
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws
@@ -24,8 +25,8 @@ from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 
-DRAWS, REFITS = 200, 50
-"""Draws, and refits of the members that they share: of a pool, no more are needed."""
+DRAWS, REFITS = 200, 25
+"""Draws, and refits of the members that they share: pools and factors differ in every draw."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def bootstrap_stack(
     Rows weigh as in the Bayesian bootstrap. Members are fitted to them anew, maps of the
     columns and companions included, from the same starts. Weights and temperatures of the
     pool are fitted to the rows held out, re-weighted likewise. What members then say apart
-    from their pool counts as if the truth were one member more
+    from their pool counts as if the truth were one kind of member more
     (:mod:`bayesrbf.numerics.stack.disagreement`).
 
     Parameters
@@ -106,11 +107,17 @@ def bootstrap_stack(
     log_posterior = model.log_posterior(rows)
     theta = np.stack([_pool(model.held, log_posterior, rng) for _ in range(draws)])
     lp = np.array([log_posterior.value_and_gradient(one)[0] for one in theta])
-    factors = disagreement_factors(draws, len(model.names), rng)
+    factors = disagreement_factors(draws, _kinds(model.names), rng)
     return (
         Draws(theta[None], {"lp": lp[None]}, "bootstrap"),
         StackRefits(tuple(refitted), factors),
     )
+
+
+def _kinds(members: tuple[str, ...]) -> Int[np.ndarray, " member"]:
+    """The kind of every member, as a number; each member of another library is its own."""
+    kinds = [MEMBERS[name].kind if name in MEMBERS else f"extra {name}" for name in members]
+    return np.unique(kinds, return_inverse=True)[1]
 
 
 def _pool(

@@ -274,7 +274,7 @@ class StackedClassifier(Classifier):
             ones that held on tables whose truth is known; see the reproduction.
         **options : object
             Passed on: ``draws`` (250 by default), ``chains`` and more; for the bootstrap
-            ``draws`` (200), ``refits`` of the members (50) that they share,
+            ``draws`` (200), ``refits`` of the members (25) that they share,
             ``random_state`` and ``progress_bar``.
 
         Returns
