@@ -52,6 +52,7 @@ HOMES: Final = {
     "SDGMTrace": "bayesrbf.records.sdgm",
     "SigmaPrior": "bayesrbf.records.median_lvq",
     "Solver": "bayesrbf.fitted.fitted_mixture",
+    "StackRefits": "bayesrbf.estimators.stack.bootstrap",
     "Standardisation": "bayesrbf.records.mixture",
     "Status": "bayesrbf.records.results",
     "TableSource": "bayesrbf.fitted.exemplar_sources",

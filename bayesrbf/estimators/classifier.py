@@ -39,6 +39,11 @@ class Classifier(ClassifierMixin, Estimator):
     temperature_: float
     _prevalence: Float[np.ndarray, " label"] | None
 
+    @property
+    def _averages(self) -> bool:
+        """Whether the mean over draws is given out: where it is better than the fitted point."""
+        return False
+
     # ---- fitting
 
     def _read_labels(
@@ -86,13 +91,16 @@ class Classifier(ClassifierMixin, Estimator):
         ndarray of shape (n_obs, n_classes)
             Class log probabilities in nats, in the order of ``classes_``.
         """
-        rows = self._read(X)
-        if self.draws_ is None:
-            calibrated = tempered(self._class_log_joint(rows), self.temperature_)
-            return at_prevalence(calibrated, self._log_ratio())
-        mean = self._class_posterior().mean(rows)
-        with np.errstate(divide="ignore"):
-            return np.log(mean)
+        return self._delivered(self._read(X))
+
+    def _delivered(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """Class log probabilities as they are given out: those that temperatures were fitted to."""
+        if self._averages and self.draws_ is not None:
+            mean = self._class_posterior().mean(rows)
+            with np.errstate(divide="ignore"):
+                return np.log(mean)
+        calibrated = tempered(self._class_log_joint(rows), self.temperature_)
+        return at_prevalence(calibrated, self._log_ratio())
 
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Class probabilities of each row.
@@ -106,9 +114,12 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         ndarray of shape (n_obs, n_classes)
             Probabilities in the order of ``classes_``; rows sum to one. After
-            :meth:`refine` their mean over the posterior draws. With ``class_prior``
-            Bayes' rule applied to what they would be without: each times ``class_prior``
-            over the weighted share of its class among the labelled training rows.
+            :meth:`refine` they are still those of the fit, which out-of-fold scores and
+            temperatures are about, and the draws give :meth:`uncertainty` around them.
+            Mixtures and RBF networks that were not calibrated give the mean over the
+            draws. With ``class_prior`` Bayes' rule applied to what they would be without:
+            each times ``class_prior`` over the weighted share of its class among the
+            labelled training rows.
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -198,8 +209,7 @@ class Classifier(ClassifierMixin, Estimator):
     ) -> xr.DataTree:
         """Class probabilities of each row under every draw of the posterior.
 
-        Under ``class_prior`` every draw is moved by Bayes' rule for itself;
-        :meth:`predict_proba` moves their mean.
+        Under ``class_prior`` every draw is moved by Bayes' rule for itself.
 
         Parameters
         ----------
@@ -240,6 +250,9 @@ class Classifier(ClassifierMixin, Estimator):
     def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
         """How sure the posterior is of each row, and why not.
 
+        Draws are moved in log odds so that their median is what :meth:`predict_proba`
+        gives: it lies within its interval, whatever the draws are.
+
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
@@ -253,15 +266,15 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         xarray.Dataset
-            Mean, sd, interval per class; total, aleatoric and epistemic entropy
-            in nats; novelty (log density). After a point estimate what only a
-            posterior knows is NaN, with a warning.
+            ``mean``, which is :meth:`predict_proba`, sd and interval per class; total,
+            aleatoric and epistemic entropy in nats; novelty (log density). After a
+            point estimate what only a posterior knows is NaN, with a warning.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 
         rows = self._read(X)
         posterior = replace(self._class_posterior(), memory=memory)
-        summary = posterior.summary(rows, prob)
+        summary = posterior.summary(rows, prob, np.exp(self._delivered(rows)))
         return to_dataset(
             summary, self.classes_, np.arange(rows.n_obs), point_estimate=posterior.n_draws == 1
         )

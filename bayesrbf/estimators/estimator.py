@@ -166,21 +166,23 @@ class Estimator(BaseEstimator, ABC):
 
         Parameters
         ----------
-        method : {"laplace", "advi", "gibbs", "nuts"}
+        method : {"laplace", "advi", "gibbs", "nuts", "bootstrap"}
             Gaussian approximation at the mode; Gaussian approximation of least
-            divergence; data augmentation, for mixtures; the No-U-Turn sampler.
+            divergence; data augmentation, for mixtures; the No-U-Turn sampler; modes
+            under random weights of the rows, one chain of independent draws.
         **options : object
             Passed on: ``draws``, ``chains``, ``random_state``, ``progress_bar``;
             ``resample`` for the approximations, ``tune`` for the samplers, and
             more; see :func:`bayesrbf.inference.laplace.laplace`,
             :func:`bayesrbf.inference.variational.advi`,
-            :func:`bayesrbf.inference.gibbs.gibbs` and
-            :func:`bayesrbf.inference.nuts.nuts`. Ctrl-C keeps what was drawn.
+            :func:`bayesrbf.inference.gibbs.gibbs`,
+            :func:`bayesrbf.inference.nuts.nuts` and
+            :func:`bayesrbf.inference.bootstrap.bootstrap`. Ctrl-C keeps what was drawn.
 
         Returns
         -------
         self
-            With the draws in ``posterior_``; predictions average over them.
+            With the draws in ``posterior_``.
 
         Raises
         ------
@@ -191,8 +193,21 @@ class Estimator(BaseEstimator, ABC):
         self._check_method(method)
         log_posterior = self._log_posterior()
         options = {"random_state": self.seed_, **options}
-        raw = sampler(method)(log_posterior, self.model_.point(log_posterior), **options)
-        return self._keep(log_posterior, raw)
+        return self._keep(log_posterior, self._drawn(method, log_posterior, options))
+
+    def _drawn(self, method: str, log_posterior: LogPosterior, options: dict[str, Any]) -> Draws:
+        """Draws by a method, from the fitted point."""
+        fitted = self.model_.point(log_posterior)
+        if method != "bootstrap":
+            return sampler(method)(log_posterior, fitted, **options)
+        from bayesrbf.inference.bootstrap import bootstrap
+
+        rows, _ = table.distinct(self.rows_)  # of copies, the sum of the weights is drawn
+
+        def reweighted(weights: np.ndarray) -> LogPosterior:
+            return self.model_.log_posterior(replace(rows, weights=weights))
+
+        return bootstrap(reweighted, rows.weights, fitted, **options)
 
     @works_on(copy)
     def use_posterior(self, tree: xr.DataTree) -> Self:

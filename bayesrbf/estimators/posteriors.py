@@ -39,7 +39,7 @@ REPLICATES = 1000
 def sampler(method: str) -> Callable[..., Draws]:
     """The function that draws by a method; imported here so that a MAP fit never does."""
     if method not in METHODS:
-        allowed = " or ".join(repr(name) for name in METHODS)
+        allowed = " or ".join(repr(name) for name in (*METHODS, "bootstrap"))
         raise ValueError(f"refine(method) must be {allowed}; received {method!r}.")
     drawn_by: Callable[..., Draws] = getattr(import_module(METHODS[method]), method)
     return drawn_by
@@ -88,7 +88,9 @@ def judged(
     if draws is None:
         return list(findings(point(log_posterior, fitted)))
     found = list(findings(draws, raw=raw, **probabilities))
-    if log_posterior.dimension:  # else every draw is the same, rows left out or not
+    # Without a coordinate every draw is the same, rows left out or not. A draw of the bootstrap is
+    # none of the posterior, from which weights could take out a row.
+    if log_posterior.dimension and draws.method != "bootstrap":
         found.extend(judge_leave_one_out(leave_one_out(log_posterior, draws)))
     return found
 

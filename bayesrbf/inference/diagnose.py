@@ -91,7 +91,9 @@ def findings(
     if draws.point_estimate:
         text = "A point estimate: refine('laplace') gives a posterior."
         return (Finding("draws", 1, text, True),)
-    found = [*_run(draws), *_convergence(draws, raw, probabilities)]
+    found = [*_run(draws)]
+    if draws.method != "bootstrap":  # whose draws are independent: there is no chain to converge
+        found += _convergence(draws, raw, probabilities)
     if probabilities is not None and map_probabilities is not None:
         found.append(_distance(probabilities, map_probabilities))
     return tuple(found)

@@ -135,24 +135,37 @@ class ClassPosterior:
         with np.errstate(divide="ignore"):
             return np.exp(at_prevalence(np.log(total / self.n_draws), self.log_ratio))
 
-    def summary(self, observations: Observations, prob: float = 0.9) -> PredictiveSummary:
+    def summary(
+        self,
+        observations: Observations,
+        prob: float = 0.9,
+        delivered: Float[np.ndarray, "obs label"] | None = None,
+    ) -> PredictiveSummary:
         """What the draws say about every row, a block of rows at a time.
 
         ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
         strictly between 0 and 1.
+        Draws are laid around ``delivered``, the probabilities that are given out; None: their mean.
         """
         if not 0 < prob < 1:
             raise ValueError(
                 f"prob must lie strictly between 0 and 1, such as 0.9; received {prob!r}."
             )
         blocks = [
-            self._block(observations.take(rows), prob)
+            self._block(
+                observations.take(rows), prob, None if delivered is None else delivered[rows]
+            )
             for rows in self._row_blocks(observations.n_obs) or [np.arange(0)]
         ]
         parts = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
         return PredictiveSummary(prob=prob, **parts)
 
-    def _block(self, observations: Observations, prob: float) -> dict[str, np.ndarray]:
+    def _block(
+        self,
+        observations: Observations,
+        prob: float,
+        delivered: Float[np.ndarray, "obs label"] | None,
+    ) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
         predict = self.predictor(observations)
         said = predict.at_all(self.theta.reshape(self.n_draws, -1))
@@ -161,4 +174,4 @@ class ClassPosterior:
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
         log_density = logsumexp(said.log_density, axis=0) - np.log(self.n_draws)
         p = np.exp(logits - log_z[..., None])
-        return {**summarised(p, weights, prob), "log_density": log_density}
+        return {**summarised(p, weights, prob, delivered), "log_density": log_density}

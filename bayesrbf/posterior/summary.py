@@ -6,25 +6,29 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import xlogy
+from scipy.special import expit, logit, xlogy
+
+LEAST = 1e-15
+"""Probabilities are held this far from 0 and 1 before their log odds are taken."""
 
 
 @dataclass(frozen=True)
 class PredictiveSummary:
     r"""What the draws say about every row.
 
-    The entropy of the mean probability is what one does not know in all; its
-    mean over the draws is what more data like these would not take away:
+    Draws are moved in log odds, class by class, so that their median is the probability
+    that is given out. Its entropy is what one does not know in all; what more data would
+    tell is the information that the draws have on the class,
 
-    .. math:: H[\bar p] = \overline{H[p_s]} + I(c; \theta).
+    .. math:: I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
 
     Attributes
     ----------
     mean, sd, lower, upper : ndarray of shape (n_obs, n_classes)
-        Mean, standard deviation and equal-tailed interval of the class
-        probabilities.
+        The class probability that is given out; standard deviation and equal-tailed
+        interval of the draws around it. It lies within the interval.
     total, aleatoric : ndarray of shape (n_obs,)
-        Entropy of the mean and mean of the entropies, in nats.
+        Entropy of that probability, and what more data would leave of it, in nats.
     log_density : ndarray of shape (n_obs,)
         Log of the posterior mean density of the observed cells.
     prob : float
@@ -72,8 +76,9 @@ def summarised(
     p: Float[np.ndarray, "draw obs label"],
     weights: Float[np.ndarray, "draw obs"] | None,
     prob: float,
+    delivered: Float[np.ndarray, "obs label"] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Mean, spread, interval and entropies of class probabilities over draws.
+    """Spread, interval and entropies of class probabilities over draws.
 
     Parameters
     ----------
@@ -83,6 +88,8 @@ def summarised(
         What every draw counts for a row, summing to one over the draws; None: all alike.
     prob : float
         Probability inside the intervals.
+    delivered : ndarray of shape (n_obs, n_classes), optional
+        The probabilities that are given out; None: the mean of the draws.
 
     Returns
     -------
@@ -92,22 +99,39 @@ def summarised(
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
     mean = np.einsum("sn,snc->nc", shares, p)
-    variance = np.einsum("sn,snc->nc", shares, (p - mean) ** 2)
+    information = entropy(mean) - np.einsum("sn,sn->n", shares, entropy(p))
+    if delivered is None:
+        delivered = mean
+    total = entropy(delivered)
+    moved = log_odds(p)
+    moved += log_odds(delivered) - _quantiles(moved, weights, 0.5)
+    moved = expit(moved)
+    lower, upper = _quantiles(moved, weights, ((1 - prob) / 2, (1 + prob) / 2))
+    away = moved - np.einsum("sn,snc->nc", shares, moved)
     unbiased = n_draws / (n_draws - 1) if n_draws > 1 else np.nan
-    total = entropy(mean)
-    aleatoric = np.einsum("sn,sn->n", shares, entropy(p))
-    lower, upper = np.quantile(
-        p,
-        ((1 - prob) / 2, (1 + prob) / 2),
-        axis=0,
-        weights=None if weights is None else np.broadcast_to(weights[..., None], p.shape),
-        method="linear" if weights is None else "inverted_cdf",  # the one that takes weights
-    )
     return {
-        "mean": mean,
-        "sd": np.sqrt(unbiased * variance),
-        "lower": lower,
-        "upper": upper,
+        "mean": delivered,
+        "sd": np.sqrt(unbiased * np.einsum("sn,snc->nc", shares, away**2)),
+        "lower": np.minimum(lower, delivered),  # they are on these sides but for rounding
+        "upper": np.maximum(upper, delivered),
         "total": total,
-        "aleatoric": np.minimum(aleatoric, total),
+        "aleatoric": np.clip(total - information, 0, total),
     }
+
+
+def log_odds(p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
+    """Log odds of every class against all others."""
+    odds: np.ndarray = logit(np.clip(p, LEAST, 1 - LEAST))
+    return odds
+
+
+def _quantiles(
+    values: Float[np.ndarray, "draw obs label"],
+    weights: Float[np.ndarray, "draw obs"] | None,
+    q: float | tuple[float, float],
+) -> np.ndarray:
+    """Quantiles over the draws."""
+    if weights is None:
+        return np.quantile(values, q, axis=0)
+    counted = np.broadcast_to(weights[..., None], values.shape)
+    return np.quantile(values, q, axis=0, weights=counted, method="inverted_cdf")

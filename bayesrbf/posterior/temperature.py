@@ -7,8 +7,6 @@ from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf.numerics.stack.pooling import LEAST
-
 LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
 """Grid on which the objective is first bracketed: it can have two valleys."""
 
@@ -96,43 +94,4 @@ def fit_temperature(
     best = int(np.argmin(values))
     bracket = LOG_TEMPERATURES[[max(best - 1, 0), min(best + 1, LOG_TEMPERATURES.size - 1)]]
     found = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
-    return float(np.exp(found.x))
-
-
-def draw_temperature(
-    log_probabilities: Float[np.ndarray, "draw obs label"], fitted: Float[np.ndarray, "obs label"]
-) -> float:
-    r"""Factor of the draws' log probabilities that makes their mean say what the fit says.
-
-    .. math:: \arg\min_s \sum_n \mathrm{KL}\Bigl(p_n \,\Big\|\,
-        \overline{\mathrm{softmax}(s \log p_{sn})}\Bigr)
-
-    The fit was calibrated on rows held out; a mean over draws is flatter than it. No label
-    is used, so rows of training serve.
-
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (n_draws, n_obs, n_classes)
-        Class log probabilities of some rows under draws.
-    fitted : ndarray of shape (n_obs, n_classes)
-        Class probabilities of the same rows at the fitted point.
-
-    Returns
-    -------
-    float
-        Between a half and two.
-
-    Examples
-    --------
-    >>> logits = np.random.default_rng(0).normal(2.0, 2.0, size=(500, 1))
-    >>> draws = np.log(np.stack([1 / (1 + np.exp(-logits)), 1 / (1 + np.exp(logits))], axis=2))
-    >>> draw_temperature(draws, np.array([[0.88, 0.12]])) > 1
-    True
-    """
-
-    def divergence(log_factor: float) -> float:
-        mean = np.exp(tempered(log_probabilities, float(np.exp(log_factor)))).mean(axis=0)
-        return -float((fitted * np.log(np.maximum(mean, LEAST))).sum())
-
-    found = minimize_scalar(divergence, bounds=(-np.log(2), np.log(2)), method="bounded")
     return float(np.exp(found.x))

@@ -12,13 +12,13 @@ from bayesrbf.posterior.summary import PredictiveSummary
 from bayesrbf.records import names
 
 _DESCRIPTIONS = {
-    "mean": "posterior mean of the class probability",
-    "sd": "posterior standard deviation of the class probability",
+    "mean": "class probability as predict_proba gives it",
+    "sd": "standard deviation of the draws around it",
     "lower": "lower end of the equal-tailed interval of the class probability",
     "upper": "upper end of the equal-tailed interval of the class probability",
-    "total_entropy": "entropy of the mean class probabilities (nats)",
-    "aleatoric_entropy": "mean entropy of the draws: what more rows would not resolve (nats)",
-    "epistemic_entropy": "total less aleatoric entropy: what more rows would resolve (nats)",
+    "total_entropy": "entropy of the class probabilities (nats)",
+    "aleatoric_entropy": "total less epistemic entropy: what more rows would not resolve (nats)",
+    "epistemic_entropy": "what the draws tell of the class: what more rows would resolve (nats)",
     "novelty": "log density of the observed cells under the mixture: low is novel",
 }
 

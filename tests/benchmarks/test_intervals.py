@@ -68,7 +68,7 @@ Contestant = Callable[[Taught, int], Said]
 
 
 def ours(make: Callable[[int], object], method: str = "laplace") -> Contestant:
-    """A classifier of this package at its default, with intervals by draws."""
+    """A classifier of this package, with intervals by draws of a method."""
 
     def say(data: Taught, seed: int) -> Said:
         model = make(seed).fit(data.X, data.y)
@@ -122,11 +122,16 @@ def scaled_to(level: float, errors: np.ndarray, spreads: np.ndarray) -> float:
 
 
 CONTESTANTS: dict[str, Contestant] = {
-    "stack": ours(lambda seed: StackedClassifier(random_state=seed)),
-    "lite": ours(lambda seed: StackedClassifier("lite", random_state=seed)),
+    "stack": ours(lambda seed: StackedClassifier(random_state=seed), "bootstrap"),
+    "lite": ours(lambda seed: StackedClassifier("lite", random_state=seed), "bootstrap"),
+    "lite, laplace": ours(lambda seed: StackedClassifier("lite", random_state=seed)),
     "mixture": ours(lambda seed: HybridMixtureClassifier(random_state=seed)),
+    "mixture, bootstrap": ours(
+        lambda seed: HybridMixtureClassifier(random_state=seed), "bootstrap"
+    ),
     "network": ours(lambda seed: RBFNetworkClassifier(random_state=seed)),
     "kernel": ours(lambda seed: KernelNetworkClassifier(random_state=seed)),
+    "kernel, bootstrap": ours(lambda seed: KernelNetworkClassifier(random_state=seed), "bootstrap"),
     "sdgm": ours(lambda seed: SDGMClassifier(random_state=seed)),
     "logistic, bootstrap, scaled": bootstrapped(lambda _: LogisticRegression(max_iter=2000)),
     "forest, bootstrap, scaled": bootstrapped(

@@ -47,17 +47,19 @@ def mean_of_draws(refined: HybridMixtureClassifier, probability: xr.DataArray) -
     return (weight * probability).mean(("chain", "draw")) / weight.mean(("chain", "draw"))
 
 
-def test_predictions_are_means_over_the_draws(refined: HybridMixtureClassifier) -> None:
+def test_draws_lie_around_what_the_calibrated_fit_says(
+    refined: HybridMixtureClassifier,
+) -> None:
     X, _ = table(seed=5)
     tree = refined.predict_posterior(X)
     probability = tree["predictions"]["probability"]
     assert probability.dims == ("chain", "draw", "obs", "label")
     assert probability["label"].to_numpy().tolist() == CLASSES.tolist()
-    mean = mean_of_draws(refined, probability)
-    np.testing.assert_allclose(refined.predict_proba(X), mean, atol=1e-12)
-    np.testing.assert_allclose(np.exp(refined.predict_log_proba(X)), mean, atol=1e-12)
+    given = refined.predict_proba(X)
+    np.testing.assert_allclose(np.exp(refined.predict_log_proba(X)), given, atol=1e-12)
+    assert np.abs(mean_of_draws(refined, probability) - given).mean() < 0.05
     found = refined.uncertainty(X, prob=0.5)
-    np.testing.assert_allclose(found["mean"], mean, atol=1e-12)
+    np.testing.assert_allclose(found["mean"], given, atol=1e-12)
     inside = (probability >= found["lower"]) & (probability <= found["upper"])
     assert 0.4 < inside.mean() < 0.6
     assert (found["total_entropy"] >= found["aleatoric_entropy"]).all()
@@ -72,8 +74,7 @@ def test_draws_at_the_fit_predict_as_the_fit(refined: HybridMixtureClassifier) -
     fitted.fit(X_train, y_train)
     at_point = fitted.predict_posterior(X)["predictions"]["probability"].to_numpy()
     np.testing.assert_allclose(at_point[0, 0], fitted.predict_proba(X), atol=1e-10)
-    difference = np.abs(refined.predict_proba(X) - fitted.predict_proba(X))
-    assert 0 < difference.mean() < 0.03
+    np.testing.assert_array_equal(refined.predict_proba(X), fitted.predict_proba(X))
 
 
 def test_predictive_checks_have_labels_of_the_classes(refined: HybridMixtureClassifier) -> None:
@@ -84,7 +85,7 @@ def test_predictive_checks_have_labels_of_the_classes(refined: HybridMixtureClas
     assert drawn.sizes["obs"] == truth.sizes["obs"] == len(y) - 10
     assert (CLASSES[truth.to_numpy()] == y[10:]).all()
     share = (drawn == 0).mean(("chain", "draw")).to_numpy()
-    expected = refined.predict_proba(X)[10:, 0]
+    expected = tree["predictions"]["probability"].mean(("chain", "draw")).to_numpy()[10:, 0]
     assert np.abs(share - expected).max() < 4.9 * 0.5 / np.sqrt(160)
     with pytest.raises(ValueError, match="'tornado', which is no class"):
         refined.to_datatree(X[10:11], ["tornado"])
@@ -102,9 +103,8 @@ def test_probabilities_of_draws_go_to_a_file_or_are_thinned(
     with pytest.warns(UserWarning, match="one draw in 4 is kept"):
         thinned = refined.predict_posterior(X, memory=affordable)["predictions"]["probability"]
     np.testing.assert_allclose(thinned, whole[:, ::4], rtol=1e-12)
-    np.testing.assert_allclose(
-        refined.uncertainty(X, memory=5_000)["mean"], mean_of_draws(refined, whole), rtol=1e-10
-    )
+    in_blocks, at_once = refined.uncertainty(X, memory=5_000), refined.uncertainty(X)
+    np.testing.assert_allclose(in_blocks["upper"], at_once["upper"], rtol=1e-10)
 
 
 def test_diagnosis_speaks_of_class_probabilities(refined: HybridMixtureClassifier) -> None:

@@ -55,16 +55,17 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "stack": lambda **a: StackedClassifier(["K1", "G1", "B1"], cv=2, **a),
 }
 METHODS = {
-    "mixture": ("laplace", "advi", "gibbs", "nuts"),
+    "mixture": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
+    "mixture, calibrated": ("laplace",),
     "blend": ("laplace",),
-    "rbf": ("laplace", "advi"),
+    "rbf": ("laplace", "advi", "bootstrap"),
     "rbf, log densities": ("laplace",),
-    "kernel": ("laplace", "nuts"),
+    "kernel": ("laplace", "nuts", "bootstrap"),
     "kernel, calibrated": ("laplace",),
-    "sdgm": ("laplace", "advi", "nuts"),
+    "sdgm": ("laplace", "advi", "nuts", "bootstrap"),
     "sdgm, calibrated": ("laplace",),
     "exemplars": ("gibbs",),
-    "stack": ("laplace", "nuts"),
+    "stack": ("laplace", "nuts", "bootstrap"),
 }
 REFINED = [(name, method) for name, methods in METHODS.items() for method in methods]
 NEW = (0.9, 0.1)
@@ -124,7 +125,8 @@ def refined(name: str, method: str, class_prior: tuple[float, ...] | None = None
         "gibbs": {"tune": 5},
         "nuts": {"tune": 10, "cores": 1},
     }.get(method, {})
-    return fitted(name, class_prior).refine(method, draws=10, chains=2, **options)
+    chains = {} if method == "bootstrap" else {"chains": 2}
+    return fitted(name, class_prior).refine(method, draws=10, **chains, **options)
 
 
 def by_bayes_rule(probabilities: np.ndarray) -> np.ndarray:
@@ -152,6 +154,28 @@ def test_another_prevalence_is_bayes_rule_after_refine(name: str, method: str) -
     moved = model.predict_proba(rows())
     np.testing.assert_allclose(moved, by_bayes_rule(plain), atol=1e-12)
     np.testing.assert_allclose(model.uncertainty(rows())["mean"], moved, atol=1e-12)
+
+
+# ---- what is given out
+
+
+@pytest.mark.parametrize(("name", "method"), REFINED)
+def test_what_is_given_out_lies_within_its_interval(name: str, method: str) -> None:
+    model = refined(name, method)
+    given, found = model.predict_proba(rows()), model.uncertainty(rows(), prob=0.2)
+    np.testing.assert_array_equal(found["mean"], given)
+    assert ((found["lower"] <= given) & (given <= found["upper"])).all()
+    assert (found["sd"] > 0).any()
+
+
+@pytest.mark.parametrize(("name", "method"), REFINED)
+def test_draws_leave_what_was_validated_as_it_was(name: str, method: str) -> None:
+    """Mixtures, networks and exemplars without a temperature average over the draws."""
+    validated = "calibrated" in name or name in ("kernel", "sdgm", "stack")
+    same = np.array_equal(
+        refined(name, method).predict_proba(rows()), fitted(name).predict_proba(rows())
+    )
+    assert same == validated
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if "calibrated" not in name])

@@ -19,11 +19,13 @@ from sklearn.preprocessing import StandardScaler
 import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.folds import split_rows, stratified_folds
+from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_predictor
 from bayesrbf.estimators.stack.fitting import default_folds
 from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
 from bayesrbf.estimators.stack.training import Training, Views, component_class
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
+from bayesrbf.table import distinct
 from tests.estimators.class_tables import CLASSES, table
 from tests.estimators.test_bad_input import DEGENERATE
 
@@ -171,7 +173,7 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     unsure = model.uncertainty(X)
     assert (unsure["sd"] > 0).all()
     np.testing.assert_allclose(model.predict_proba(X), unsure["mean"], atol=1e-12)
-    assert np.abs(model.predict_proba(X) - point).max() < 0.25
+    np.testing.assert_array_equal(model.predict_proba(X), point)
     posterior = model.posterior_["posterior"]
     assert posterior["weights"].dims == ("chain", "draw", "member")
     np.testing.assert_allclose(posterior["weights"].sum("member"), 1.0)
@@ -181,28 +183,66 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     assert np.abs(drawn.log_probabilities - fixed.log_probabilities).max() > 1e-3
 
 
-def test_the_mean_of_the_draws_says_on_training_rows_what_the_fit_says(fitted) -> None:
-    X, y = table(60)
-    model = clone(fitted).fit(X, y)
-    point = model.predict_proba(X)
-    model.refine("laplace", draws=60, chains=2)
-    matched = model.predict_proba(X)
-    assert 0.5 <= model._draw_temperature <= 2
-    model._draw_temperature = 1.0
-    plain = model.predict_proba(X)
-
-    def divergence(p: np.ndarray) -> float:
-        return float((point * (np.log(point) - np.log(p))).sum())
-
-    assert divergence(matched) < divergence(plain)
-
-
 def test_draws_of_another_sampler_bring_draws_of_the_members(fitted) -> None:
     X, y = table(60)
     model = clone(fitted).fit(X, y)
     tree = clone(fitted).fit(X, y).refine("laplace", draws=7, chains=3).posterior_
     model.refine("laplace", draws=5, chains=2).use_posterior(tree)
     assert model._class_posterior().theta.shape[:2] == (3, 7)
+
+
+def bootstrapped(model: StackedClassifier) -> StackedClassifier:
+    return model.refine("bootstrap", draws=6, refits=3)
+
+
+def test_the_bootstrap_fits_members_anew_and_is_one_chain_of_independent_draws(fitted) -> None:
+    X, _ = table(20, seed=1)
+    model = clone(fitted).fit(*table(60))
+    point = model.predict_proba(X)
+    bootstrapped(model)
+    np.testing.assert_array_equal(model.predict_proba(X), point)
+    assert model.posterior_["posterior"]["weights"].shape == (1, 6, 2)
+    assert model.posterior_.attrs["inference"] == "bootstrap"
+    assert model.pointwise_ == ()
+    assert not [row for row in model.diagnose()["row"] if "rhat" in row or "loo" in row]
+    drawn = model.predict_posterior(X)["predictions"]["probability"][0]
+    np.testing.assert_allclose(drawn.sum("label"), 1.0)
+    assert (drawn.std("draw") > 0).all()
+    model.refine("laplace", draws=5, chains=2)
+    assert model._refits is None
+
+
+def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
+    """A bootstrap whose rows weigh as they do, and whose members do not disagree."""
+    X, _ = table(20, seed=1)
+    rows, _ = distinct(fitted.rows_)
+    again = fitted._settings().fit(rows, 0)
+    log_posterior = fitted.model_.log_posterior(fitted.rows_)
+    refits = StackRefits((again,), np.zeros((1, 2)))
+    new = fitted._read(X)
+    predict = bootstrap_predictor(log_posterior, fitted.model_.members, refits)(new, np.zeros(20))
+    theta = np.concatenate([fitted.model_.point(log_posterior), refits.coordinates[0]])
+    found = np.exp(predict(theta).log_probabilities)
+    np.testing.assert_allclose(found, fitted.predict_proba(X), atol=2e-4)
+
+
+def test_no_order_changes_what_is_bootstrapped(fitted) -> None:
+    X, y = table(60)
+    new = table(20, seed=1)[0]
+    rows = np.random.default_rng(0).permutation(60)
+    one = bootstrapped(clone(fitted).fit(X, y)).uncertainty(new)
+    other = bootstrapped(clone(fitted).fit(X.iloc[rows, ::-1], y[rows]))
+    turned = other.uncertainty(new.iloc[:, ::-1])
+    for name in ("lower", "upper", "epistemic_entropy"):
+        np.testing.assert_allclose(turned[name], one[name], atol=1e-6)
+
+
+def test_a_bootstrap_comes_back_from_a_file(fitted, tmp_path: Path) -> None:
+    X, y = table(60)
+    model = bootstrapped(clone(fitted).fit(X, y))
+    model.save(tmp_path / "stack.safetensors")
+    loaded = bayesrbf.load(tmp_path / "stack.safetensors")
+    assert loaded.uncertainty(X).equals(model.uncertainty(X))
 
 
 def test_members_that_stay_at_their_point_are_named() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, logit, softmax
 
 from bayesrbf.numerics.predictor import OneByOne
 from bayesrbf.posterior.predictive import ClassPosterior
@@ -65,14 +65,41 @@ def test_summary_is_that_of_all_draws_at_any_memory(options, memory):
     draws = brute(p, rows()).reshape(-1, N_OBS, N_CLASSES)
     np.testing.assert_allclose(summary.mean, draws.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(p.mean(rows()), draws.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(summary.sd, draws.std(axis=0, ddof=1), rtol=1e-9)
-    np.testing.assert_allclose(summary.lower, np.quantile(draws, 0.1, axis=0), rtol=1e-12)
-    np.testing.assert_allclose(summary.upper, np.quantile(draws, 0.9, axis=0), rtol=1e-12)
+    around = logit(draws) - np.median(logit(draws), axis=0) + logit(draws.mean(axis=0))
+    np.testing.assert_allclose(summary.sd, expit(around).std(axis=0, ddof=1), rtol=1e-9)
+    np.testing.assert_allclose(summary.lower, np.quantile(expit(around), 0.1, axis=0), rtol=1e-9)
+    np.testing.assert_allclose(summary.upper, np.quantile(expit(around), 0.9, axis=0), rtol=1e-9)
     np.testing.assert_allclose(summary.total, entropy(draws.mean(axis=0)), rtol=1e-12)
     np.testing.assert_allclose(summary.aleatoric, entropy(draws).mean(axis=0), rtol=1e-12)
     log_density = np.stack([predictor(rows())(t).log_density for t in p.theta.reshape(-1, 6)])
     density = np.log(np.exp(log_density).mean(axis=0))
     np.testing.assert_allclose(summary.log_density, density, rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("prob", [0.01, 0.5, 0.9])
+def test_what_is_given_out_lies_within_its_interval_whatever_the_draws_are(options, prob):
+    p = posterior(**options)
+    given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.05), size=N_OBS)
+    given[0] = [1.0, 0.0, 0.0]
+    summary = p.summary(rows(), prob, given)
+    np.testing.assert_array_equal(summary.mean, given)
+    assert ((summary.lower <= given) & (given <= summary.upper)).all()
+    assert (summary.total >= summary.aleatoric).all()
+    assert (summary.aleatoric >= 0).all()
+
+
+def test_draws_are_laid_around_what_is_given_out_in_log_odds():
+    p = posterior()
+    given = np.random.default_rng(3).dirichlet(np.ones(N_CLASSES), size=N_OBS)
+    found = p.summary(rows(), 0.8, given)
+    low, middle, high = np.quantile(brute(p, rows()).reshape(-1, N_OBS, 3), (0.1, 0.5, 0.9), axis=0)
+    np.testing.assert_allclose(
+        logit(found.lower) - logit(given), logit(low) - logit(middle), atol=0.02
+    )
+    np.testing.assert_allclose(
+        logit(found.upper) - logit(given), logit(high) - logit(middle), atol=0.02
+    )
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.4])
@@ -101,7 +128,8 @@ def test_draws_are_weighed_by_how_probable_they_make_a_row():
     theta = (np.arange(100) >= 98).astype(float).reshape(1, 100, 1)
     summary = ClassPosterior(prepared, theta, log_ratio).summary(rows(1))
     np.testing.assert_allclose(summary.mean[0, 1], 10.001 / (0.989999 + 10.001), rtol=1e-3)
-    assert summary.lower[0, 1] < 0.01 < 0.99 < summary.upper[0, 1]
+    assert summary.lower[0, 1] < 0.01
+    assert summary.upper[0, 1] == pytest.approx(summary.mean[0, 1])  # most draws say the same
     copies = ClassPosterior(prepared, np.tile(theta, (3, 1, 1)), log_ratio).summary(rows(1))
     np.testing.assert_allclose(copies.mean, summary.mean, rtol=1e-12)
     np.testing.assert_allclose(copies.sd, summary.sd, rtol=0.01)

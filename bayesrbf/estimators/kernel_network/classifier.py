@@ -86,7 +86,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         if None; arrays: none if None.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
-    inference : {"map", "laplace", "nuts"}
+    inference : {"map", "laplace", "nuts", "bootstrap"}
         Posterior of the output weights made by ``fit``; :meth:`refine` makes another
         later. Companion, kernel and eigenfunctions are held.
 
@@ -162,7 +162,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
-        inference: Stored[Literal["map", "laplace", "nuts"]] = "map",
+        inference: Stored[Literal["map", "laplace", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.kernel = kernel
         self.relevance = relevance

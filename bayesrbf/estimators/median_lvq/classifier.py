@@ -254,6 +254,11 @@ class MedianLVQClassifier(Classifier):
         self.handle_unknown = handle_unknown
         self.inference = inference
 
+    @property
+    def _averages(self) -> bool:
+        """Without a temperature the fitted point is too sure of itself, and the mean less so."""
+        return not self.calibrate
+
     # ---- fitting
 
     @works_on(unfitted)
@@ -389,7 +394,7 @@ class MedianLVQClassifier(Classifier):
         Returns
         -------
         self
-            With the draws in ``posterior_``; predictions average over them.
+            With the draws in ``posterior_``.
 
         Raises
         ------

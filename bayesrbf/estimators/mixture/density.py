@@ -60,7 +60,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         if None; arrays: none if None.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
-    inference : {"map", "laplace", "advi", "gibbs", "nuts"}
+    inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
         Posterior made by ``fit``; :meth:`refine` makes another later.
 
     Attributes
@@ -112,7 +112,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
-        inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts"]] = "map",
+        inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type

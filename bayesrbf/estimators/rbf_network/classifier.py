@@ -120,7 +120,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         if None; arrays: none if None.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
-    inference : {"map", "laplace", "advi", "nuts"}
+    inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
         Posterior made by ``fit``; :meth:`refine` makes another later.
 
     Attributes
@@ -204,7 +204,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
-        inference: Stored[Literal["map", "laplace", "advi", "nuts"]] = "map",
+        inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.scheme = scheme
@@ -232,6 +232,11 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.inference = inference
+
+    @property
+    def _averages(self) -> bool:
+        """Without a temperature the fitted point is too sure of itself, and the mean less so."""
+        return not self.calibrate
 
     # ---- fitting
 

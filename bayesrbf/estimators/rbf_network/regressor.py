@@ -119,7 +119,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         if None; arrays: none if None.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
-    inference : {"map", "laplace", "advi", "nuts"}
+    inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
         Posterior made by ``fit``; :meth:`refine` makes another later.
 
     Attributes
@@ -196,7 +196,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
-        inference: Stored[Literal["map", "laplace", "advi", "nuts"]] = "map",
+        inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.scheme = scheme

@@ -102,7 +102,7 @@ class SDGMClassifier(Classifier):
         if None; arrays: none if None.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
-    inference : {"map", "laplace", "advi", "nuts"}
+    inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
         Posterior made by ``fit``; :meth:`refine` makes another later.
 
     Attributes
@@ -198,7 +198,7 @@ class SDGMClassifier(Classifier):
         random_state: Stored[int | np.random.RandomState | None] = None,
         categorical_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
-        inference: Stored[Literal["map", "laplace", "advi", "nuts"]] = "map",
+        inference: Stored[Literal["map", "laplace", "advi", "nuts", "bootstrap"]] = "map",
     ) -> None:
         self.n_components = n_components
         self.form = form

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -13,7 +14,11 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.folds import HeldOut, hold_out, split_rows
-from bayesrbf.estimators.posteriors import some_rows
+from bayesrbf.estimators.stack.bootstrap import (
+    StackRefits,
+    bootstrap_predictor,
+    bootstrap_stack,
+)
 from bayesrbf.estimators.stack.drawing import draw_members, joint_predictor
 from bayesrbf.estimators.stack.extra import extra_members
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
@@ -29,7 +34,6 @@ from bayesrbf.estimators.stack.training import fit_density
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.posterior.temperature import draw_temperature, tempered
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
@@ -38,10 +42,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
 
+    from bayesrbf.numerics.predictor import Predictor
     from bayesrbf.posterior.predictive import ClassPosterior
-
-MATCHED = 200
-"""Posterior draws whose mean is matched to the fit."""
 
 
 class StackedClassifier(Classifier):
@@ -97,7 +99,7 @@ class StackedClassifier(Classifier):
         if None; arrays: none if None.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
-    inference : {"map", "laplace"}
+    inference : {"map", "laplace", "bootstrap"}
         Posterior made by ``fit``; :meth:`refine` makes another later.
 
     Attributes
@@ -153,8 +155,8 @@ class StackedClassifier(Classifier):
     members_: tuple[str, ...]
     pointwise_: tuple[str, ...]
     weights_: Float[np.ndarray, " member"]
-    _draw_temperature: float
     _member_draws: tuple[Draws | None, ...]
+    _refits: StackRefits | None
 
     def __init__(
         self,
@@ -170,7 +172,7 @@ class StackedClassifier(Classifier):
         random_state: Stored[int | np.random.RandomState | None] = None,
         categorical_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
-        inference: Stored[Literal["map", "laplace"]] = "map",
+        inference: Stored[Literal["map", "laplace", "bootstrap"]] = "map",
     ) -> None:
         self.members = members
         self.extra = extra
@@ -238,7 +240,7 @@ class StackedClassifier(Classifier):
         value, _ = log_posterior.value_and_gradient(point, jacobian=False)
         self._report(Status.CONVERGED, Trace(np.array([value])))
         self._member_draws, self.pointwise_ = (None,) * len(members.own), self.members_
-        self._draw_temperature = 1.0
+        self._refits = None
         return self._infer()
 
     def _settings(self) -> StackSettings:
@@ -273,33 +275,47 @@ class StackedClassifier(Classifier):
         and those with more than 2,000 coordinates, stay at their fitted point:
         ``pointwise_`` names them, and a warning does.
 
-        Temperatures were fitted to members at their points, and an average over draws is
-        less sure than those: all draws have one more temperature, with which their mean says
-        on training rows what the calibrated fit says.
-
         Parameters
         ----------
-        method : {"laplace", "nuts"}
-            How weights and temperatures are drawn.
+        method : {"laplace", "nuts", "bootstrap"}
+            How weights and temperatures are drawn; or everything, by the bootstrap, in which
+            members are fitted anew and their disagreement counts. Its intervals are the
+            ones that held on tables whose truth is known; see the reproduction.
         **options : object
-            Passed on: ``draws`` (250 by default), ``chains`` and more.
+            Passed on: ``draws`` (250 by default), ``chains`` and more; for the bootstrap
+            ``draws`` (200), ``refits`` of the members (25) that they share,
+            ``random_state`` and ``progress_bar``.
 
         Returns
         -------
         self
-            With the draws in ``posterior_``; predictions average over them.
+            With the draws in ``posterior_``.
         """
-        return super().refine(method, **{"draws": 250, **options})
+        return super().refine(method, **({} if method == "bootstrap" else {"draws": 250}) | options)
+
+    def _drawn(self, method: str, log_posterior: LogPosterior, options: dict[str, Any]) -> Draws:
+        """Draws of weights and temperatures; the bootstrap fits the members anew, too."""
+        self._refits = None
+        if method != "bootstrap":
+            return super()._drawn(method, log_posterior, options)
+        rows, _ = table.distinct(self.rows_)
+        drawn, self._refits = bootstrap_stack(
+            self.model_, self._settings(), rows, n_jobs=self.n_jobs, **options
+        )
+        return drawn
 
     def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
         """Hold draws of the stack, and as many of every member that can be drawn."""
+        if raw.method == "bootstrap":
+            self._member_draws, self.pointwise_ = (None,) * len(self.model_.members.own), ()
+            return super()._keep(log_posterior, raw)
+        self._refits = None
         chains, draws, _ = raw.theta.shape
         members = draw_members(self.model_.members, self.rows_, (chains, draws), self.seed_)
         # An interrupt leaves one of them fewer draws, and the others follow it.
         made = min((drawn.theta.shape[1] for drawn in members if drawn), default=draws)
         self._member_draws = tuple(drawn and drawn.first(made) for drawn in members)
         super()._keep(log_posterior, raw.first(made))
-        self._draw_temperature = self._match_fit()
         own = zip(self.model_.members.own, self._member_draws, strict=True)
         fixed = [member.name for member, drawn in own if drawn is None]
         self.pointwise_ = (*fixed, *(member.name for member in self.model_.members.extra))
@@ -310,15 +326,6 @@ class StackedClassifier(Classifier):
             )
         return self
 
-    def _match_fit(self) -> float:
-        """Temperature of the draws, from some training rows and some draws."""
-        rows, posterior = some_rows(self.rows_), self._class_posterior()
-        thetas = posterior.theta.reshape(posterior.n_draws, -1)
-        predict = posterior.predictor(rows)
-        drawn = predict.at_all(thetas[:: max(1, len(thetas) // MATCHED)])
-        fitted = np.exp(tempered(self.model_.class_log_joint(rows), self.temperature_))
-        return draw_temperature(drawn.log_probabilities, fitted)
-
     def _class_posterior(self) -> ClassPosterior:
         """Draws of the stack and of its members, joined; each has its own temperatures."""
         from bayesrbf.posterior.predictive import ClassPosterior
@@ -328,13 +335,19 @@ class StackedClassifier(Classifier):
             theta = model.point(log_posterior)[None, None]
         else:
             drawn = [draws.theta for draws in self._member_draws if draws is not None]
+            if self._refits is not None:
+                drawn = [self._refits.coordinates[None]]
             theta = np.concatenate([self.draws_.theta, *drawn], axis=2)
-        prepare = joint_predictor(log_posterior, model.members, self.rows_, self._member_draws)
+        prepare: Callable[..., Predictor]
+        if self._refits is None:
+            prepare = joint_predictor(log_posterior, model.members, self.rows_, self._member_draws)
+        else:
+            own = model.log_posterior(self.rows_)
+            prepare = bootstrap_predictor(own, model.members, self._refits)
         return ClassPosterior(
             predictor=lambda rows: prepare(rows, model.companion.log_density(rows)),
             theta=theta,
             log_ratio=self._log_ratio(),
-            temperature=1.0 if self.draws_ is None else self._draw_temperature,
         )
 
     def declare(self) -> pm.Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -51,6 +51,9 @@ class KernelMember:
     """How far columns that tell nothing are shrunk, from 0 to 1."""
     l2: float
 
+    kind: ClassVar = "kernel network"
+    """Members of one kind err together."""
+
     @property
     def shape(self) -> Shape:
         """Map of the real columns."""
@@ -87,6 +90,11 @@ class MixtureMember:
     covariance_type: CovarianceType
     tied: bool
     objective: Objective
+
+    @property
+    def kind(self) -> str:
+        """Members of one kind err together: those of one Gaussian a class, and of several."""
+        return "Gaussian" if self.n_components == 1 else "mixture"
 
     @property
     def shape(self) -> Shape:

@@ -1,0 +1,168 @@
+"""The posterior bootstrap of a stack: members fitted to re-weighted rows, and pools of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.utils.parallel import Parallel, delayed
+
+from bayesrbf.estimators.folds import HeldOut
+from bayesrbf.estimators.stack.fitted_stack import FittedStack
+from bayesrbf.estimators.stack.fitting import FittedMembers, StackSettings, fit_pool
+from bayesrbf.estimators.stack.members import MEMBERS
+from bayesrbf.inference.approximation import check_size
+from bayesrbf.inference.bootstrap import bootstrap_weights
+from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.progress import progress
+from bayesrbf.numerics.predictor import OneByOne, Predictor
+from bayesrbf.numerics.stack.disagreement import disagreed, disagreement_factors
+from bayesrbf.numerics.stack.pooling import member_probabilities
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.results import ClassPrediction
+
+DRAWS, REFITS = 200, 25
+"""Draws, and refits of the members that they share: pools and factors differ in every draw."""
+
+
+@dataclass(frozen=True)
+class StackRefits:
+    """What draws of a bootstrapped stack have beside weights and temperatures of the pool."""
+
+    members: tuple[FittedMembers, ...]
+    """Members fitted to re-weighted rows; draw s has those of number s modulo their number."""
+    factors: Float[np.ndarray, "draw member"]
+    """Factors of the members' deviations from their pool."""
+
+    @property
+    def coordinates(self) -> Float[np.ndarray, "draw coordinate"]:
+        """Factors of every draw, and the number of its refit."""
+        numbers = np.arange(len(self.factors)) % len(self.members)
+        return np.column_stack([self.factors, numbers])
+
+
+def bootstrap_stack(
+    model: FittedStack,
+    settings: StackSettings,
+    rows: Observations,
+    *,
+    draws: int = DRAWS,
+    refits: int = REFITS,
+    random_state: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress_bar: bool = False,
+) -> tuple[Draws, StackRefits]:
+    """Draw pools of members: one chain of independent draws.
+
+    Rows weigh as in the Bayesian bootstrap. Members are fitted to them anew, maps of the
+    columns and companions included, from the same starts. Weights and temperatures of the
+    pool are fitted to the rows held out, re-weighted likewise. What members then say apart
+    from their pool counts as if the truth were one kind of member more
+    (:mod:`bayesrbf.numerics.stack.disagreement`).
+
+    Parameters
+    ----------
+    model : FittedStack
+        The fitted stack.
+    settings : StackSettings
+        How its members are fitted.
+    rows : Observations
+        Distinct weighted training rows.
+    draws : int
+        Number of draws.
+    refits : int
+        Number of refits of the members, which draws share in turn.
+    random_state : int, numpy.random.Generator or None
+        Source of weights and factors.
+    n_jobs : int, optional
+        Processes that share the refits; one by default.
+    progress_bar : bool
+        Show how far the refits are.
+
+    Returns
+    -------
+    Draws
+        Weights and temperatures of the pool.
+    StackRefits
+        The rest of every draw.
+
+    Raises
+    ------
+    ValueError
+        If ``draws`` or ``refits`` is below 1.
+    """
+    check_size("bootstrap", draws=draws, chains=1)
+    if refits < 1:
+        raise ValueError(f"bootstrap(refits=...) must be at least 1; received {refits!r}.")
+    rng = np.random.default_rng(random_state)
+    weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
+    with progress(progress_bar) as track:
+        refitted = Parallel(n_jobs=n_jobs)(
+            delayed(settings.fit)(replace(rows, weights=one), 0) for one in track(weights, "Refits")
+        )
+    log_posterior = model.log_posterior(rows)
+    theta = np.stack([_pool(model.held, log_posterior, rng) for _ in range(draws)])
+    lp = np.array([log_posterior.value_and_gradient(one)[0] for one in theta])
+    factors = disagreement_factors(draws, _kinds(model.names), rng)
+    return (
+        Draws(theta[None], {"lp": lp[None]}, "bootstrap"),
+        StackRefits(tuple(refitted), factors),
+    )
+
+
+def _kinds(members: tuple[str, ...]) -> Int[np.ndarray, " member"]:
+    """The kind of every member, as a number; each member of another library is its own."""
+    kinds = [MEMBERS[name].kind if name in MEMBERS else f"extra {name}" for name in members]
+    return np.unique(kinds, return_inverse=True)[1]
+
+
+def _pool(
+    held: HeldOut, log_posterior: StackLogPosterior, rng: np.random.Generator
+) -> Float[np.ndarray, " coordinate"]:
+    """Weights and temperatures fitted to re-weighted rows held out."""
+    pool = fit_pool(replace(held, weights=bootstrap_weights(held.weights, rng)))
+    return log_posterior.pack(pool.weights, pool.member_temperatures, pool.temperature)
+
+
+def bootstrap_predictor(
+    log_posterior: StackLogPosterior, members: FittedMembers, refits: StackRefits
+) -> Callable[[Observations, np.ndarray], Predictor]:
+    """Prepare rows for predictions of the whole stack under its draws.
+
+    Maps new rows and their log densities, which no draw changes, to a function of coordinates:
+    those of the pool, then factors and number of the refit; or of the pool alone, with members as
+    fitted.
+    """
+
+    def prepare(new: Observations, log_density: np.ndarray) -> Predictor:
+        refitted = [one.log_probabilities(new) for one in refits.members]
+        fitted = members.log_probabilities(new)
+
+        def at(theta: np.ndarray) -> ClassPrediction:
+            own, rest = np.split(theta, [log_posterior.dimension])
+            values = refitted[int(rest[-1])] if rest.size else fitted
+            said = log_posterior.pooled(values, own)
+            if rest.size:
+                said = disagreed(_tempered(log_posterior, values, own), said, rest[:-1])
+            return ClassPrediction(said, log_density)
+
+        return OneByOne(at)
+
+    return prepare
+
+
+def _tempered(
+    log_posterior: StackLogPosterior,
+    values: Float[np.ndarray, "obs member label"],
+    theta: Float[np.ndarray, " coordinate"],
+) -> Float[np.ndarray, "obs member label"]:
+    """Log probabilities of the members under their own temperatures."""
+    logs = log_posterior.constrained(theta)[names.MEMBER_LOG_TEMPERATURES]
+    members = [
+        np.log(member_probabilities(values[:, j], float(t))) for j, t in enumerate(np.exp(logs))
+    ]
+    return np.stack(members, axis=1)

@@ -1,0 +1,112 @@
+"""The posterior bootstrap: modes of the log posterior under random weights of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from bayesrbf.inference.approximation import check_size
+from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.progress import progress
+from bayesrbf.numerics.log_posterior import LogPosterior
+
+STEPS: Final = 200
+"""Iterations from the fitted mode to that of a draw."""
+LEAST_WEIGHT: Final = 1e-9
+"""Share of a row's weight that every draw leaves to it: no class is ever without a row."""
+
+
+def bootstrap_weights(
+    weights: Float[np.ndarray, " obs"], rng: np.random.Generator
+) -> Float[np.ndarray, " obs"]:
+    """Row weights of one draw: Dirichlet shares of the whole weight.
+
+    ``w ~ Dirichlet(v) sum(v)`` with v the given weights: a row of weight 2 is the row twice.
+    """
+    drawn = rng.gamma(weights) + LEAST_WEIGHT * weights
+    return drawn * (weights.sum() / drawn.sum())
+
+
+def bootstrap(
+    reweighted: Callable[[Float[np.ndarray, " obs"]], LogPosterior],
+    weights: Float[np.ndarray, " obs"],
+    start: Float[np.ndarray, " coordinate"],
+    *,
+    draws: int = 200,
+    random_state: int | np.random.Generator | None = None,
+    progress_bar: bool = False,
+) -> Draws:
+    r"""Draw modes of the log posterior under random weights of the rows.
+
+    .. math:: \theta_s = \arg\max_\theta \sum_n w_{sn} \log p(y_n | \theta) + \log p(\theta),
+        \quad w_s \sim \mathrm{Dirichlet}(v) \sum_n v_n
+
+    Draws are independent, one chain of them. They spread as the fit would over other tables,
+    whether or not the model is true. An interrupt (Ctrl-C) returns what was drawn.
+
+    Parameters
+    ----------
+    reweighted : callable
+        Maps weights of the rows to the log posterior.
+    weights : ndarray of shape (n_obs,)
+        Weights v of the fit.
+    start : ndarray of shape (dimension,)
+        The fitted mode, where every search begins.
+    draws : int
+        Number of draws.
+    random_state : int, numpy.random.Generator or None
+        Source of the weights.
+    progress_bar : bool
+        Show how far the draws are.
+
+    Returns
+    -------
+    Draws
+        Stats ``lp``, the log density under the weights of the fit.
+
+    Raises
+    ------
+    ValueError
+        If ``draws`` is below 1.
+    KeyboardInterrupt
+        If interrupted before the first draw.
+
+    References
+    ----------
+    Newton, Raftery (1994), Approximate Bayesian inference with the weighted likelihood
+    bootstrap, JRSS B 56. Lyddon, Holmes, Walker (2019), General Bayesian updating and the
+    loss-likelihood bootstrap, Biometrika 106.
+    """
+    check_size("bootstrap", draws=draws, chains=1)
+    rng, fitted = np.random.default_rng(random_state), reweighted(weights)
+    found: list[np.ndarray] = []
+    try:
+        with progress(progress_bar) as track:
+            for _ in track(range(draws), "Bootstrap"):
+                found.append(mode_of(reweighted(bootstrap_weights(weights, rng)), start))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+    theta = on_grid(np.stack(found), fitted.variables)
+    lp = np.array([fitted.value_and_gradient(one)[0] for one in theta])
+    return Draws(theta[None], {"lp": lp[None]}, "bootstrap", len(found) == draws)
+
+
+def mode_of(
+    log_posterior: LogPosterior, start: Float[np.ndarray, " coordinate"]
+) -> Float[np.ndarray, " coordinate"]:
+    """The mode without Jacobian that is reached from a start, by L-BFGS."""
+    scales = np.asarray(log_posterior.scales, dtype=np.float64)
+
+    def downhill(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = log_posterior.value_and_gradient(u * scales, jacobian=False)
+        return -value, -gradient * scales
+
+    found = minimize(
+        downhill, start / scales, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
+    )
+    return found.x * scales
