@@ -184,6 +184,7 @@ NEBEL: Final = _table(
         "aural sonar": "9.0 9.3 11.25 31.5 12.0",
         "aural sonar, 3 a class": "9.0 9.3 11.25 31.5 12.0",
         "aural sonar, 3 a class, directions": "9.0 9.3 11.25 31.5 12.0",
+        "aural sonar, 3 a class, class directions": "9.0 9.3 11.25 31.5 12.0",
         "chromosomes": "14.6 11.1 4.29 10.5 2.45",
     },
 )
@@ -196,6 +197,7 @@ NEBEL_PROTOTYPES: Final = _table(
         "aural sonar": "6 6 10",
         "aural sonar, 3 a class": "6 6 10",
         "aural sonar, 3 a class, directions": "6 6 10",
+        "aural sonar, 3 a class, class directions": "6 6 10",
         "chromosomes": "105 105 21",
     },
 )
