@@ -1,15 +1,20 @@
-"""Dissimilarities as similarities: centred, and in their leading directions."""
+"""Dissimilarities as similarities: centred, in leading directions, and in those of the classes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Float, Real, Shaped
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
+
+RIDGES: Final = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+"""Ridges that are tried, in median positive eigenvalues of the similarities."""
+SMALL: Final = 1e-10
+"""Share of the largest eigenvalue below which one is rounding."""
 
 
 @dataclass(frozen=True)
@@ -124,4 +129,57 @@ class LeadingDirections(TransformerMixin, BaseEstimator):
             Squared distances in the leading directions.
         """
         places = self._centring.similarities(D) @ self._projection
+        return cdist(places, self._places, "sqeuclidean")
+
+
+class ClassDirections(TransformerMixin, BaseEstimator):
+    r"""Squared distances in the directions that tell the classes.
+
+    The class indicators T are regressed on the positive part of the similarities,
+    :math:`K_+ = U \Lambda_+ U'`, by :math:`H = U \Lambda_+ (\Lambda_+ + \rho)^{-1} U' + 1 1' / n`.
+    Rows to learn from stand where the regression on all others places them,
+
+    .. math:: t_i - (t_i - (H T)_i) / (1 - H_{ii}),
+
+    so that exemplars among them meet the same noise as among new rows; the ridge is the one with
+    the least squared error there.
+    """
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+    def fit(self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]) -> Self:
+        """Regress; asymmetric dissimilarities are averaged."""
+        symmetric = (D + D.T) / 2
+        self._centring = Centring.of(symmetric)
+        values, vectors = np.linalg.eigh(self._centring.similarities(symmetric))
+        kept = values > SMALL * values[-1]
+        values, vectors = values[kept], vectors[:, kept]
+        indicators = (y[:, None] == np.unique(y)).astype(np.float64)
+        self._means = indicators.mean(axis=0)
+        inside = vectors.T @ (indicators - self._means)
+        least = np.inf
+        for ridge in np.median(values) * np.array(RIDGES):
+            shares = values / (values + ridge)
+            own = (vectors**2) @ shares + 1 / len(y)
+            residuals = indicators - self._means - vectors @ (shares[:, None] * inside)
+            left_out = residuals / (1 - own)[:, None]
+            if (left_out**2).sum() < least:
+                least = (left_out**2).sum()
+                self._projection = vectors @ (inside / (values + ridge)[:, None])
+                self._places = indicators - left_out
+        return self
+
+    def fit_transform(
+        self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]
+    ) -> Float[np.ndarray, "obs obs"]:
+        """Squared distances among the rows to learn from, each placed by all others."""
+        self.fit(D, y)
+        return cdist(self._places, self._places, "sqeuclidean")
+
+    def transform(self, D: Real[np.ndarray, "row obs"]) -> Float[np.ndarray, "row obs"]:
+        """Squared distances of new rows to the rows to learn from."""
+        places = self._means + self._centring.similarities(D) @ self._projection
         return cdist(places, self._places, "sqeuclidean")

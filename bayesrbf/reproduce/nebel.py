@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
-from bayesrbf.reproduce.directions import LeadingDirections
+from bayesrbf.reproduce.directions import ClassDirections, LeadingDirections
 from bayesrbf.reproduce.dissimilarity_tables import (
     Categories,
     Compared,
@@ -53,8 +54,8 @@ class Experiment:
         Methods that would take hours on it.
     most_repeats : int
         Most cross-validations of it.
-    directions : tuple of int
-        Numbers of leading directions to choose from, by cross-validation inside the rows to
+    fronts : tuple of transformer
+        What dissimilarities go through before, chosen by cross-validation inside the rows to
         learn from; empty: dissimilarities as they are.
     """
 
@@ -62,7 +63,7 @@ class Experiment:
     per_class: int
     heavy: tuple[str, ...] = ()
     most_repeats: int = 10
-    directions: tuple[int, ...] = ()
+    fronts: tuple[TransformerMixin, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,12 @@ class Plan:
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {
     "aural sonar": Experiment(cache(aural_sonar), 5),
     "aural sonar, 3 a class": Experiment(cache(aural_sonar), 3),
-    "aural sonar, 3 a class, directions": Experiment(cache(aural_sonar), 3, directions=(3, 5, 8)),
+    "aural sonar, 3 a class, directions": Experiment(
+        cache(aural_sonar), 3, fronts=tuple(map(LeadingDirections, (3, 5, 8)))
+    ),
+    "aural sonar, 3 a class, class directions": Experiment(
+        cache(aural_sonar), 3, fronts=(ClassDirections(),)
+    ),
     "votes": Experiment(cache(votes), 10),
     "votes, value differences": Experiment(cache(categories_of_votes), 10),
     "sonar": Experiment(cache(sonar), 5),
@@ -134,16 +140,14 @@ def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
         "SVM, clipped": ClippedKernelSVC(),
         "affinity propagation": LabelledPropagation(seed),
     }
-    if not experiment.directions:
+    if not experiment.fronts:
         return contestants
-    return {
-        name: GridSearchCV(
-            Pipeline([("directions", LeadingDirections()), ("classifier", model)]),
-            {"directions__n_directions": experiment.directions},
-            cv=5,
-        )
-        for name, model in contestants.items()
-    }
+    first, *others = experiment.fronts
+    behind = {name: make_pipeline(first, model) for name, model in contestants.items()}
+    if not others:
+        return behind
+    choice = {type(first).__name__.lower(): experiment.fronts}
+    return {name: GridSearchCV(model, choice, cv=5) for name, model in behind.items()}
 
 
 def cells(plan: Plan, seed: int) -> Iterator[Cell]:
@@ -186,7 +190,8 @@ def _fold(table: str, name: str, plan: Plan, seed: int, fold: int) -> Figures:
     known, new = rows.split(train, test)
     start = time.perf_counter()
     model.fit(known, rows.labels[train])
-    exemplars = model.best_estimator_[-1] if experiment.directions else model
+    chosen = getattr(model, "best_estimator_", model)
+    exemplars = chosen[-1] if isinstance(chosen, Pipeline) else chosen
     if name == "gibbs":
         exemplars.refine(draws=plan.draws, tune=plan.draws // 2, thin=1, chains=2, cores=1)
     seconds = time.perf_counter() - start

@@ -18,7 +18,9 @@ COMPONENTS: Final = 50
 """Principal components of images."""
 PIXELS: Final = ("mnist", "usps")
 """Tables of images as pixels."""
-IMAGES: Final = (*PIXELS, "mnist50")
+DIAGONAL_50: Final = "mnist50, diagonal"
+"""MNIST in principal components once more, for the many diagonal components of the thesis."""
+IMAGES: Final = (*PIXELS, "mnist50", DIAGONAL_50)
 """Tables of images: as pixels, and in principal components."""
 USPS_TEST: Final = 3_000
 """Images of USPS to judge by: as many as the thesis has, drawn from both parts of the table."""
@@ -88,8 +90,9 @@ def splits(name: str) -> Iterator[Split]:
     Parameters
     ----------
     name : str
-        ``"iris"``, ``"breast_cancer"``, ``"segment"``, ``"mnist"``, ``"usps"`` or
-        ``"mnist50"``, which is in 50 principal components of the training rows.
+        ``"iris"``, ``"breast_cancer"``, ``"segment"``, ``"mnist"``, ``"usps"``,
+        ``"mnist50"``, which is in 50 principal components of the training rows, or
+        ``"mnist50, diagonal"``, which is the same.
 
     Yields
     ------
@@ -118,7 +121,8 @@ def splits(name: str) -> Iterator[Split]:
 
 def _images(name: str) -> Split:
     """Images as pixels, or in the principal components of their training rows."""
-    with np.load(data_folder() / f"{name.removesuffix('50')}.npz") as file:
+    file_name = name.removesuffix(", diagonal").removesuffix("50")
+    with np.load(data_folder() / f"{file_name}.npz") as file:
         X, X_new = (file[f"x_{part}"].astype(float) for part in ("train", "test"))
         y, y_new = (file[f"y_{part}"].astype(np.intp) for part in ("train", "test"))
     X, X_new = X.reshape(len(X), -1), X_new.reshape(len(X_new), -1)

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from bayesrbf.reproduce import nebel
 from bayesrbf.reproduce.cells import read_cells
-from bayesrbf.reproduce.directions import Centring, LeadingDirections
+from bayesrbf.reproduce.directions import RIDGES, Centring, ClassDirections, LeadingDirections
 from bayesrbf.reproduce.dissimilarity_tables import Categories
 from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
 
@@ -51,6 +51,36 @@ def test_leading_directions_are_principal_components() -> None:
     np.testing.assert_allclose(directions.transform(D), cdist(known, known, "sqeuclidean"))
     np.testing.assert_allclose(
         directions.transform(cdist(NEW, X, "sqeuclidean")), cdist(new, known, "sqeuclidean")
+    )
+
+
+def test_class_directions_place_a_row_as_the_regression_on_all_others() -> None:
+    D = cdist(X, X, "sqeuclidean")
+    directions = ClassDirections()
+    placed = directions.fit_transform(D, Y)
+    centred, targets = X - X.mean(axis=0), np.eye(3)[Y]
+
+    def ridge(rows: np.ndarray, of: np.ndarray, strength: float) -> np.ndarray:
+        # All rows give the centre of X, and those learned from the mean of the targets.
+        design = np.hstack([np.ones((len(rows), 1)), centred[rows]])
+        penalty = strength * np.diag([0.0, 1.0, 1.0, 1.0])
+        weights = np.linalg.solve(design.T @ design + penalty, design.T @ targets[rows])
+        return np.hstack([np.ones((len(of), 1)), of]) @ weights
+
+    spread = np.median(np.linalg.eigvalsh(centred.T @ centred))
+    rows = np.arange(60)
+    left_out = {
+        ratio: np.vstack([ridge(rows[rows != i], centred[[i]], ratio * spread) for i in rows])
+        for ratio in RIDGES
+    }
+    best = min(RIDGES, key=lambda ratio: ((targets - left_out[ratio]) ** 2).sum())
+    known = left_out[best]
+    np.testing.assert_allclose(placed, cdist(known, known, "sqeuclidean"), atol=1e-8)
+    new = ridge(rows, NEW - X.mean(axis=0), best * spread)
+    np.testing.assert_allclose(
+        directions.transform(cdist(NEW, X, "sqeuclidean")),
+        cdist(new, known, "sqeuclidean"),
+        atol=1e-8,
     )
 
 

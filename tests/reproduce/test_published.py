@@ -74,7 +74,9 @@ def printed(
     for run in runs:
         run()
     images = {
-        f"mnist/{n}/{head}/60000/0": Everything() for n in (2, 10) for head in ("softmax", "SDGM")
+        f"mnist/{size}/{head}{longer}/60000/0": Everything()
+        for size, longer in ((2, ""), (2, ", 30 epochs"), (10, ""))
+        for head in ("softmax", "SDGM")
     }
     hayashi._print_images(images, 60_000, quiet)
     return shown

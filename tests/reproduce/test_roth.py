@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.reproduce import roth, roth_methods
-from bayesrbf.reproduce.roth_tables import PIXELS, USPS_TEST, splits, with_holes
+from bayesrbf.reproduce.roth_tables import DIAGONAL_50, PIXELS, USPS_TEST, splits, with_holes
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -91,6 +91,14 @@ def test_the_structure_of_pixels_goes_with_every_method(name, table):
         assert model.objective == roth_methods.METHODS[name]["objective"]
         assert model.objective_iter == 60
         assert (model.n_components > roth_methods.COMPONENTS[table]) == (name == "ML")
+
+
+def test_the_many_components_of_principal_components_are_diagonal() -> None:
+    assert set(roth_methods.ONLY[DIAGONAL_50]) == {"ML", "hinge"}
+    for name in roth_methods.ONLY[DIAGONAL_50]:
+        for model in roth_methods.candidates(DIAGONAL_50, name, 50_000):
+            assert (model.n_components, model.covariance_type, model.tied) == (128, "diag", False)
+            assert model.objective == roth_methods.METHODS[name]["objective"]
 
 
 def test_images_of_usps_are_dealt_anew(data_folder: Path) -> None:

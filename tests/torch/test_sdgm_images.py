@@ -44,4 +44,4 @@ def test_a_network_is_the_same_for_the_same_seed() -> None:
 
 def test_cells_have_names_of_their_own() -> None:
     names = [cell.name for cell in sdgm_images.cells(100, seeds=2)]
-    assert len(set(names)) == len(names) == 8
+    assert len(set(names)) == len(names) == 12
