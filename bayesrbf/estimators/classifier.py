@@ -72,9 +72,8 @@ class Classifier(ClassifierMixin, Estimator):
         """Fit the temperature to what models fitted without a fold say of it; 1 if not asked to."""
         self.temperature_ = 1.0
         if self.calibrate:
-            known = self.rows_, self.kept_, self.classes_
-            owner = type(self).__name__
-            self.temperature_ = out_of_fold_temperature(predict, self.cv, *known, self.seed_, owner)
+            fitted = self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__
+            self.temperature_ = out_of_fold_temperature(predict, self.cv, *fitted)
 
     # ---- predicting
 
@@ -113,13 +112,11 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         ndarray of shape (n_obs, n_classes)
-            Probabilities in the order of ``classes_``; rows sum to one. After
-            :meth:`refine` they are still those of the fit, which out-of-fold scores and
-            temperatures are about, and the draws give :meth:`uncertainty` around them.
-            Mixtures and RBF networks that were not calibrated give the mean over the
-            draws. With ``class_prior`` Bayes' rule applied to what they would be without:
-            each times ``class_prior`` over the weighted share of its class among the
-            labelled training rows.
+            Probabilities in the order of ``classes_``; rows sum to one. After :meth:`refine`
+            they are those of the fit, to which scores and temperatures belong; mixtures, RBF
+            networks and exemplars that were not calibrated give the mean over the draws.
+            ``class_prior`` moves what they would be without it by Bayes' rule: each times
+            ``class_prior`` over the weighted share of its class among the labelled rows.
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -143,9 +140,8 @@ class Classifier(ClassifierMixin, Estimator):
     def adapt_prior(self, X: object) -> xr.Dataset:
         """Move to the prevalence of a new population, estimated from its unlabelled rows.
 
-        Every later prediction is made at that prevalence, as if ``class_prior`` had
-        been given. It is right where the classes are as they were and only their
-        shares have changed; calibrate first where probabilities are not to be trusted.
+        Every later prediction is made at that prevalence, as if ``class_prior`` had been given. It
+        is right where the classes are as they were and only their shares have changed.
 
         Parameters
         ----------
@@ -250,8 +246,7 @@ class Classifier(ClassifierMixin, Estimator):
     def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
         """How sure the posterior is of each row, and why not.
 
-        Draws are moved in log odds so that their median is what :meth:`predict_proba`
-        gives: it lies within its interval, whatever the draws are.
+        Draws are moved in log odds so that :meth:`predict_proba` is their median.
 
         Parameters
         ----------
@@ -260,8 +255,7 @@ class Classifier(ClassifierMixin, Estimator):
         prob : float
             Probability inside the equal-tailed intervals.
         memory : int
-            Bytes that arrays over draws may take at once, 2 GiB by default; more
-            rows are summarised a block at a time, always over every draw.
+            Bytes that arrays over draws may take at once; rows are summarised in blocks.
 
         Returns
         -------
