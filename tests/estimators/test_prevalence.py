@@ -67,7 +67,12 @@ METHODS = {
     "exemplars": ("gibbs",),
     "stack": ("laplace", "nuts", "bootstrap"),
 }
-REFINED = [(name, method) for name, methods in METHODS.items() for method in methods]
+QUICK = {("mixture", "gibbs"), ("blend", "laplace"), ("kernel", "laplace"), ("exemplars", "gibbs")}
+REFINED = [
+    pytest.param(name, method, marks=[] if (name, method) in QUICK else pytest.mark.slow)
+    for name, methods in METHODS.items()
+    for method in methods
+]
 NEW = (0.9, 0.1)
 
 
@@ -178,6 +183,7 @@ def test_draws_leave_what_was_validated_as_it_was(name: str, method: str) -> Non
     assert same == validated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MAKERS if "calibrated" not in name])
 def test_the_prevalence_of_new_rows_is_found_whatever_rows_without_a_label_say(name: str) -> None:
     """Labels were asked for by class: half of them each, where one row in ten is of the second."""

@@ -20,18 +20,14 @@ from bayesrbf import (
     StackedClassifier,
 )
 
-DEFAULTS = [
+QUICK = [HybridMixtureClassifier(), KernelNetworkClassifier(), HalfRankTransformer()]
+OTHERS = [
     MixtureDensity(),
-    HybridMixtureClassifier(),
-    KernelNetworkClassifier(),
     StackedClassifier(["K1", "G1"], cv=2),  # each further member costs a fit per fold and check
-    HalfRankTransformer(),
     # On one table of the checks, 20 rows in four classes, log precisions never rest to .001.
     SDGMClassifier(1, n_init=1, tol=0.05),
     MedianLVQClassifier(n_init=1),
     RBFNetworkClassifier(),
-]
-VARIANTS = [
     MixtureDensity(2, covariance_type="diag", n_init=1),
     HybridMixtureClassifier(tied=True, calibrate=True, cv=3),
     HybridMixtureClassifier(2, covariance_type="diag", n_init=1),
@@ -46,18 +42,16 @@ VARIANTS = [
 ]
 
 
-@parametrize_with_checks(DEFAULTS)
+@parametrize_with_checks(QUICK)
 def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(VARIANTS)
+@parametrize_with_checks(OTHERS)
 @pytest.mark.filterwarnings("ignore:.*cv=3 holds out no labelled row:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
-def test_check_of_a_variant(
-    estimator: BaseEstimator, check: Callable[[BaseEstimator], None]
-) -> None:
+def test_check_of_others(estimator: BaseEstimator, check: Callable[[BaseEstimator], None]) -> None:
     check(estimator)
 
 

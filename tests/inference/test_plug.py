@@ -20,6 +20,7 @@ from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.relabel import relabel
 from bayesrbf.inference.variational import advi
 from bayesrbf.numerics.log_posterior import LogPosterior
+from tests.cases import first_quick
 from tests.inference.families import FAMILIES, Family
 from tests.models.configurations import assert_close
 
@@ -82,7 +83,7 @@ def compiled(name: str) -> Plugged:
     return Plugged(family, function, tuple(point[value.name].shape for value in model.value_vars))
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=first_quick(FAMILIES, number=3))
 def plugged(request: pytest.FixtureRequest) -> Plugged:
     return compiled(request.param)
 
