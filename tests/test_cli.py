@@ -48,6 +48,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return file, out
 
 
+@pytest.mark.slow
 def test_folder_is_complete_and_nothing_else_is_left(finished: tuple[Path, Path]) -> None:
     file, out = finished
     assert {path.name for path in out.iterdir()} == FILES

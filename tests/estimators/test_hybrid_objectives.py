@@ -61,6 +61,7 @@ def test_holes_categories_and_unequal_components(objective):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_weights_are_rows(objective):
     X, y = table(60)
@@ -108,6 +109,7 @@ def test_a_fit_that_stops_as_told_does_not_warn_and_says_so(recwarn):
     assert classifier.n_iter_ == 4
 
 
+@pytest.mark.slow
 def test_cross_validation_takes_the_setting_of_the_best_score():
     X, y = table(90)
     classifier = model("blend", kappa="cv", calibrate=True, cv=3).fit(X, y)
@@ -202,6 +204,7 @@ def test_a_file_holds_the_objective(objective, tmp_path):
     assert loaded.model_.log_posterior(loaded.rows_).value_and_gradient(point)[0] == value
 
 
+@pytest.mark.slow
 def test_a_gibbs_posterior_is_drawn_and_has_intervals():
     X, y = table(60)
     classifier = model("blend", covariance_type="diag", objective_iter=100).fit(X, y)

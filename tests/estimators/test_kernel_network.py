@@ -167,6 +167,7 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
         KernelNetworkClassifier(**arguments).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_tables_have_a_finite_normalised_answer(name: str, kernel: str) -> None:

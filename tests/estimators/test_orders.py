@@ -84,6 +84,7 @@ CLASSIFIERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:SDGMClassifier")
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_order_and_names_change_no_probability(name: str) -> None:

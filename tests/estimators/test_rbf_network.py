@@ -143,6 +143,7 @@ def test_prevalence_of_use_and_temperature(fitted, flowers):
     assert calibrated.temperature_ != 1
 
 
+@pytest.mark.slow
 def test_a_posterior_and_back_from_a_file(flowers, tmp_path):
     X, y = flowers
     model = RBFNetworkClassifier(2, features="log_density", random_state=0, n_init=1, l2=1.0)

@@ -56,6 +56,7 @@ def test_a_kernel_of_the_users_own_meets_the_columns_where_they_are() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_ripley_is_learned_with_seven_weights_at_most(data_folder: Path, seed: int) -> None:
     train = pd.read_csv(data_folder / "ripley_synth_train.csv")
@@ -119,6 +120,7 @@ def test_a_weight_is_a_number_of_rows_and_zero_is_none() -> None:
 # ---- labels
 
 
+@pytest.mark.slow
 def test_sets_of_one_class_are_labels_and_full_sets_are_hidden() -> None:
     X, y = load_iris(return_X_y=True)
     sets = np.eye(3, dtype=bool)[y]
@@ -224,6 +226,7 @@ def test_many_levels_are_told() -> None:
 # ---- the posterior
 
 
+@pytest.mark.slow
 def test_average_and_plug_in() -> None:
     X, y = ring(40)
     average, plug_in = small().fit(X, y), small(prediction="plug-in").fit(X, y)
@@ -256,6 +259,7 @@ def several(**arguments: object) -> SDGMClassifier:
     return small(**settings | arguments).fit(*doubtful(50, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_average_has_every_mode_by_its_share() -> None:
     model, new = several(), doubtful(300, 3)[0]
@@ -297,6 +301,7 @@ def test_the_doubt_between_modes_is_epistemic() -> None:
     assert float(more.mean()) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "arguments", [{"class_prior": [0.1, 0.9]}, {"precision_prior": GammaPrecisions()}]
@@ -329,6 +334,7 @@ def test_a_temperature_is_fitted_to_what_it_is_used_on() -> None:
     assert several(**arguments).temperature_ != single
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_wide_fit_is_as_good_as_a_narrow_one(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = load_iris(return_X_y=True)
@@ -388,6 +394,7 @@ def test_precisions_can_be_learned() -> None:
     assert set(model.posterior_["posterior"]) == {"coefficient_precisions", "coefficients"}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
 @pytest.mark.parametrize("method", ["laplace", "advi", "nuts"])
 @pytest.mark.parametrize("n_classes", [1, 2])
@@ -423,6 +430,7 @@ def test_a_change_of_prevalence_is_bayes_rule() -> None:
     np.testing.assert_allclose(moved.predict_proba(X), expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_saved_and_read_back(tmp_path: Path) -> None:
     X, y = ring(60)
     X[::4, 1] = np.nan
@@ -481,6 +489,7 @@ def test_a_prior_that_is_none_is_refused() -> None:
         small(precision_prior=2.0).fit(*ring(20))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("form", ["primal", "kernel"])
 def test_degenerate_tables_have_finite_answers(form: str) -> None:

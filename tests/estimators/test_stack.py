@@ -102,6 +102,7 @@ def test_processes_change_nothing(fitted) -> None:
     np.testing.assert_array_equal(parallel.predict_proba(X), fitted.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_a_good_extra_member_gets_the_weight_and_a_bad_one_does_not() -> None:
     weights = []
     for seed in range(4):  # on one table of 120 rows the folds have much to say
@@ -328,6 +329,7 @@ def test_nothing_to_hold_out_is_told() -> None:
     assert model.predict([[0.0, 1.0]])[0] == "a"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEGENERATE)
 @pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
 def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:

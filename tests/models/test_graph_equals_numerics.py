@@ -37,7 +37,7 @@ CONFIGURATIONS = (*covering_array(), CATEGORICAL_ONLY)
 SEEDS = (1, 2, 3)
 
 every_configuration = pytest.mark.parametrize(
-    "configuration", first_quick(CONFIGURATIONS, number=4), ids=name_of
+    "configuration", first_quick(CONFIGURATIONS, number=2), ids=name_of
 )
 
 

@@ -11,7 +11,7 @@ from tests.cases import first_quick
 from tests.models.configurations import Configuration, covering_array, name_of
 
 every_configuration = pytest.mark.parametrize(
-    "configuration", first_quick(covering_array(), number=4), ids=name_of
+    "configuration", first_quick(covering_array(), number=2), ids=name_of
 )
 
 

@@ -39,6 +39,7 @@ def test_em_never_falls(covariance_type, tied, missing):
             point, last = now.following, now.log_posterior
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 @pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 def test_fixed_point_is_a_mode(covariance_type, tied, classes):

@@ -76,6 +76,7 @@ def test_hostile_texts_change_no_element(text: str) -> None:
     assert "49" not in "".join(hostile.texts[:10])
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.text(min_size=1, max_size=30))
 def test_any_text_changes_no_element(text: str) -> None:
