@@ -182,11 +182,14 @@ def test_features_reproduce_the_kernel_and_lead_with_the_largest_eigenvalue() ->
 # ---- the output layer
 
 
+WEIGHTS = np.linspace(0.5, 2, 40)
+
+
 def output_layer(n_classes: int, seed: int = 0) -> KernelNetworkLogPosterior:
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(40, 5)) * [4.0, 2.0, 1.0, 0.5, 0.1]
     labels = np.r_[np.arange(n_classes), rng.integers(-1, n_classes, 40 - n_classes)]
-    return KernelNetworkLogPosterior(features, labels, rng.uniform(0.5, 2, 40), n_classes, 0.3)
+    return KernelNetworkLogPosterior(features, labels, WEIGHTS, n_classes, 0.3)
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3])
@@ -199,7 +202,7 @@ def test_the_log_posterior_is_that_of_scipy(n_classes: int) -> None:
         logits = np.column_stack([np.zeros(40), logits])
     log_p = log_softmax(logits, axis=1)
     own = np.array([p[c] if c >= 0 else 0.0 for p, c in zip(log_p, layer._labels, strict=True)])
-    expected = layer._weights @ own + norm(0, 0.3**-0.5).logpdf(values["coefficients"]).sum()
+    expected = WEIGHTS @ own + norm(0, 0.3**-0.5).logpdf(values["coefficients"]).sum()
     expected += norm(0, INTERCEPT_SD).logpdf(values["intercepts"]).sum()
     np.testing.assert_allclose(layer.value_and_gradient(theta)[0], expected, rtol=1e-12)
     np.testing.assert_allclose(layer.pointwise(theta), own, rtol=1e-12)
@@ -223,7 +226,7 @@ def test_the_fit_ends_at_the_mode_and_never_falls(n_classes: int) -> None:
     assert np.abs(layer.value_and_gradient(fit.theta)[1] * layer.scales).max() <= 1e-6
     assert (np.diff(fit.joint) >= 0).all()
     assert fit.joint[-1] == pytest.approx(layer.value_and_gradient(fit.theta)[0])
-    assert fit.conditional[-1] == pytest.approx(layer._weights @ layer.pointwise(fit.theta))
+    assert fit.conditional[-1] == pytest.approx(WEIGHTS @ layer.pointwise(fit.theta))
     assert fit_output(layer, tol=1e-6, max_iter=2).status is not Status.CONVERGED or n_classes == 1
 
 

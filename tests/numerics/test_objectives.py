@@ -122,7 +122,7 @@ def test_rows_that_nothing_explains_have_finite_slopes():
 def test_components_are_summed_within_their_class():
     specification = structure(classes=(0, 0, 1))
     joint = np.log([[0.1, 0.2, 0.4], [0.3, 0.3, 0.2]])
-    by_class, shares = class_log_joint(joint, specification)
+    by_class, shares = class_log_joint(joint, specification.class_slices)
     np.testing.assert_allclose(np.exp(by_class), [[0.3, 0.4], [0.6, 0.2]])
     np.testing.assert_allclose(shares, [[1 / 3, 2 / 3, 1], [0.5, 0.5, 1]])
 
