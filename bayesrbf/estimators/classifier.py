@@ -212,8 +212,7 @@ class Classifier(ClassifierMixin, Estimator):
         X : array-like or frame of shape (n_obs, n_columns)
             Rows; missing cells are summed out.
         memory : int
-            Bytes that the probabilities may take, 2 GiB by default. Where they
-            would take more, every k-th draw is kept, with a warning.
+            Bytes of the probabilities: beyond, every k-th draw is kept, with a warning.
         path : path-like, optional
             A ``.npy`` file to write them to: every draw is kept, and the tree
             reads from the file.
@@ -246,7 +245,7 @@ class Classifier(ClassifierMixin, Estimator):
     def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
         """How sure the posterior is of each row, and why not.
 
-        Draws are moved in log odds so that :meth:`predict_proba` is their median.
+        Where :meth:`predict_proba` is no mean of draws, they are moved: it is their median.
 
         Parameters
         ----------
@@ -260,15 +259,16 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         xarray.Dataset
-            ``mean``, which is :meth:`predict_proba`, sd and interval per class; total,
-            aleatoric and epistemic entropy in nats; novelty (log density). After a
-            point estimate what only a posterior knows is NaN, with a warning.
+            ``mean`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
+            novelty. What only draws know is NaN after a point estimate, with a warning.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 
         rows = self._read(X)
         posterior = replace(self._class_posterior(), memory=memory)
-        summary = posterior.summary(rows, prob, np.exp(self._delivered(rows)))
+        averaged = self._averages and self.draws_ is not None
+        fitted = None if averaged else np.exp(self._delivered(rows))
+        summary = posterior.summary(rows, prob, fitted)
         return to_dataset(
             summary, self.classes_, np.arange(rows.n_obs), point_estimate=posterior.n_draws == 1
         )

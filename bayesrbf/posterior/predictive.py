@@ -145,7 +145,8 @@ class ClassPosterior:
 
         ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
         strictly between 0 and 1.
-        Draws are laid around ``delivered``, the probabilities that are given out; None: their mean.
+        Draws are laid around ``delivered``, the probabilities that are given out, unless these are
+        their mean.
         """
         if not 0 < prob < 1:
             raise ValueError(

@@ -16,9 +16,10 @@ LEAST = 1e-15
 class PredictiveSummary:
     r"""What the draws say about every row.
 
-    Draws are moved in log odds, class by class, so that their median is the probability
-    that is given out. Its entropy is what one does not know in all; what more data would
-    tell is the information that the draws have on the class,
+    Where the fitted point is given out, draws are moved in log odds, class by class, so that
+    it is their median; where their mean is, they stay. The entropy of what is given out is
+    what one does not know in all. What more data would tell is the information that the
+    draws have on the class,
 
     .. math:: I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
 
@@ -89,7 +90,7 @@ def summarised(
     prob : float
         Probability inside the intervals.
     delivered : ndarray of shape (n_obs, n_classes), optional
-        The probabilities that are given out; None: the mean of the draws.
+        The probabilities that are given out, if these are not the mean of the draws.
 
     Returns
     -------
@@ -101,18 +102,20 @@ def summarised(
     mean = np.einsum("sn,snc->nc", shares, p)
     information = entropy(mean) - np.einsum("sn,sn->n", shares, entropy(p))
     if delivered is None:
-        delivered = mean
+        moved, delivered = p, mean
+    else:
+        moved = log_odds(p)
+        moved += log_odds(delivered) - _quantiles(moved, weights, 0.5)
+        moved = expit(moved)
     total = entropy(delivered)
-    moved = log_odds(p)
-    moved += log_odds(delivered) - _quantiles(moved, weights, 0.5)
-    moved = expit(moved)
     lower, upper = _quantiles(moved, weights, ((1 - prob) / 2, (1 + prob) / 2))
     away = moved - np.einsum("sn,snc->nc", shares, moved)
     unbiased = n_draws / (n_draws - 1) if n_draws > 1 else np.nan
     return {
         "mean": delivered,
         "sd": np.sqrt(unbiased * np.einsum("sn,snc->nc", shares, away**2)),
-        "lower": np.minimum(lower, delivered),  # they are on these sides but for rounding
+        # A median lies between them but for rounding; a mean may not where draws are skewed.
+        "lower": np.minimum(lower, delivered),
         "upper": np.maximum(upper, delivered),
         "total": total,
         "aleatoric": np.clip(total - information, 0, total),

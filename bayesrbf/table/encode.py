@@ -33,8 +33,9 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     --------
     >>> from bayesrbf.table import learn_columns
     >>> columns = learn_columns([[1.5, "b"], [2.5, "a"]])
-    >>> encode([[None, "a"]], columns)
-    Observations(real=array([[nan]]), codes=array([[0]]), labels=array([-1]), weights=array([1.]))
+    >>> rows = encode([[None, "a"]], columns)
+    >>> rows.real, rows.codes
+    (array([[nan]]), array([[0]]))
     """
     if handle_unknown not in get_args(HandleUnknown):
         raise ValueError(

@@ -50,7 +50,7 @@ def test_refined_density_keeps_its_fit_and_draws_around_it() -> None:
     assert {"pareto_k", "elpd_loo"} <= set(found["row"])
     first, second = density.impute(X, draws=2)
     assert (first[np.isnan(X)] != second[np.isnan(X)]).all()
-    with pytest.raises(ValueError, match="or 'gibbs' or 'nuts'; received 'metropolis'"):
+    with pytest.raises(ValueError, match="or 'nuts' or 'bootstrap'; received 'metropolis'"):
         density.refine("metropolis")
 
 
