@@ -30,12 +30,16 @@ check test test-all: export OPENBLAS_NUM_THREADS ?= 1
 check test test-all: export LOKY_MAX_CPU_COUNT ?= 1
 pytest := $(bin)/python -m pytest -n 2 --dist loadfile
 
-# Array functions and tables: what a change breaks first.
+# Array functions and tables: what a change breaks first. What goes through every structure, or loads
+# compiled kernels, is left to make test.
+longer := compiled or kernels or log_posterior or discriminative or weighted or rbf_network or \
+    fitting or column_law
 check: .venv/.with-test
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/lint-imports
-	$(pytest) -q -m "not slow" tests/numerics tests/table tests/posterior tests/reading $(ARGS)
+	$(pytest) -q -m "not slow" -k "not ($(longer))" tests/numerics tests/table tests/posterior \
+	    tests/reading $(ARGS)
 
 test: .venv/.with-test
 	$(pytest) -m "not slow" $(ARGS)

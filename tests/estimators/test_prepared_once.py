@@ -43,6 +43,7 @@ def rows_and_labels(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n, 3)) + y[:, None], y
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # ten draws are not enough to be judged well
 @pytest.mark.parametrize("family", MODELS)
 def test_drawing_and_judging_share_one_log_posterior(family, monkeypatch):

@@ -245,6 +245,7 @@ def test_to_the_kernels_of_a_stack_too_a_row_without_a_cell_has_the_class_freque
 FAR = (1e8, 9999999999.0, 1e12, 1e30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(METHODS))
 def test_far_rows_lose_nothing(name: str) -> None:
     """Of all draws, every one has settled on what it says far out: there is nothing to lose."""

@@ -17,6 +17,8 @@ from bayesrbf.fitted.network_fitting import fit_network
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.posterior.noise import fit_noise
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def friedman():
@@ -55,7 +57,6 @@ def test_regression_predicts_and_covers(friedman, tmp_path):
     )
 
 
-@pytest.mark.slow
 def test_regression_in_other_units(friedman):
     X, y = friedman
     settings = {"n_components": 2, "random_state": 0, "n_init": 1, "max_iter": 300}
@@ -133,7 +134,6 @@ def test_intervals_hold_rows_that_were_not_seen():
     assert 0.87 < shares[True] < 0.96
 
 
-@pytest.mark.slow
 def test_a_row_with_holes_is_as_wide_as_what_is_not_known():
     X, y = make_friedman1(600, noise=1.0, random_state=0)
     settings = {"n_components": 4, "random_state": 0, "n_init": 1, "max_iter": 200, "tol": 1e-4}
@@ -204,7 +204,6 @@ def test_noise_is_that_of_rows_which_no_fit_has_seen(friedman, max_iter):
     assert found == pytest.approx(expected, rel=0.02)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("warm_start", [False, True])
 @pytest.mark.parametrize("max_iter", [8, 1000])
@@ -234,7 +233,6 @@ def test_a_network_that_grows_can_be_fitted_anew(friedman):
     assert RBFNetworkRegressor(2, **settings).fit(X, y).noise_scale_ > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -9,6 +9,8 @@ from scipy.special import log_softmax
 from bayesrbf import SDGMClassifier
 from bayesrbf.estimators.folds import stratified_folds
 
+pytestmark = pytest.mark.slow
+
 
 def noisy(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Four columns, one of which says a little."""
@@ -80,7 +82,6 @@ def test_draws_for_the_temperature_have_the_mean_that_is_predicted(average: bool
     np.testing.assert_allclose(found, fitted.predict_proba(X), atol=0.03)
 
 
-@pytest.mark.slow
 def test_folds_are_those_that_were_given() -> None:
     X, y = noisy()
     folds = stratified_folds(np.searchsorted(["high", "low"], y), 4, seed=3)
@@ -92,7 +93,6 @@ def test_folds_are_those_that_were_given() -> None:
         model(cv=1).fit(X, y)
 
 
-@pytest.mark.slow
 def test_weight_two_is_the_row_twice() -> None:
     X, y = noisy()
     weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
@@ -103,7 +103,6 @@ def test_weight_two_is_the_row_twice() -> None:
     assert weighted.temperature_ == pytest.approx(repeated.temperature_, rel=1e-9)
 
 
-@pytest.mark.slow
 def test_rows_of_several_possible_classes_are_not_scored() -> None:
     """They teach in every fold but their own; a set of one class is a label."""
     X, y = noisy()
@@ -118,7 +117,6 @@ def three_kinds(n: int = 90) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n, 2)) + 1.5 * np.eye(3)[kinds][:, :2], kinds
 
 
-@pytest.mark.slow
 def test_sets_of_two_classes_teach_and_are_not_scored() -> None:
     X, kinds = three_kinds()
     allowed = np.eye(3, dtype=bool)[kinds]
@@ -128,7 +126,6 @@ def test_sets_of_two_classes_teach_and_are_not_scored() -> None:
     assert unsure.temperature_ != 1
 
 
-@pytest.mark.slow
 def test_a_class_that_never_stands_alone_is_no_obstacle() -> None:
     X, kinds = three_kinds()
     allowed = np.eye(3, dtype=bool)[kinds]
@@ -141,7 +138,6 @@ def test_a_class_that_never_stands_alone_is_no_obstacle() -> None:
         assert model().fit(X, allowed).temperature_ == 1
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fitted to a point:UserWarning")
 def test_novelty_knows_no_temperature() -> None:
     X, y = noisy()

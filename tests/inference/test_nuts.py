@@ -14,6 +14,8 @@ from bayesrbf.inference.nuts import nuts
 from tests.inference.moments import BOUND, errors, moment_errors
 from tests.inference.targets import Gaussian, LogGamma, Mixture
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("nutpie", reason="nutpie is an extra")
 
 
@@ -27,14 +29,12 @@ def of_gamma() -> Draws:
     return nuts(LogGamma(), np.zeros(2), draws=1000, tune=300, random_state=2)
 
 
-@pytest.mark.slow
 def test_moments_of_a_gaussian():
     target = Gaussian()
     found = moment_errors(of_gaussian().theta, target.mean, target.covariance)
     assert np.abs(found).max() < BOUND
 
 
-@pytest.mark.slow
 def test_moments_of_a_skewed_density():
     target = LogGamma()
     found = moment_errors(of_gamma().theta, target.mean, target.covariance)

@@ -181,6 +181,7 @@ def test_gradients_of_other_objectives_reach_the_law():
         assert gradient[i] == pytest.approx((above - below) / 2e-5, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_gibbs_draws_have_the_posterior_of_known_components():
     """One component a class: the rates' posterior is gamma in closed form."""
     specification, rows = counted(classes=(0, 1))

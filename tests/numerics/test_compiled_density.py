@@ -37,6 +37,7 @@ def assert_same(target, many, thetas) -> None:
     np.testing.assert_array_equal(many.log_densities(thetas), values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 @pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (1, ()), (0, (3,)), (4, ())])

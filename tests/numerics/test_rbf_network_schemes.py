@@ -26,6 +26,8 @@ from bayesrbf.records.rbf_network import (
 from tests.cases import structure, table
 from tests.numerics.rbf_networks import prior, rows_and_labels, specified
 
+pytestmark = pytest.mark.slow
+
 
 def run(specification, scheme=None, rows=None, **settings):
     table_rows, output = rows_and_labels() if rows is None else rows

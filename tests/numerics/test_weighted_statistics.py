@@ -17,6 +17,7 @@ from bayesrbf.records.mixture import Observations
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 @pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (1, ()), (0, (3,))])

@@ -18,6 +18,8 @@ from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
 from tests.report.tables import mixed_table
 
+pytestmark = pytest.mark.slow
+
 KINDS = {"size": "real", "weight": "real", "colour": "categorical"}
 
 
@@ -110,7 +112,6 @@ def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
         return request.param, collect(job("auto", family=request.param, draws=40))
 
 
-@pytest.mark.slow
 def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> None:
     family, found = of_family
     report = found.report
@@ -209,14 +210,12 @@ def test_point_estimate_claims_no_intervals(pointed: Report) -> None:
     assert "– to –" in html
 
 
-@pytest.mark.slow
 def test_same_seed_same_report() -> None:
     small = job("map", X=job().X[["colour"]], kinds={"colour": "categorical"})
     first, again = (render(collect(small).report) for _ in range(2))
     assert first == again
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [["colour"], ["size"]])
 def test_tables_of_one_kind(columns: list[str]) -> None:
     table = mixed_table()
@@ -275,7 +274,6 @@ def test_records_are_frozen(outcome: Outcome) -> None:
         outcome.report.title = "other"  # type: ignore[misc]
 
 
-@pytest.mark.slow
 def test_degenerate_columns_and_a_class_of_one_row_are_survived() -> None:
     rng = np.random.default_rng(0)
     n = 30
