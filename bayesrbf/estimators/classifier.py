@@ -266,9 +266,8 @@ class Classifier(ClassifierMixin, Estimator):
 
         rows = self._read(X)
         posterior = replace(self._class_posterior(), memory=memory)
-        averaged = self._averages and self.draws_ is not None
-        fitted = None if averaged else np.exp(self._delivered(rows))
-        summary = posterior.summary(rows, prob, fitted)
+        delivered, averaged = np.exp(self._delivered(rows)), self._averages
+        summary = posterior.summary(rows, prob, delivered, centred=not averaged)
         return to_dataset(
             summary, self.classes_, np.arange(rows.n_obs), point_estimate=posterior.n_draws == 1
         )

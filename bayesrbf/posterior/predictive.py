@@ -140,13 +140,14 @@ class ClassPosterior:
         observations: Observations,
         prob: float = 0.9,
         delivered: Float[np.ndarray, "obs label"] | None = None,
+        centred: bool = True,
     ) -> PredictiveSummary:
         """What the draws say about every row, a block of rows at a time.
 
         ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
         strictly between 0 and 1.
-        Draws are laid around ``delivered``, the probabilities that are given out, unless these are
-        their mean.
+        ``delivered`` are the probabilities that are given out; None: the mean of the draws. Draws
+        that are ``centred`` are moved to have these as their median.
         """
         if not 0 < prob < 1:
             raise ValueError(
@@ -154,7 +155,10 @@ class ClassPosterior:
             )
         blocks = [
             self._block(
-                observations.take(rows), prob, None if delivered is None else delivered[rows]
+                observations.take(rows),
+                prob,
+                None if delivered is None else delivered[rows],
+                centred,
             )
             for rows in self._row_blocks(observations.n_obs) or [np.arange(0)]
         ]
@@ -166,6 +170,7 @@ class ClassPosterior:
         observations: Observations,
         prob: float,
         delivered: Float[np.ndarray, "obs label"] | None,
+        centred: bool,
     ) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
         predict = self.predictor(observations)
@@ -175,4 +180,4 @@ class ClassPosterior:
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
         log_density = logsumexp(said.log_density, axis=0) - np.log(self.n_draws)
         p = np.exp(logits - log_z[..., None])
-        return {**summarised(p, weights, prob, delivered), "log_density": log_density}
+        return {**summarised(p, weights, prob, delivered, centred), "log_density": log_density}

@@ -78,6 +78,7 @@ def summarised(
     weights: Float[np.ndarray, "draw obs"] | None,
     prob: float,
     delivered: Float[np.ndarray, "obs label"] | None = None,
+    centred: bool = True,
 ) -> dict[str, np.ndarray]:
     """Spread, interval and entropies of class probabilities over draws.
 
@@ -90,7 +91,9 @@ def summarised(
     prob : float
         Probability inside the intervals.
     delivered : ndarray of shape (n_obs, n_classes), optional
-        The probabilities that are given out, if these are not the mean of the draws.
+        The probabilities that are given out; None: the mean of the draws.
+    centred : bool
+        Whether draws are moved to have these as their median.
 
     Returns
     -------
@@ -101,9 +104,10 @@ def summarised(
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
     mean = np.einsum("sn,snc->nc", shares, p)
     information = entropy(mean) - np.einsum("sn,sn->n", shares, entropy(p))
+    moved = p
     if delivered is None:
-        moved, delivered = p, mean
-    else:
+        delivered = mean
+    elif centred:
         moved = log_odds(p)
         moved += log_odds(delivered) - _quantiles(moved, weights, 0.5)
         moved = expit(moved)
