@@ -62,6 +62,7 @@ def test_quality_on_iris_with_holes() -> None:
     assert model.score(X[~fold], y[~fold]) > 0.88
 
 
+@pytest.mark.slow
 def test_different_numbers_of_components() -> None:
     X, y = table()
     model = HybridMixtureClassifier(
@@ -87,7 +88,7 @@ def test_probabilities_are_responsibilities_summed_over_a_class() -> None:
 
 
 @pytest.mark.parametrize("calibrate", [False, True])
-@pytest.mark.parametrize("n_components", [1, 2])
+@pytest.mark.parametrize("n_components", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_rows_in_any_order_give_the_same_bits(calibrate: bool, n_components: int) -> None:
     X, y = table()
     order = np.random.default_rng(1).permutation(len(X))

@@ -166,6 +166,7 @@ def test_rows_put_apart_are_a_share_of_every_class():
         apart(np.array([0, 1]), 0.2, seed=1)
 
 
+@pytest.mark.slow
 def test_early_stopping_does_not_see_the_rows_that_it_stops_by():
     X, y = table()
     stopped = model("margin", early_stopping=True, objective_iter=200).fit(X, y)

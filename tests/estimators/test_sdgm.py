@@ -42,6 +42,7 @@ def log_loss(model: SDGMClassifier, X: object, y: np.ndarray) -> float:
     return float(-np.log(p).mean())
 
 
+@pytest.mark.slow
 def test_a_kernel_of_the_users_own_meets_the_columns_where_they_are() -> None:
     def of_the_first(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.exp(-0.5 * (left[:, :1] - right[:, 0]) ** 2)
@@ -313,6 +314,7 @@ def test_uncertainty_is_that_of_the_prediction(arguments: dict) -> None:
     assert (told["sd"] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_thinned_draws_have_the_same_mean() -> None:
     model, new = several(), doubtful(100, 3)[0]
@@ -531,6 +533,7 @@ def test_a_fit_and_a_prediction_load_no_graph() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_real_tables_with_holes_and_categories(data_folder: Path) -> None:
     hepatitis = load_table("hepatitis")
     X, y = hepatitis.X, np.asarray(hepatitis.y)

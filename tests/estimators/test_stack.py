@@ -96,6 +96,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(fitted) -> None:
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_processes_change_nothing(fitted) -> None:
     X, y = table(60)
     parallel = clone(fitted).set_params(n_jobs=2).fit(X, y)
@@ -227,6 +228,7 @@ def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
     np.testing.assert_allclose(found, fitted.predict_proba(X), atol=2e-4)
 
 
+@pytest.mark.slow
 def test_no_order_changes_what_is_bootstrapped(fitted) -> None:
     X, y = table(60)
     new = table(20, seed=1)[0]

@@ -244,10 +244,12 @@ def agreement(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     return np.concatenate(found)
 
 
+@pytest.mark.slow
 def test_gibbs_and_nuts_agree(beside_nuts):
     assert np.abs(agreement(*beside_nuts)).max() < BOUND
 
 
+@pytest.mark.slow
 def test_agreement_notices_a_planted_defect(beside_nuts):
     one, two = beside_nuts
     wider = one.mean(axis=(0, 1)) + 1.5 * (one - one.mean(axis=(0, 1)))

@@ -129,6 +129,7 @@ def test_the_test_of_draws_can_fail(defect: str) -> None:
         assert_z(*moments[defect])
 
 
+@pytest.mark.slow
 def test_weights_multiply_the_rows_and_can_be_set_to_one() -> None:
     weighted = next(c for c in covering_array() if c.weighted and c.n_features == 3)
     graph = compiled(weighted)

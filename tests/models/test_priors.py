@@ -41,6 +41,7 @@ def test_every_variable_has_the_shape_of_its_dims(configuration: Configuration) 
         assert tuple(variable.shape.eval()) == expected
 
 
+@pytest.mark.slow
 def test_prior_draws_have_the_declared_laws() -> None:
     """Against moments in closed form; 4.9 standard errors, fixed seed."""
     configuration = Configuration("full", "unequal", False, False, True, False, False, 3, 2)

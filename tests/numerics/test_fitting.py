@@ -99,6 +99,7 @@ def test_acceleration_reaches_the_same_mode(acceleration):
     assert other.log_posterior >= plain.log_posterior - 1e-6
 
 
+@pytest.mark.slow
 def test_squarem_takes_fewer_steps_where_em_is_slow():
     specification = structure("tied", classes=(0, 0, 0, 0), n_features=2)
     rows = table(specification, n_obs=200, missing=0.2, seed=5)

@@ -89,6 +89,7 @@ def test_choice_tries_labels_and_holes_only_where_there_are_any() -> None:
     assert [word in " ".join(names) for word in ("without a label", "holes")] == [True, True]
 
 
+@pytest.mark.slow
 def test_two_components_win_where_a_class_has_two_clusters() -> None:
     rng = np.random.default_rng(0)
     place = rng.integers(0, 3, 300)
