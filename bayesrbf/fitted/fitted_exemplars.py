@@ -12,6 +12,7 @@ from jaxtyping import Float, Int, Real
 
 from bayesrbf.fitted.exemplar_sources import Source
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, Named
+from bayesrbf.numerics.log_sums import to_prediction
 from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
 from bayesrbf.numerics.median_lvq.glvq import class_margins
 from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
@@ -119,7 +120,7 @@ class FittedExemplars(FittedModel):
         joint = class_log_joint(
             rows.real[:, places], log_posterior.prototypes, log_posterior.width(theta)
         )
-        return ClassPrediction.of_joint(joint)
+        return to_prediction(joint)
 
     def mean_responsibilities(
         self,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import log_softmax
+
+from bayesrbf.numerics.log_sums import log_softmax
 
 
 def class_shares(
@@ -67,5 +68,4 @@ def at_prevalence(
     array([[0.9, 0.1],
            [0.5, 0.5]])
     """
-    moved: Float[np.ndarray, "*rows label"] = log_softmax(log_probabilities + log_ratio, axis=-1)
-    return moved
+    return log_softmax(log_probabilities + log_ratio, axis=-1)

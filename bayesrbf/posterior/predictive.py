@@ -14,6 +14,7 @@ from scipy.special import logsumexp, softmax
 
 from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
+from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.posterior.summary import PredictiveSummary, summarised
@@ -176,8 +177,7 @@ class ClassPosterior:
         predict = self.predictor(observations)
         said = predict.at_all(self.theta.reshape(self.n_draws, -1))
         logits = tempered(said.log_probabilities, self.temperature) + self.log_ratio
-        log_z = logsumexp(logits, axis=2)
+        log_z, p = log_sum_exp(logits, axis=2)
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
         log_density = logsumexp(said.log_density, axis=0) - np.log(self.n_draws)
-        p = np.exp(logits - log_z[..., None])
         return {**summarised(p, weights, prob, delivered, centred), "log_density": log_density}

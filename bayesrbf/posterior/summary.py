@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, logit, xlogy
 
+from bayesrbf.numerics.log_sums import reduced
+
 LEAST = 1e-15
 """Probabilities are held this far from 0 and 1 before their log odds are taken."""
 
@@ -69,8 +71,7 @@ def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray
     >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4)
     array([0.6931, 0.    ])
     """
-    values: np.ndarray = -xlogy(probabilities, probabilities).sum(axis=-1)
-    return np.abs(values)
+    return np.abs(reduced(np.add, xlogy(probabilities, probabilities), axis=-1))
 
 
 def summarised(

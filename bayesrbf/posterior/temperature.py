@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp
+from scipy.special import logsumexp
+
+from bayesrbf.numerics.log_sums import log_softmax
 
 LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
 """Grid on which the objective is first bracketed: it can have two valleys."""
@@ -38,8 +40,7 @@ def tempered(
     >>> np.exp(tempered(log_joint, 0.5)).round(3)
     array([[0.333, 0.667]])
     """
-    calibrated: Float[np.ndarray, "*rows label"] = log_softmax(temperature * log_joint, axis=-1)
-    return calibrated
+    return log_softmax(temperature * log_joint, axis=-1)
 
 
 def fit_temperature(

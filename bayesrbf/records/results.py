@@ -7,7 +7,6 @@ from enum import Enum
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
 
 from bayesrbf.records.mixture import MixtureParameters
 
@@ -118,20 +117,3 @@ class ClassPrediction:
 
     log_probabilities: Float[np.ndarray, "*draws obs label"]
     log_density: Float[np.ndarray, "*draws obs"]
-
-    @classmethod
-    def of_joint(cls, log_joint: Float[np.ndarray, "*draws obs label"]) -> ClassPrediction:
-        """Take a joint apart.
-
-        Parameters
-        ----------
-        log_joint : ndarray of shape (..., n_obs, n_classes)
-            ``log p(x_o, c)`` in nats.
-
-        Returns
-        -------
-        ClassPrediction
-            Its two factors.
-        """
-        log_density = logsumexp(log_joint, axis=-1)
-        return cls(log_joint - log_density[..., None], log_density)

@@ -17,9 +17,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize
-from scipy.special import log_softmax
 
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.records import names
 from bayesrbf.records.results import Status
 from bayesrbf.records.specification import Variable

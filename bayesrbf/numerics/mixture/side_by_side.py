@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.log_sums import class_log_joint
+from bayesrbf.numerics.log_sums import class_log_joint, to_prediction
 from bayesrbf.numerics.mixture.expectation import Expectation, preparation
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_variables import joint_weights
@@ -125,7 +125,7 @@ class MixturePredictor(Predictor):
         log_joint = np.empty((len(thetas), self._shift.size, len(self._classes)))
         for some, by_class in self.by_block(thetas):
             log_joint[some] = by_class
-        return ClassPrediction.of_joint(log_joint)
+        return to_prediction(log_joint)
 
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]

@@ -22,9 +22,14 @@ from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_softmax, logsumexp
+from scipy.special import logsumexp
 
-from bayesrbf.numerics.log_sums import class_log_joint, component_log_weights, log_sum_exp
+from bayesrbf.numerics.log_sums import (
+    class_log_joint,
+    component_log_weights,
+    log_softmax,
+    log_sum_exp,
+)
 from bayesrbf.numerics.mixture.completion import complete
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI

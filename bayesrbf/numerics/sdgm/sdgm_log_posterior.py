@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import log_softmax
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.numerics.sdgm.label_likelihood import (
     Designs,

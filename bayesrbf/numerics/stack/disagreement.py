@@ -19,7 +19,8 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import log_softmax
+
+from bayesrbf.numerics.log_sums import log_softmax
 
 LEAST_SAID: Final = np.log(1e-4)
 """Log probabilities are held above this: beyond it, members disagree about nothing that matters."""

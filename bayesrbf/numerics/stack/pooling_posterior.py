@@ -6,10 +6,11 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import gammaln, log_softmax, softmax
+from scipy.special import gammaln, softmax
 
 from bayesrbf.numerics import coordinates
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
 from bayesrbf.records import names
 from bayesrbf.records.specification import Variable
