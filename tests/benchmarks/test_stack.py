@@ -145,6 +145,11 @@ def imputed_pool(X: Frame, y: np.ndarray, seed: int) -> Fitted:
     return predict
 
 
+def mixture(**settings: object) -> Contestant:
+    """A class-conditional mixture on the columns as they are."""
+    return lambda X, y, seed: of(HybridMixtureClassifier(**settings, random_state=seed), X, y)
+
+
 CONTESTANTS: dict[str, Contestant] = {
     "stack": stack("default"),
     "lite": stack("lite"),
@@ -154,6 +159,11 @@ CONTESTANTS: dict[str, Contestant] = {
             ("forest", numbers_for(forest(seed))),
             ("boosting", boosting(**GENTLE)(seed)),
         ],
+    ),
+    "mixture": mixture(),
+    "mixture, tied, tempered": mixture(tied=True, calibrate=True),
+    "mixture, chosen blend": mixture(
+        covariance_type="cv", tied="cv", objective="blend", calibrate=True
     ),
     "LogisticRegression": plain(logistic),
     "SVC": calibrated(lambda seed: SVC(C=3.0), "sigmoid"),

@@ -113,10 +113,11 @@ def test_a_fit_that_stops_as_told_does_not_warn_and_says_so(recwarn):
 def test_cross_validation_takes_the_setting_of_the_best_score():
     X, y = table(90)
     classifier = model("blend", kappa="cv", calibrate=True, cv=3).fit(X, y)
-    task = Task(
-        classifier.model_.specification, MixturePrior(), hybrid_solver(classifier, classifier.seed_)
+    task = Task(MixturePrior(), hybrid_solver(classifier, classifier.seed_))
+    structure = classifier.model_.specification
+    settings = open_settings(
+        Objective("blend"), structure, open_dial=True, unlabelled_weight=1.0, n_columns=3
     )
-    settings = open_settings(Objective("blend"), open_dial=True, unlabelled_weight=1.0, n_columns=3)
 
     def splits():
         return split_rows(3, classifier.rows_, classifier.kept_, classifier.seed_)
@@ -130,6 +131,47 @@ def test_cross_validation_takes_the_setting_of_the_best_score():
     assert classifier.temperature_ == together.temperature
     fixed = model("blend", kappa=classifier.kappa_).fit(X, y)
     np.testing.assert_array_equal(classifier.predict(X), fixed.predict(X))
+
+
+def test_the_shape_of_the_covariances_follows_the_rows() -> None:
+    """Classes that differ in their correlations alone need a full covariance each."""
+    rng = np.random.default_rng(0)
+    y = np.arange(160) % 2
+    z = rng.normal(size=(160, 2))
+    X = np.column_stack([z[:, 0], np.where(y, 0.9, -0.9) * z[:, 0] + 0.4 * z[:, 1]])
+    open_both = {"covariance_type": "cv", "tied": "cv", "random_state": 0, "cv": 3}
+    found = HybridMixtureClassifier(**open_both).fit(X, y)
+    assert (found.covariance_type_, found.tied_) == ("full", False)
+    assert (found.covariance_type, found.tied) == ("cv", "cv")
+    plain = HybridMixtureClassifier(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
+    X = rng.normal(size=(160, 8)) + 0.4 * y[:, None]  # one law, shifted
+    found = HybridMixtureClassifier(**open_both, calibrate=True).fit(X, y)
+    assert found.tied_
+    asked = {"covariance_type": found.covariance_type_, "tied": True, "random_state": 0, "cv": 3}
+    alone = HybridMixtureClassifier(**asked, calibrate=True).fit(X, y)
+    np.testing.assert_array_equal(found.predict_proba(X), alone.predict_proba(X))
+    tied = HybridMixtureClassifier(covariance_type="cv", tied=True, random_state=0).fit(X, y)
+    assert tied.tied_
+
+
+def test_the_shape_is_chosen_before_the_dial() -> None:
+    X, y = table(90)
+    found = model("blend", kappa="cv", covariance_type="cv", tied="cv", cv=3).fit(X, y)
+    asked = {"covariance_type": found.covariance_type_, "tied": found.tied_, "cv": 3}
+    alone = model("blend", kappa="cv", **asked).fit(X, y)
+    assert alone.kappa_ == found.kappa_
+    np.testing.assert_array_equal(found.predict_proba(X), alone.predict_proba(X))
+
+
+def test_a_table_of_categories_has_no_shape_to_choose() -> None:
+    X, y = table(60)
+    open_both = {"covariance_type": "cv", "tied": "cv", "random_state": 0}
+    found = HybridMixtureClassifier(**open_both).fit(X[["kind"]], y)
+    plain = HybridMixtureClassifier(random_state=0).fit(X[["kind"]], y)
+    np.testing.assert_array_equal(
+        found.predict_proba(X[["kind"]]), plain.predict_proba(X[["kind"]])
+    )
 
 
 def test_the_weight_of_unlabelled_rows_follows_what_they_are_worth():
@@ -154,7 +196,8 @@ def test_settings_weigh_hidden_labels_only():
         np.zeros((3, 1)), np.empty((3, 0), int), np.array([0, -1, 1]), np.array([1.0, 2.0, 3.0])
     )
     for weight, expected in ((1.0, [1, 2, 3]), (0.25, [1, 0.5, 3]), (0.0, [1, 3])):
-        np.testing.assert_array_equal(Setting(Objective(), weight).weigh(rows).weights, expected)
+        setting = Setting(Objective(), weight, MixtureSpecification(1, (), (0, 1)))
+        np.testing.assert_array_equal(setting.weigh(rows).weights, expected)
 
 
 def test_rows_put_apart_are_a_share_of_every_class():
@@ -257,8 +300,10 @@ def test_a_solver_follows_a_blend_for_sixty_iterations():
     assert Solver(1, 1, 0.0, None, 0, Objective("hinge")).schedule.max_iter == 200
     specification = MixtureSpecification(1, (), (0, 1))
     assert (
-        Task(specification, MixturePrior(), Solver(1, 1, 0.0, None, 0)).begin(
-            Observations(np.zeros((1, 1)), np.empty((1, 0), int), np.zeros(1, int), np.ones(1)), 0
+        Task(MixturePrior(), Solver(1, 1, 0.0, None, 0)).begin(
+            Observations(np.zeros((1, 1)), np.empty((1, 0), int), np.zeros(1, int), np.ones(1)),
+            specification,
+            0,
         )
         is None
     )

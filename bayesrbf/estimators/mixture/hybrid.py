@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -29,18 +30,23 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     Setting,
     Task,
     asked_objective,
-    choose,
+    choose_in_turn,
     hybrid_solver,
     open_settings,
+    open_shapes,
 )
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.fitted_mixture import FittedMixture, fit_mixture_rows
+from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, fit_mixture_rows
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import CovarianceType, MixtureSpecification
+from bayesrbf.records.specification import (
+    COVARIANCE_TYPES,
+    CovarianceType,
+    MixtureSpecification,
+)
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -60,10 +66,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     ----------
     n_components : int or mapping of class to int
         Number of components of every class.
-    covariance_type : {"full", "tied", "diag", "spherical"}
-        Shape of the covariances; ``"tied"`` shares one full matrix in a class.
-    tied : bool
-        Share one covariance, of the given shape, among all classes.
+    covariance_type : {"full", "tied", "diag", "spherical", "cv"}
+        Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"cv"``
+        picks ``"full"`` or ``"diag"`` by out-of-fold log score.
+    tied : bool or "cv"
+        Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
+        together with the shape, before ``kappa`` and ``hinge_weight``.
     objective : {"likelihood", "conditional", "margin", "blend", "hinge"}
         What is maximised beside the prior, see :class:`bayesrbf.records.objective.Objective`:
         ``log p(x, y)``, ``log p(y | x)``, a soft margin, ``log p(y | x) + kappa log p(x)``,
@@ -143,6 +151,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Factor of the class log probabilities; 1 without calibration.
     kappa_, hinge_weight_, unlabelled_weight_ : float
         The values that were used.
+    covariance_type_ : str
+        The shape that was used.
+    tied_ : bool
+        Whether the classes share their covariance.
     status_ : str
         How the fit ended, in a sentence.
     converged_ : bool
@@ -176,10 +188,13 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     model_: FittedMixture
     hinge_weight_: float
     kappa_: float
+    covariance_type_: str
+    tied_: bool
     unlabelled_weight_: float
 
     _rules = SHARED | {
-        "tied": one_of(True, False),
+        "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
+        "tied": one_of(True, False, "cv"),
         "objective": one_of(*OBJECTIVES),
         "kappa": number("cv"),
         "hinge_weight": number("cv"),
@@ -200,8 +215,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self,
         n_components: Stored[int | Mapping[Any, int]] = 1,
         *,
-        covariance_type: Stored[CovarianceType] = "full",
-        tied: Stored[bool] = False,
+        covariance_type: Stored[CovarianceType | Literal["cv"]] = "full",
+        tied: Stored[bool | Literal["cv"]] = False,
         objective: Stored[ObjectiveName] = "likelihood",
         kappa: Stored[float | Literal["cv"]] = 0.3,
         hinge_weight: Stored[float | Literal["cv"]] = 4.0,
@@ -301,13 +316,15 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             self.rows_.real.shape[1],
             self.columns_.n_levels,
             components,
-            self.covariance_type,
-            self.tied,
+            "full" if self.covariance_type == "cv" else self.covariance_type,
+            self.tied is True,
         )
         open_weight = self.unlabelled_weight == "cv"
         prior = MixturePrior() if self.prior is None else self.prior
-        task = Task(specification, prior, hybrid_solver(self, self.seed_), open_weight)
-        setting = self._choose(task)
+        task = Task(prior, hybrid_solver(self, self.seed_), open_weight)
+        setting = self._choose(task, specification)
+        specification = setting.specification
+        self.covariance_type_, self.tied_ = specification.covariance_type, specification.tied
         self.kappa_ = float(setting.objective.kappa)
         self.hinge_weight_ = float(setting.objective.hinge_weight)
         self.unlabelled_weight_ = float(
@@ -315,7 +332,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         )
         start = self._start(specification)
         if start is None:
-            start = task.begin(table.distinct(self.rows_)[0], self.seed_)
+            start = task.begin(table.distinct(self.rows_)[0], specification, self.seed_)
         if setting.unlabelled_weight == 0:
             self.kept_ = self.kept_[self.rows_.labels >= 0]
         self.rows_ = setting.weigh(self.rows_)
@@ -325,19 +342,27 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self._report_mixture(fit)
         return self._infer()
 
-    def _choose(self, task: Task) -> Setting:
+    def _choose(self, task: Task, specification: MixtureSpecification) -> Setting:
         """The setting of the best out-of-fold log score; its temperature is kept."""
-        settings = open_settings(
+        open_dial = getattr(self, DIALS.get(self.objective, ""), None) == "cv"
+        then = partial(
+            open_settings,
             asked_objective(self),
-            open_dial=getattr(self, DIALS.get(self.objective, ""), None) == "cv",
+            open_dial=open_dial,
             unlabelled_weight=None if self.unlabelled_weight == "cv" else 1.0,
             n_columns=self.n_features_in_,
         )
+        objective = LIKELIHOOD if open_dial else asked_objective(self)
+        weight = 0.0 if self.unlabelled_weight == "cv" else 1.0
+        shapes = open_shapes(
+            specification, open_type=self.covariance_type == "cv", open_tied=self.tied == "cv"
+        )
+        first = [Setting(objective, weight, shape) for shape in shapes]
         self.temperature_ = 1.0
-        if len(settings) == 1 and not self.calibrate:
-            return settings[0]
-        splits = split_rows(self.cv, self.rows_, self.kept_, self.seed_)
-        choice = choose(task, splits, settings, self.classes_, calibrate=self.calibrate)
+        if len(first) == len(then(specification)) == 1 and not self.calibrate:
+            return first[0]
+        splits = list(split_rows(self.cv, self.rows_, self.kept_, self.seed_))
+        choice = choose_in_turn(task, splits, first, then, self.classes_, calibrate=self.calibrate)
         if choice.temperature is None:
             warn(
                 f"{type(self).__name__}: cv={self.cv} holds out no labelled row (the only "

@@ -93,11 +93,16 @@ def hybrid_path(
     first = clone(asked).set_params(**{dial: steps[0]}, calibrate=False, inference="map")
     first.fit(X, y, sample_weight)
     settings = [
-        Setting(asked_objective(clone(first).set_params(**{dial: step})), 1.0) for step in steps
+        Setting(
+            asked_objective(clone(first).set_params(**{dial: step})),
+            1.0,
+            first.model_.specification,
+        )
+        for step in steps
     ]
     seed = first.seed_
     prior = MixturePrior() if first.prior is None else first.prior
-    task = Task(first.model_.specification, prior, hybrid_solver(first, seed), chained=True)
+    task = Task(prior, hybrid_solver(first, seed), chained=True)
     splits = split_rows(first.cv, first.rows_, first.kept_, seed)
     figures = [_figures(task, settings, *fold) for fold in numbered_folds(splits, first.classes_)]
     if not figures:

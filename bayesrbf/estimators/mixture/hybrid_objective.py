@@ -1,8 +1,8 @@
-"""Which objective a hybrid mixture follows, where that is left to the data."""
+"""Which objective and which covariances a hybrid mixture has, where that is left to the data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fi
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 
 KAPPAS: Final = (1.0, 0.5, 0.3, 0.1, 0.03)
 """Weights of the density in a blend, from the likelihood on. Below, held-out log loss
@@ -22,6 +22,8 @@ diverges where cells are hidden."""
 HINGE_WEIGHTS: Final = (0.25, 1.0, 4.0, 16.0)
 DIALS: Final = {"blend": "kappa", "hinge": "hinge_weight"}
 """The argument that leads from the likelihood away, by objective."""
+SHAPES: Final[tuple[CovarianceType, ...]] = ("full", "diag")
+"""Shapes of covariances to choose from."""
 
 
 def asked_objective(estimator: Any) -> Objective:
@@ -63,6 +65,7 @@ class Setting:
     objective: Objective
     unlabelled_weight: float
     """Factor of the weight of rows without a label."""
+    specification: MixtureSpecification
 
     def weigh(self, rows: Observations) -> Observations:
         """Rows as this setting weighs them; those that weigh nothing are left out."""
@@ -79,7 +82,6 @@ class Setting:
 class Task:
     """What the fits of all settings and folds have in common."""
 
-    specification: MixtureSpecification
     prior: MixturePrior
     solver: Solver
     """How to fit; its objective is exchanged for that of a setting."""
@@ -88,24 +90,30 @@ class Task:
     chained: bool = False
     """Start every setting but the first at the fit of the one before."""
 
-    def begin(self, rows: Observations, seed: int) -> MixtureParameters | None:
+    def begin(
+        self, rows: Observations, specification: MixtureSpecification, seed: int
+    ) -> MixtureParameters | None:
         """The supervised fit in the user's units, where fits start at it."""
         if not self.from_labelled or not (rows.labels < 0).any():
             return None
         solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
         labelled = rows.take(rows.labels >= 0)
-        mixture, _ = fit_mixture_rows(labelled, self.specification, self.prior, solver)
+        mixture, _ = fit_mixture_rows(labelled, specification, self.prior, solver)
         return mixture.start
 
     def fits(
         self, rows: Observations, settings: Sequence[Setting], seed: int
     ) -> Iterator[FittedMixture]:
         """Fit every setting to the same rows."""
-        start = self.begin(rows, seed)
+        start: MixtureParameters | None = None
+        structure: MixtureSpecification | None = None
         for setting in settings:
+            if setting.specification != structure:
+                structure = setting.specification
+                start = self.begin(rows, structure, seed)
             solver = replace(self.solver, objective=setting.objective, seed=seed)
             counted = setting.weigh(rows)
-            mixture, _ = fit_mixture_rows(counted, self.specification, self.prior, solver, start)
+            mixture, _ = fit_mixture_rows(counted, structure, self.prior, solver, start)
             if self.chained:
                 start = mixture.start
             yield mixture
@@ -149,8 +157,52 @@ def choose(
     return Choice(settings[best], scores, temperature)
 
 
+def choose_in_turn(
+    task: Task,
+    splits: Sequence[Fold],
+    first: Sequence[Setting],
+    then: Callable[[MixtureSpecification], Sequence[Setting]],
+    classes: np.ndarray,
+    *,
+    calibrate: bool,
+) -> Choice:
+    """Choose the covariances of the first settings, and then among the settings that have these."""
+    choice = Choice(first[0], np.zeros(1), None)
+    if len(first) > 1:
+        choice = choose(task, splits, first, classes, calibrate=calibrate)
+    settings = then(choice.setting.specification)
+    if settings == (choice.setting,) and (choice.temperature is not None or not calibrate):
+        return choice
+    if len(settings) == 1 and not calibrate:
+        return replace(choice, setting=settings[0])
+    return choose(task, splits, settings, classes, calibrate=calibrate)
+
+
+def open_shapes(
+    specification: MixtureSpecification, *, open_type: bool, open_tied: bool
+) -> tuple[MixtureSpecification, ...]:
+    """Every structure that is to be judged; one where nothing is open, or without real columns.
+
+    Examples
+    --------
+    >>> asked = MixtureSpecification(2, (), (0, 1))
+    >>> [(s.covariance_type, s.tied) for s in open_shapes(asked, open_type=True, open_tied=True)]
+    [('full', True), ('diag', True), ('full', False), ('diag', False)]
+    """
+    shapes = SHAPES if open_type else (specification.covariance_type,)
+    shared = (True, False) if open_tied else (specification.tied,)
+    if not specification.n_features:
+        return (specification,)
+    return tuple(
+        replace(specification, covariance_type=shape, tied=tied)
+        for tied in shared
+        for shape in shapes
+    )
+
+
 def open_settings(
     objective: Objective,
+    specification: MixtureSpecification,
     *,
     open_dial: bool,
     unlabelled_weight: float | None,
@@ -163,8 +215,9 @@ def open_settings(
     Examples
     --------
     >>> blend = Objective("blend")
+    >>> asked = MixtureSpecification(4, (), (0, 1))
     >>> [s.objective.kappa for s in open_settings(
-    ...     blend, open_dial=True, unlabelled_weight=1.0, n_columns=4)]
+    ...     blend, asked, open_dial=True, unlabelled_weight=1.0, n_columns=4)]
     [1.0, 0.5, 0.3, 0.1, 0.03]
     """
     objectives = [objective]
@@ -174,4 +227,4 @@ def open_settings(
         objectives = [replace(objective, hinge_weight=weight) for weight in HINGE_WEIGHTS]
     weights = [0.0, 1.0 / n_columns, 1.0] if unlabelled_weight is None else [unlabelled_weight]
     distinct = sorted(set(weights))
-    return tuple(Setting(one, weight) for one in objectives for weight in distinct)
+    return tuple(Setting(one, weight, specification) for one in objectives for weight in distinct)
