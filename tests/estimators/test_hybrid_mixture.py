@@ -199,8 +199,18 @@ def test_unlabelled_weight_is_a_row_weight_of_the_unlabelled() -> None:
     some = np.random.default_rng(0).random(len(y)) < 0.5
     hidden = np.where(some, None, y)
     one = HybridMixtureClassifier(unlabelled_weight=0.25).fit(X, hidden)
-    other = HybridMixtureClassifier().fit(X, hidden, sample_weight=np.where(some, 0.25, 1.0))
-    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    full = HybridMixtureClassifier(unlabelled_weight=1.0)
+    full.fit(X, hidden, sample_weight=np.where(some, 0.25, 1.0))
+    np.testing.assert_array_equal(one.predict_proba(X), full.predict_proba(X))
+
+
+def test_a_row_without_a_label_counts_as_a_column_does() -> None:
+    X, y = table()
+    hidden = np.where(np.random.default_rng(0).random(len(y)) < 0.5, None, y)
+    model = HybridMixtureClassifier().fit(X, hidden)
+    assert model.unlabelled_weight_ == 1 / X.shape[1]
+    asked = HybridMixtureClassifier(unlabelled_weight=1 / X.shape[1]).fit(X, hidden)
+    np.testing.assert_array_equal(model.predict_proba(X), asked.predict_proba(X))
 
 
 def test_unlabelled_rows_help_where_the_model_is_right() -> None:

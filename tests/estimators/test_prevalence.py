@@ -201,7 +201,7 @@ def test_the_prevalence_of_new_rows_is_found_whatever_rows_without_a_label_say(n
 def test_rows_without_a_label_are_shared_out_by_the_likelihood() -> None:
     X, y, weights = training()
     hidden = np.isnan(y)
-    model = HybridMixtureClassifier(n_init=1, tol=1e-10, random_state=0)
+    model = HybridMixtureClassifier(unlabelled_weight=1.0, n_init=1, tol=1e-10, random_state=0)
     model.fit(X, y, sample_weight=weights)
     shares = np.where(hidden[:, None], model.predict_proba(X), y[:, None] == [0, 1])
     trained = model.adapt_prior(X)["trained"]

@@ -105,8 +105,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ``classes_``; None: those of the training table.
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
-    unlabelled_weight : float or "cv"
-        Factor of the weight of rows without a label; 0 drops them. ``"cv"`` picks 0,
+    unlabelled_weight : float, "cv" or None
+        Factor of the weight of rows without a label; 0 drops them, None is 1 / n_columns:
+        such a row tells of the class about as much as one column does. ``"cv"`` picks 0,
         1 / n_columns or 1 by out-of-fold log score, with fits that start at the fit to
         the labelled rows. Rows without a label say nothing to objectives without a
         density (conditional, margin).
@@ -208,7 +209,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         "validation_fraction": Rule(
             "a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"
         ),
-        "unlabelled_weight": number("cv"),
+        "unlabelled_weight": number("cv", None),
     }
 
     def __init__(
@@ -230,7 +231,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         validation_fraction: Stored[float] = 0.1,
         class_prior: Any = None,
         unlabelled: Any = None,
-        unlabelled_weight: Stored[float | Literal["cv"]] = 1.0,
+        unlabelled_weight: Stored[float | Literal["cv"] | None] = None,
         calibrate: Stored[bool] = False,
         cv: Any = 5,
         prior: Stored[MixturePrior | None] = None,
@@ -308,8 +309,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             the message says what and how to mend it.
         """
         weights = self._check(X, y, sample_weight)
-        full = 1.0 if self.unlabelled_weight == "cv" else float(self.unlabelled_weight)
-        labels, weights = self._read_labels(X, y, weights, full)
+        open_weight = self.unlabelled_weight == "cv"
+        factor = 1 / self.n_features_in_ if self.unlabelled_weight is None else 1.0
+        if isinstance(self.unlabelled_weight, Real):
+            factor = float(self.unlabelled_weight)
+        labels, weights = self._read_labels(X, y, weights, factor)
         components = components_per_class(self.n_components, self.classes_, type(self).__name__)
         self._read_rows(X, labels, weights)
         specification = MixtureSpecification(
@@ -319,7 +323,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             "full" if self.covariance_type == "cv" else self.covariance_type,
             self.tied is True,
         )
-        open_weight = self.unlabelled_weight == "cv"
         prior = MixturePrior() if self.prior is None else self.prior
         task = Task(prior, hybrid_solver(self, self.seed_), open_weight)
         setting = self._choose(task, specification)
@@ -327,9 +330,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.covariance_type_, self.tied_ = specification.covariance_type, specification.tied
         self.kappa_ = float(setting.objective.kappa)
         self.hinge_weight_ = float(setting.objective.hinge_weight)
-        self.unlabelled_weight_ = float(
-            setting.unlabelled_weight if open_weight else self.unlabelled_weight
-        )
+        self.unlabelled_weight_ = setting.unlabelled_weight if open_weight else factor
         start = self._start(specification)
         if start is None:
             start = task.begin(table.distinct(self.rows_)[0], specification, self.seed_)
