@@ -15,18 +15,7 @@ from bayesrbf.report.words import clipped, number
 
 
 def weights(members: Sequence[Member]) -> Markup:
-    """Weights of the members of a stack, each with its 90 % interval.
-
-    Parameters
-    ----------
-    members : sequence of Member
-        Members; a ring is the fitted weight, a dot the posterior mean.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Weights of the members: the fitted one a ring, the mean a dot with its 90 % interval."""
     step, left, top = 26.0, 40.0, 4.0
     bottom = top + step * len(members)
     axes = Axes((0.0, 1.0), (0.0, 1.0), (left, top, NARROW - 14, bottom))
@@ -53,18 +42,7 @@ def weights(members: Sequence[Member]) -> Markup:
 
 
 def costs(found: Costs) -> Markup:
-    """Mean cost of a row against the share of the dearest class in the costs.
-
-    Parameters
-    ----------
-    found : Costs
-        Curves, the model's first and that of one answer for all last.
-
-    Returns
-    -------
-    Markup
-        A picture; the line across is at the costs that were given.
-    """
+    """Mean cost of a row against the share of the dearest class; a line marks the costs given."""
     width, bottom = 480.0, 260.0
     top = max(float(curve.max()) for _, curve in found.curves[:1] + found.curves[-1:])
     axes = Axes((0.0, 1.0), (0.0, top * 1.06 or 1.0), (54.0, 12.0, width - 12, bottom))
@@ -87,16 +65,5 @@ def costs(found: Costs) -> Markup:
 
 
 def line_styles(found: Costs) -> list[str]:
-    """Colour and dash of every curve.
-
-    Parameters
-    ----------
-    found : Costs
-        Curves.
-
-    Returns
-    -------
-    list of str
-        Classes of the style sheet; grey for the one answer for all.
-    """
+    """Style sheet classes for colour and dash of every curve; the last one, ``SAME``, is grey."""
     return [f"c{i} dash{i % 4}" for i in range(len(found.curves) - 1)] + ["muted"]

@@ -29,20 +29,7 @@ GIVEN: Final[Mapping[str, str]] = {
 
 
 def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
-    """Sentences, figures, and a line per free variable.
-
-    Parameters
-    ----------
-    refined : classifier
-        With its posterior, if it has one.
-    heard : tuple of str
-        What was warned about on the way.
-
-    Returns
-    -------
-    Diagnostics
-        With the judgement that ``diagnose()`` has of every figure.
-    """
+    """Sentences on the fit, the findings of ``diagnose()``, and a line per free variable."""
     posterior = refined.posterior_[names.POSTERIOR]
     worth = np.inf if refined.draws_ is None else refined.draws_.worth
     variables = []
@@ -63,22 +50,7 @@ def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:
-    """The declared graph, its priors in words, and what is needed to run again.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    fitted : Fitted
-        What was chosen.
-    refined : classifier
-        With its posterior, if it has one.
-
-    Returns
-    -------
-    Described
-        Section 9.
-    """
+    """The declared graph, its priors in words, and what is needed to run again."""
     nodes, sizes = nodes_of(refined.declare())
     return Described(
         sentence=fitted.sentence,

@@ -18,30 +18,15 @@ from bayesrbf.report.svg import Axes, element, picture, points
 from bayesrbf.report.words import clipped, number, percent
 
 NARROW = 344.0
-"""Width that fits a phone."""
+"""Width that fits a phone, in CSS pixels."""
 SMALL = 296.0
-"""Width of which three fit side by side on a desk."""
+"""Width at which three pictures fit side by side on a desk."""
 MOST_POINTS = 3000
-"""Points drawn in a scatter; a regular subset beyond that."""
+"""Points drawn in a scatter plot; of more, a regular subset."""
 
 
 def comparison(scores: Sequence[Score], measure: str, unit: str) -> Markup:
-    """Scores of several classifiers, each with two standard errors either side.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        Classifiers.
-    measure : {"log_loss", "brier"}
-        Which score; smaller is better.
-    unit : str
-        Label of the axis.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Scores of several classifiers with two standard errors on either side; smaller is better."""
     values = [getattr(score, measure) for score in scores]
     spread = [2 * np.nan_to_num(error) for _, error in values]
     ends = [value + step for (value, _), step in zip(values, spread, strict=True)]
@@ -66,22 +51,7 @@ def comparison(scores: Sequence[Score], measure: str, unit: str) -> Markup:
 
 
 def reliability(curve: ReliabilityCurve, name: str, series: int = 0) -> Markup:
-    """Observed share against predicted probability of one class, with its band.
-
-    Parameters
-    ----------
-    curve : ReliabilityCurve
-        Bins and band.
-    name : str
-        The class.
-    series : int
-        Colour.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Observed share against predicted probability of one class, with its band."""
     axes = Axes((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
     x, y = axes.at_x, axes.at_y
     outside = int(((curve.observed < curve.lower) | (curve.observed > curve.upper)).sum())
@@ -135,20 +105,7 @@ def doubt(
     epistemic: Float[np.ndarray, " obs"],
     outcome: Int[np.ndarray, " obs"],
 ) -> Markup:
-    """Every row by the two parts of its uncertainty.
-
-    Parameters
-    ----------
-    aleatoric, epistemic : ndarray of shape (n_obs,)
-        Nats.
-    outcome : ndarray of shape (n_obs,)
-        1 right, 0 wrong, -1 unknown.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Every row by both parts of its entropy; outcome is 1 if right, 0 if wrong, -1 if unknown."""
     width, bottom = 480.0, 300.0
     axes = Axes(
         (0.0, max(float(aleatoric.max(initial=0)), 0.05) * 1.05),
@@ -183,18 +140,7 @@ def _outcome_mark(x: float, y: float, outcome: int) -> Markup:
 
 
 def coverage(nominal: Float[np.ndarray, " level"], covered: Float[np.ndarray, " level"]) -> Markup:
-    """Share of known cells inside intervals of growing probability.
-
-    Parameters
-    ----------
-    nominal, covered : ndarray of shape (n_levels,)
-        Promised and found shares.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Share of known cells inside intervals of growing probability."""
     axes = Axes((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
     x, y = axes.at_x, axes.at_y
     found = points(map(x, nominal), map(y, covered))
@@ -218,18 +164,7 @@ def coverage(nominal: Float[np.ndarray, " level"], covered: Float[np.ndarray, " 
 def filled_against_truth(
     truth: Float[np.ndarray, " known"], filled: Float[np.ndarray, " known"]
 ) -> Markup:
-    """Filled cells against what had been hidden.
-
-    Parameters
-    ----------
-    truth, filled : ndarray of shape (n_known,)
-        In column standard deviations from the column's mean.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Filled cells against hidden ones, in standard deviations from the column's mean."""
     ends = (-3.0, 5.0)
     axes = Axes(ends, ends, (44.0, 12.0, 284.0, 252.0))
     kept = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
@@ -255,18 +190,7 @@ def filled_against_truth(
 
 
 def legend(entries: Mapping[str, str]) -> Markup:
-    """Names beside the marks of a picture.
-
-    Parameters
-    ----------
-    entries : mapping of str to str
-        Name to mark: ``dot c0``, ``cross c1``, ``ring c2``, ``line c3 dash1``.
-
-    Returns
-    -------
-    Markup
-        A row of small pictures and names.
-    """
+    """Names beside the marks of a picture, such as ``dot c0``, ``cross c1``, ``line c3 dash1``."""
     items = []
     for name, mark in entries.items():
         shape, *classes = mark.split()

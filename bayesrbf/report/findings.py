@@ -1,4 +1,4 @@
-"""The one sentence of finding that opens each section; those on scores stand apart."""
+"""The sentence that opens each section; those on scores are in ``score_findings``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,7 @@ from bayesrbf.report.words import count, listing, number, percent, plural
 
 
 def read(report: Report) -> str:
-    """What was read.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Size of the table, its kinds of columns, its missing cells and labels."""
     reading = report.reading
     kinds = [column.kind for column in reading.columns]
     parts = [
@@ -35,18 +24,7 @@ def read(report: Report) -> str:
 
 
 def unsure(report: Report) -> str:
-    """Whom the model is unsure of.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """How many rows are unsure, and how much of the entropy is epistemic."""
     doubt = report.doubt
     share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
     text = (
@@ -62,18 +40,7 @@ def unsure(report: Report) -> str:
 
 
 def odd(report: Report) -> str:
-    """Cells that look wrong.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """How many cells look wrong, and how many would by chance."""
     oddities = report.oddities
     if report.imputations is None:
         return without_density(report, "Cells are not judged")
@@ -87,18 +54,7 @@ def odd(report: Report) -> str:
 
 
 def learned(report: Report) -> str:
-    """What matters most.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """The columns that move the probabilities most."""
     names = [f"“{name}”" for name, value in report.learned.contributions[:3] if value > 0]
     if not names:
         return "No column changes the probabilities of the classes."
@@ -106,18 +62,7 @@ def learned(report: Report) -> str:
 
 
 def filled(report: Report) -> str:
-    """How well missing cells are filled.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """How many cells are filled in, and the coverage of their intervals."""
     imputations = report.imputations
     if imputations is None:
         return without_density(report, "Missing cells are not filled in")
@@ -133,20 +78,7 @@ def filled(report: Report) -> str:
 
 
 def without_density(report: Report, what: str) -> str:
-    """Why a part is left out.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-    what : str
-        What is not there, as the beginning of a sentence.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Why a part is left out; ``what`` begins the sentence."""
     return (
         f"{what}: a {report.estimator} has no density of the rows; --model stack and --model "
         "mixture have one."
@@ -154,18 +86,7 @@ def without_density(report: Report, what: str) -> str:
 
 
 def members(report: Report) -> str:
-    """Who has a say in a stack.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """The member of a stack with the largest weight."""
     first = report.learned.members[0]
     text = f"{first.name} ({first.what}) has most of a say"
     if first.mean != first.mean:
@@ -177,18 +98,7 @@ def members(report: Report) -> str:
 
 
 def healthy(report: Report) -> str:
-    """Whether the computation went well, by the judgement of ``diagnose()``.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Whether the computation went well, by the judgement of ``diagnose()``."""
     rhats = [rhat for _, _, rhat, _ in report.diagnostics.variables if rhat == rhat]
     bad = [one for one in report.diagnostics.findings if not one.good]
     if not rhats:
@@ -204,16 +114,5 @@ def healthy(report: Report) -> str:
 
 
 def model(report: Report) -> str:
-    """What the model is.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """What was chosen, and why."""
     return report.described.sentence

@@ -1,4 +1,4 @@
-"""What the model learned: which columns matter, and how the classes differ."""
+"""What the model learned: the columns that matter, and how the classes differ."""
 
 from __future__ import annotations
 
@@ -20,30 +20,13 @@ from bayesrbf.report.members import read_members
 from bayesrbf.report.model_records import Density, Learned
 
 MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 6_000, 100
-"""Rows that contributions are averaged over: each costs a prediction a column."""
+"""Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
 BARS, DENSITIES, MEANS = 15, 6, 12
 GRID = 121
 
 
 def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Learned:
-    """Contributions, members, densities and means.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    model : classifier
-        The fitted point.
-    refined : classifier
-        The same with its posterior.
-    densities : Densities
-        Its mixture.
-
-    Returns
-    -------
-    Learned
-        Columns in the order of what they contribute.
-    """
+    """Contributions, members, densities and means; columns are ordered by contribution."""
     added, density = contributions(job, model), densities.point
     if density is None:
         return Learned(tuple(added[:BARS]), (), (), (), ())
@@ -60,36 +43,24 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Le
 
 
 def _shares(density: Any) -> tuple[float, ...]:
-    """Share of all rows in every component."""
+    """``p(class) p(component | class)`` of every component."""
     structure, parameters = density.model_.density.specification, density.model_.density.parameters
     shares = parameters.class_probabilities[list(structure.component_class)] * parameters.weights
     return tuple(map(float, shares))
 
 
 def contributions(job: Job, model: Any) -> list[tuple[str, float]]:
-    """What each column adds to the others: mean Kullback-Leibler divergence.
+    """Mean Kullback-Leibler divergence in nats that each column adds to the others, largest first.
 
-    ``mean_n KL(p(y | x_n) || p(y | x_n without column j))``: a column is left out as if its
-    cells were missing. 0 in rows where the cell is missing anyway.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    model : classifier
-        The fitted point.
-
-    Returns
-    -------
-    list of (str, float)
-        Column and nats, largest first.
+    ``mean_n KL(p(y | x_n) || p(y | x_n without column j))``: a column is left out as if its cells
+    were missing. It is 0 in rows where the cell is missing anyway.
     """
     X = job.X.iloc[:: -(-len(job.X) // _most_rows(job.X.shape[1]))]
     everything = model.predict_proba(X)
     found = []
     for name in X.columns:
         if job.X[name].isna().all():
-            continue  # it has nothing to add, and no range to draw
+            continue  # an empty column adds nothing and has no range to draw
         without = np.maximum(_without(model, X, name), 1e-300)
         gained = rel_entr(everything, without).sum(1).mean()
         found.append((str(name), float(max(gained, 0.0))))
@@ -103,10 +74,10 @@ def _most_rows(n_columns: int) -> int:
 
 def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs label"]:
     """Class probabilities without a column."""
-    if model.model_.density is None:  # rows are only compared
+    if model.model_.density is None:  # rows are only compared with exemplars
         blank: Any = np.nan if pd.api.types.is_numeric_dtype(X[name]) else None
         return model.predict_proba(X.assign(**{name: blank}))
-    # Taken out behind the masks: a model that listens to holes must not hear of these.
+    # Removed after the masks are made: these cells must not count as informatively missing.
     columns = model.columns_
     rows = table.encode(X, columns)
     position = columns.names.index(name)
@@ -121,7 +92,7 @@ def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs l
 
 
 def _density(job: Job, density: Any, name: str) -> Density:
-    """Marginal distribution of one column in every class; in all, where components are shared."""
+    """Marginal distribution of a column in every class, or in all where components are shared."""
     columns, parameters = density.columns_, density.model_.density.parameters
     structure = density.model_.density.specification
     position = columns.names.index(name)

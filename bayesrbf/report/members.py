@@ -1,4 +1,4 @@
-"""The members of a stack: who has a say, how much of one, and how far that is known."""
+"""The members of a stack and their weights."""
 
 from __future__ import annotations
 
@@ -21,18 +21,7 @@ WORDS: Final = {
 
 
 def read_members(refined: Any) -> tuple[Member, ...]:
-    """Members with their weights, largest first.
-
-    Parameters
-    ----------
-    refined : classifier
-        With its posterior, if it has one.
-
-    Returns
-    -------
-    tuple of Member
-        Nothing for what is no stack.
-    """
+    """Members with their weights, largest first; empty for other families."""
     if not hasattr(refined, "member_table"):
         return ()
     table = refined.member_table().drop(index="stack")
@@ -59,5 +48,5 @@ def read_members(refined: Any) -> tuple[Member, ...]:
 
 
 def _weight(member: Member) -> float:
-    """The weight that predictions are made with: its mean, or the fitted one without draws."""
+    """The weight in predictions: the posterior mean, or the fitted one without draws."""
     return member.fitted if np.isnan(member.mean) else member.mean

@@ -17,167 +17,77 @@ Role = Literal["free", "deterministic", "observed", "data"]
 
 @dataclass(frozen=True)
 class Density:
-    """Density of one real column in every class, or level probabilities of a categorical one.
-
-    Attributes
-    ----------
-    name : str
-        Column name.
-    kind : {"real", "categorical"}
-        Its kind.
-    grid : ndarray of shape (n_points,)
-        Values; level numbers for a categorical column.
-    levels : tuple of str
-        Level names; empty for a real column.
-    curves : ndarray of shape (n_classes, n_points)
-        Density, or probability, in each class.
-    """
+    """Density of one real column in every class, or level probabilities of a categorical one."""
 
     name: str
     kind: Kind
-    grid: Float[np.ndarray, " point"]
-    levels: tuple[str, ...]
+    grid: Float[np.ndarray, " point"]  # Values; level numbers for a categorical column.
+    levels: tuple[str, ...]  # Empty for a real column.
     curves: Float[np.ndarray, "label point"]
 
 
 @dataclass(frozen=True)
 class Member:
-    """One member of a stack.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    what : str
-        What it is, in words.
-    fitted : float
-        Its weight at the fitted point.
-    mean, lower, upper : float
-        Its weight's posterior mean and 90 % interval; NaN without a posterior.
-    temperature : float
-        Factor of its log probabilities.
-    log_loss : float
-        Held-out log loss of it alone, tempered, in nats.
-    drawn : bool
-        Whether its parameters were drawn, too.
-    """
+    """One member of a stack; mean and 90 % interval of its weight are NaN without a posterior."""
 
     name: str
-    what: str
-    fitted: float
-    mean: float
+    what: str  # In words.
+    fitted: float  # Weight at the fitted point.
+    mean: float  # Of the weight, as are the limits.
     lower: float
     upper: float
-    temperature: float
-    log_loss: float
-    drawn: bool
+    temperature: float  # Factor of its log probabilities.
+    log_loss: float  # Held out, of it alone, tempered, in nats.
+    drawn: bool  # Whether its parameters were drawn, too.
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What the model learned; what needs a density of the rows is empty without one.
-
-    Attributes
-    ----------
-    contributions : tuple of (str, float)
-        Column and mean Kullback-Leibler divergence, in nats, from the probabilities
-        without it to those with it; largest first.
-    densities : tuple of Density
-        Of the columns that contribute most.
-    component_names : tuple of str
-        Components in words.
-    weights : tuple of float
-        p(class) p(component | class).
-    means : tuple of (str, tuple of float, tuple of float)
-        Column, its mean per component, and the posterior standard deviations of those.
-    members : tuple of Member
-        Of a stack; empty for other families.
-    beside : str
-        What the mixture is that was fitted beside it.
-    """
+    """What the model learned; what needs a density of the rows is empty without one."""
 
     contributions: tuple[tuple[str, float], ...]
-    densities: tuple[Density, ...]
+    """Column and nats, largest first: the mean Kullback-Leibler divergence of the probabilities
+    without the column from those with it."""
+    densities: tuple[Density, ...]  # Of the columns that contribute most.
     component_names: tuple[str, ...]
-    weights: tuple[float, ...]
+    weights: tuple[float, ...]  # ``p(class) p(component | class)``.
     means: tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...]
-    members: tuple[Member, ...] = ()
-    beside: str = ""
+    """Column, its mean in every component, and their posterior standard deviations."""
+    members: tuple[Member, ...] = ()  # Of a stack; empty for other families.
+    beside: str = ""  # What the mixture is that was fitted beside a stack.
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How far to trust the fit and its posterior.
+    """How the fit and its posterior went."""
 
-    Attributes
-    ----------
-    status : tuple of str
-        Sentences about the fit.
-    findings : tuple of Finding
-        Figures, each with its sentence and whether it is good.
-    variables : tuple of (str, int, float, float)
-        Free variable, its number of entries, worst R-hat, least effective draws.
-    warnings : tuple of str
-        What was warned about on the way.
-    """
-
-    status: tuple[str, ...]
+    status: tuple[str, ...]  # Sentences about the fit.
     findings: tuple[Finding, ...]
     variables: tuple[tuple[str, int, float, float], ...]
-    warnings: tuple[str, ...]
+    """Name, number of entries, worst R-hat, least effective draws."""
+    warnings: tuple[str, ...]  # Raised during the run.
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the plate diagram.
-
-    Attributes
-    ----------
-    name : str
-        Name in the graph.
-    kind : {"free", "deterministic", "observed", "data"}
-        What it is.
-    distribution : str
-        Such as "Dirichlet".
-    dims : tuple of str
-        Names of its axes.
-    parents : tuple of str
-        Nodes it depends on.
-    """
+    """A node of the plate diagram."""
 
     name: str
     kind: Role
-    distribution: str
+    distribution: str  # Such as "Dirichlet".
     dims: tuple[str, ...]
     parents: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Described:
-    """The model, and everything needed to make it again.
+    """The model, and everything needed to make it again."""
 
-    Attributes
-    ----------
-    sentence : str
-        What was chosen, and why.
-    given : str
-        What the graph sums out, or takes as given.
-    nodes : tuple of Node
-        The declared graph.
-    sizes : mapping of str to int
-        Length of every dim.
-    priors : tuple of (str, str)
-        Quantity and prior, in words and numbers.
-    trials : tuple of (str, float, bool)
-        Candidate, held-out log loss, whether it won; empty where there was no choice.
-    facts : tuple of (str, str)
-        Command, versions, seed, digest.
-    """
-
-    sentence: str
-    given: str
+    sentence: str  # What was chosen, and why.
+    given: str  # What the graph sums out, or takes as given.
     nodes: tuple[Node, ...]
-    sizes: Mapping[str, int]
-    priors: tuple[tuple[str, str], ...]
+    sizes: Mapping[str, int]  # Length of every dim.
+    priors: tuple[tuple[str, str], ...]  # Quantity and prior, in words and numbers.
     trials: tuple[tuple[str, float, bool], ...]
-    facts: tuple[tuple[str, str], ...]
+    """Candidate, held-out log loss, whether it won; may be empty."""
+    facts: tuple[tuple[str, str], ...]  # Command, versions, seed, digest.

@@ -13,25 +13,12 @@ Priors = tuple[tuple[str, str], ...]
 
 
 def priors_of(family: str, model: Any) -> Priors:
-    """Every prior in words and numbers.
-
-    Parameters
-    ----------
-    family : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
-        Its family.
-    model : classifier
-        A fitted classifier.
-
-    Returns
-    -------
-    tuple of (str, str)
-        Quantity and prior.
-    """
+    """Every prior of a fitted classifier, as quantity and prior."""
     return _PRIORS[family](model)
 
 
 def _stack(model: Any) -> Priors:
-    """Of weights and temperatures."""
+    """Priors of weights and temperatures."""
     return (
         ("weights of the members", f"Dirichlet({number(1 + PSEUDO_ROWS)}) on every member"),
         ("temperatures", f"log-normal around 1, with a log sd of {number(LOG_TEMPERATURE_SD)}"),
@@ -39,7 +26,7 @@ def _stack(model: Any) -> Priors:
 
 
 def _mixture(model: Any) -> Priors:
-    """Of class probabilities, weights, covariances, means and levels."""
+    """Priors of class probabilities, weights, covariances, means and levels."""
     hyper, structure = model.model_.density.hyperparameters, model.model_.density.specification
     lines = []
     if structure.n_classes > 1:
@@ -70,7 +57,7 @@ def _mixture(model: Any) -> Priors:
 
 
 def _rbf(model: Any) -> Priors:
-    """Of the hidden and of the output layer."""
+    """Priors of the hidden and of the output layer."""
     output = f"Normal with precision {number(model.l2)}"
     if model.l1:
         output += f", times Laplace with rate {number(model.l1)}"
@@ -78,13 +65,13 @@ def _rbf(model: Any) -> Priors:
 
 
 def _sdgm(model: Any) -> Priors:
-    """Of the weights that are left."""
+    """Priors of the weights that are left."""
     text = "Normal around 0; the precision of each maximises the evidence, infinite ones are gone"
     return (("weights", text),)
 
 
 def _median_lvq(model: Any) -> Priors:
-    """Of exemplars and width."""
+    """Priors of exemplars and width."""
     prior = MedianLVQPrior() if model.prior is None else model.prior
     width = f"{prior}" if model.sigma == "sample" else f"fixed at {number(model.sigma_)}"
     return (("exemplars", "every row of the class alike"), ("width of the kernel", width))

@@ -19,22 +19,10 @@ Estimate = tuple[float, float]
 
 @dataclass(frozen=True)
 class Score:
-    """How well one classifier did on held-out rows.
-
-    Attributes
-    ----------
-    name : str
-        The classifier.
-    log_loss, brier, accuracy : tuple of float
-        Mean and standard error over folds; log loss in nats.
-    slope : tuple of float
-        Calibration slope and its standard error.
-    calibration : Calibration
-        Classwise calibration error, its noise band, reliability curves.
-    """
+    """Scores of one classifier on held-out rows, means over folds."""
 
     name: str
-    log_loss: Estimate
+    log_loss: Estimate  # In nats.
     brier: Estimate
     accuracy: Estimate
     slope: Estimate
@@ -43,61 +31,28 @@ class Score:
 
 @dataclass(frozen=True)
 class Column:
-    """What was read in one column.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"real", "categorical"}
-        What it was taken for.
-    missing : float
-        Share of missing cells.
-    content : str
-        Range, or most frequent levels.
-    histogram : ndarray of shape (n_bars,)
-        Counts in equal bins of a real column, or of the most frequent levels.
-    """
+    """Summary of one column."""
 
     name: str
     kind: Kind
-    missing: float
-    content: str
+    missing: float  # A share.
+    content: str  # Range, or most frequent levels.
     histogram: Float[np.ndarray, " bar"]
+    """Counts in equal bins of a real column, or of the most frequent levels."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read.
-
-    Attributes
-    ----------
-    rows : int
-        Number of rows.
-    columns : tuple of Column
-        Columns, target left out.
-    class_counts : mapping of str to int
-        Labelled rows by class.
-    hidden : int
-        Rows without a label.
-    holes : ndarray of shape (n_bands, n_columns)
-        Share of missing cells by band of consecutive rows and column.
-    band : int
-        Rows in a band.
-    patterns : int
-        Number of distinct patterns of missing cells.
-    notes : tuple of str
-        Sentences on what looked odd.
-    """
+    """Summary of the table."""
 
     rows: int
-    columns: tuple[Column, ...]
-    class_counts: Mapping[str, int]
-    hidden: int
-    holes: Float[np.ndarray, "band column"]
-    band: int
-    patterns: int
-    notes: tuple[str, ...]
+    columns: tuple[Column, ...]  # Without the target.
+    class_counts: Mapping[str, int]  # Labelled rows by class.
+    hidden: int  # Rows without a label.
+    holes: Float[np.ndarray, "band column"]  # Share of missing cells by band of consecutive rows.
+    band: int  # Rows in a band.
+    patterns: int  # Number of distinct patterns of missing cells.
+    notes: tuple[str, ...]  # Sentences on what looked odd.
 
     @property
     def missing(self) -> float:
@@ -108,60 +63,23 @@ class Reading:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything on the page, section by section.
-
-    Attributes
-    ----------
-    title : str
-        Name of the table.
-    target : str
-        Name of the label column.
-    classes : tuple of str
-        Class names.
-    estimator : str
-        Name of the classifier's class.
-    inference : str
-        How the posterior was made and why.
-    scores : tuple of Score
-        The model first, then the yardsticks.
-    folds : int
-        Number of folds.
-    confusion : ndarray of shape (n_classes, n_classes)
-        Held-out rows by true (row) and predicted (column) class.
-    reading : Reading
-        Section 2.
-    doubt : Doubt
-        Section 4.
-    oddities : Oddities
-        Section 5.
-    learned : Learned
-        Section 6.
-    imputations : Imputations, optional
-        Section 7; none where the model has no density of the rows.
-    diagnostics : Diagnostics
-        Section 8.
-    described : Described
-        Section 9.
-    check : Check, optional
-        Hidden labels, where their truth is known.
-    costs : Costs, optional
-        Decisions, where it was said what mistakes cost.
-    """
+    """Everything on the page, section by section."""
 
     title: str
-    target: str
+    target: str  # Name of the label column.
     classes: tuple[str, ...]
-    estimator: str
-    inference: str
-    scores: tuple[Score, ...]
+    estimator: str  # Name of the classifier's class.
+    inference: str  # How the posterior was made, and why.
+    scores: tuple[Score, ...]  # The model first, then the baselines.
     folds: int
     confusion: Int[np.ndarray, "label label"]
+    """Held-out rows by true (row) and predicted (column) class."""
     reading: Reading
     doubt: Doubt
     oddities: Oddities
     learned: Learned
-    imputations: Imputations | None
+    imputations: Imputations | None  # None where the model has no density of the rows.
     diagnostics: Diagnostics
     described: Described
-    check: Check | None = None
-    costs: Costs | None = None
+    check: Check | None = None  # Where the truth of hidden labels is known.
+    costs: Costs | None = None  # Where costs were given.

@@ -22,22 +22,11 @@ from bayesrbf.version import __version__
 MOST_CLASSES = 12
 """Classes with a reliability diagram of their own: the most frequent."""
 MOST_COLUMNS = 60
-"""Columns in the picture of missing cells: those with most holes."""
+"""Columns in the picture of missing cells: those with most of them."""
 
 
 def render(report: Report) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    report : Report
-        What it says.
-
-    Returns
-    -------
-    str
-        HTML without scripts or anything from outside.
-    """
+    """The page as HTML without scripts or anything from outside."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bayesrbf.report"),
         autoescape=True,

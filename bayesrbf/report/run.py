@@ -21,20 +21,7 @@ from bayesrbf.report.terminal import introduce, progress, tell
 
 
 def run(job: Job, folder: Path) -> list[str]:
-    """Say what was read, look at it, and write every file.
-
-    Parameters
-    ----------
-    job : Job
-        What to report on.
-    folder : Path
-        Where the files shall be.
-
-    Returns
-    -------
-    list of str
-        Names of the files that are there.
-    """
+    """Say what was read, make the report, write every file and return the names."""
     introduce(job)
     with progress() as track:
         outcome = collect(job, track)

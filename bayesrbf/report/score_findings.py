@@ -1,4 +1,4 @@
-"""The sentences of finding on scores: can these probabilities be trusted."""
+"""The sentences on scores: whether the probabilities can be trusted."""
 
 from __future__ import annotations
 
@@ -6,22 +6,11 @@ from bayesrbf.report.records import Report, Score
 from bayesrbf.report.words import listing, number, percent
 
 CERTAIN = 2.0
-"""Standard errors from which a difference is called one."""
+"""Standard errors from which a difference is reported as one."""
 
 
 def verdict(report: Report) -> str:
-    """Can these probabilities be trusted.
-
-    Parameters
-    ----------
-    report : Report
-        Scores, the model first.
-
-    Returns
-    -------
-    str
-        Accuracy of the probabilities and of their calibration in a sentence.
-    """
+    """Whether the probabilities can be trusted: accuracy and calibration in a sentence."""
     own, base = report.scores[0], report.scores[1]
     gain = 1 - own.log_loss[0] / base.log_loss[0] if base.log_loss[0] else 0.0
     if gain <= 0:
@@ -37,24 +26,13 @@ def verdict(report: Report) -> str:
 
 
 def _tilted(score: Score) -> bool:
-    """Whether the calibration slope is surely not one."""
+    """Whether the calibration slope surely differs from one."""
     slope, error = score.slope
     return abs(slope - 1) > CERTAIN * error
 
 
 def calibration_words(score: Score) -> str:
-    """Calibration of one classifier in half a sentence.
-
-    Parameters
-    ----------
-    score : Score
-        Its scores.
-
-    Returns
-    -------
-    str
-        Such as "its probabilities come true as often as they say".
-    """
+    """Calibration in half a sentence, such as "its probabilities are too sure of themselves"."""
     if not _tilted(score) and score.calibration.within_noise:
         return "its probabilities come true as often as they say, as far as these rows can tell"
     if _tilted(score):
@@ -67,18 +45,7 @@ def calibration_words(score: Score) -> str:
 
 
 def against_logistic(report: Report) -> str:
-    """The model beside logistic regression.
-
-    Parameters
-    ----------
-    report : Report
-        Scores: model, class frequencies, logistic regression.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """The model's log loss beside that of logistic regression."""
     (own, own_error), (other, other_error) = (
         report.scores[0].log_loss,
         report.scores[2].log_loss,
@@ -94,18 +61,7 @@ def against_logistic(report: Report) -> str:
 
 
 def costs(report: Report) -> str:
-    """What a row costs by the model and by others.
-
-    Parameters
-    ----------
-    report : Report
-        With costs.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """What a row costs by the model and by the other ways to decide."""
     if report.costs is None:
         return ""
     rows = report.costs.rows

@@ -1,4 +1,4 @@
-"""What a run says in the terminal: what was read, how far it is, what came out."""
+"""What a run says in the terminal: the table, the progress, the main figures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ from bayesrbf.report.words import clipped, listing, number, percent, plural
 
 
 def introduce(job: Job) -> None:
-    """What was read and what it was taken for, a few lines.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    """
+    """Say in a few lines what was read and what it was taken for."""
     console = Console()
     missing = float(job.X.isna().to_numpy().mean())
     hidden = int(job.y.isna().sum())
@@ -46,13 +40,7 @@ def introduce(job: Job) -> None:
 
 @contextmanager
 def progress() -> Iterator[Track]:
-    """One owner of all bars; a step of one part has a bar that only shows life.
-
-    Yields
-    ------
-    Track
-        Walks through a step.
-    """
+    """Give the tracker that owns all bars; a step of one part has a bar without a length."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:
 
@@ -67,13 +55,7 @@ def progress() -> Iterator[Track]:
 
 
 def tell(said: Report) -> None:
-    """The main figures in a table of at most ten lines, and the verdict.
-
-    Parameters
-    ----------
-    said : Report
-        The report.
-    """
+    """Print the verdict and the main figures in a table of at most ten lines."""
     own, frequencies, logistic = said.scores
     table = Table(box=None, show_header=False, pad_edge=False)
     loss = (

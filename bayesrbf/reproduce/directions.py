@@ -1,4 +1,4 @@
-"""Dissimilarities as similarities: centred, in leading directions, and in those of the classes."""
+"""Embeddings of dissimilarities: leading directions of similarities, and those of classes."""
 
 from __future__ import annotations
 
@@ -12,55 +12,25 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 
 RIDGES: Final = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Ridges that are tried, in median positive eigenvalues of the similarities."""
+"""Ridges to choose from, in median positive eigenvalues of the similarities."""
 SMALL: Final = 1e-10
-"""Share of the largest eigenvalue below which one is rounding."""
+"""Share of the largest eigenvalue below which an eigenvalue is rounding error."""
 
 
 @dataclass(frozen=True)
 class Centring:
-    r"""Similarities about the mean of the rows to learn from, :math:`-\tfrac12 J D J`.
+    r"""Similarities centred at the mean of the training rows, :math:`-\tfrac12 J D J`."""
 
-    Attributes
-    ----------
-    column_means : ndarray of shape (n_obs,)
-        Mean dissimilarity to each row.
-    mean : float
-        Mean of all.
-    """
-
-    column_means: Float[np.ndarray, " obs"]
+    column_means: Float[np.ndarray, " obs"]  # Mean dissimilarity to each row.
     mean: float
 
     @classmethod
     def of(cls, D: Real[np.ndarray, "obs obs"]) -> Centring:
-        """Centre by symmetric dissimilarities of the rows to learn from.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_obs, n_obs)
-            Dissimilarities.
-
-        Returns
-        -------
-        Centring
-            Their means.
-        """
+        """Means of symmetric dissimilarities of the training rows."""
         return cls(D.mean(axis=0), float(D.mean()))
 
     def similarities(self, D: Real[np.ndarray, "row obs"]) -> Float[np.ndarray, "row obs"]:
-        """Centred similarities.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_rows, n_obs)
-            Dissimilarities to the rows to learn from.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_obs)
-            Similarities.
-        """
+        """Centred similarities to the training rows."""
         centred = D - D.mean(axis=1, keepdims=True) - self.column_means + self.mean
         similarities: Float[np.ndarray, "row obs"] = -centred / 2
         return similarities
@@ -69,18 +39,10 @@ class Centring:
 class LeadingDirections(TransformerMixin, BaseEstimator):
     r"""Squared distances in the leading directions of the similarities.
 
-    With :math:`-\tfrac12 J D J = U \Lambda U'`, a row of similarities k is placed at
-    :math:`k \, U_q \Lambda_q^{-1/2}`: classical scaling to q dimensions, which leaves the noise
-    of single comparisons behind.
-
-    Parameters
-    ----------
-    n_directions : int
-        Number q of directions of largest eigenvalue, all of them positive.
-
-    References
-    ----------
-    Gower (1968), Adding a point to vector diagrams in multivariate analysis, Biometrika 55.
+    With :math:`-\tfrac12 J D J = U \Lambda U'`, a row of similarities k is placed at :math:`k \,
+    U_q \Lambda_q^{-1/2}`: classical scaling to the q = ``n_directions`` directions of largest
+    positive eigenvalue (Gower, 1968, Adding a point to vector diagrams in multivariate analysis,
+    Biometrika 55). This leaves out the noise of single comparisons.
     """
 
     def __init__(self, n_directions: int = 5) -> None:
@@ -92,20 +54,7 @@ class LeadingDirections(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, D: Real[np.ndarray, "obs obs"], y: object = None) -> Self:
-        """Find the directions.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_obs, n_obs)
-            Dissimilarities; asymmetric ones are averaged.
-        y : object
-            Classes play no part.
-
-        Returns
-        -------
-        self
-            The fitted transformer.
-        """
+        """Find the directions, without the classes; asymmetric dissimilarities are averaged."""
         symmetric = (D + D.T) / 2
         self._centring = Centring.of(symmetric)
         similarities = self._centring.similarities(symmetric)
@@ -116,33 +65,22 @@ class LeadingDirections(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, D: Real[np.ndarray, "row obs"]) -> Float[np.ndarray, "row obs"]:
-        """Squared distances to the rows that the directions were found on.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_rows, n_obs)
-            Dissimilarities to those rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_obs)
-            Squared distances in the leading directions.
-        """
+        """Squared distances to the training rows in the leading directions."""
         places = self._centring.similarities(D) @ self._projection
         return cdist(places, self._places, "sqeuclidean")
 
 
 class ClassDirections(TransformerMixin, BaseEstimator):
-    r"""Squared distances in the directions that tell the classes.
+    r"""Squared distances in the directions that separate the classes.
 
-    The class indicators T are regressed on the positive part of the similarities,
-    :math:`K_+ = U \Lambda_+ U'`, by :math:`H = U \Lambda_+ (\Lambda_+ + \rho)^{-1} U' + 1 1' / n`.
-    Rows to learn from stand where the regression on all others places them,
+    The class indicators T are regressed on the positive part of the similarities, :math:`K_+ = U
+    \Lambda_+ U'`, by :math:`H = U \Lambda_+ (\Lambda_+ + \rho)^{-1} U' + 1 1' / n`. A training row
+    is placed by the regression on all others,
 
     .. math:: t_i - (t_i - (H T)_i) / (1 - H_{ii}),
 
-    so that exemplars among them meet the same noise as among new rows; the ridge is the one with
-    the least squared error there.
+    so that training rows have the same noise as new rows. The ridge has the least squared error
+    there.
     """
 
     def __sklearn_tags__(self) -> Tags:
@@ -151,7 +89,7 @@ class ClassDirections(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]) -> Self:
-        """Regress; asymmetric dissimilarities are averaged."""
+        """Choose the ridge and regress; asymmetric dissimilarities are averaged."""
         symmetric = (D + D.T) / 2
         self._centring = Centring.of(symmetric)
         values, vectors = np.linalg.eigh(self._centring.similarities(symmetric))
@@ -175,11 +113,11 @@ class ClassDirections(TransformerMixin, BaseEstimator):
     def fit_transform(
         self, D: Real[np.ndarray, "obs obs"], y: Shaped[np.ndarray, " obs"]
     ) -> Float[np.ndarray, "obs obs"]:
-        """Squared distances among the rows to learn from, each placed by all others."""
+        """Squared distances among the training rows, each placed by all others."""
         self.fit(D, y)
         return cdist(self._places, self._places, "sqeuclidean")
 
     def transform(self, D: Real[np.ndarray, "row obs"]) -> Float[np.ndarray, "row obs"]:
-        """Squared distances of new rows to the rows to learn from."""
+        """Squared distances of new rows to the training rows."""
         places = self._means + self._centring.similarities(D) @ self._projection
         return cdist(places, self._places, "sqeuclidean")

@@ -1,4 +1,4 @@
-"""Classifiers of dissimilarities that exemplar classifiers are compared to."""
+"""Classifiers of dissimilarities to compare exemplar classifiers with."""
 
 from __future__ import annotations
 
@@ -21,16 +21,11 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
 
     .. math:: K = -\tfrac12 J D J = U \Lambda U', \quad K_+ = U \max(\Lambda, 0) U'
 
-    with :math:`J` the centring matrix; rows to predict go through the same linear map,
-    :math:`k_+ = k \, U 1_{\Lambda > 0} U'`.
-
-    The spectrum is clipped once, by the dissimilarities alone; the cost of a margin error is chosen
-    from ``costs`` by cross-validation of the clipped similarities.
-
-    References
-    ----------
-    Chen, Garcia, Gupta, Rahimi, Cazzanti (2009), Similarity-based classification: concepts
-    and algorithms, JMLR 10, section 3.
+    with :math:`J` the centring matrix; rows to predict go through the same linear map, :math:`k_+ =
+    k \, U 1_{\Lambda > 0} U'`. The spectrum is clipped once, by the dissimilarities alone; the cost
+    of a margin error is chosen from ``costs`` by cross-validation of the clipped similarities
+    (Chen, Garcia, Gupta, Rahimi, Cazzanti, 2009, Similarity-based classification: concepts and
+    algorithms, JMLR 10, section 3).
     """
 
     def __init__(self, costs: Sequence[float] = (1.0, 10.0, 100.0)) -> None:
@@ -56,18 +51,7 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, D: Real[np.ndarray, "row obs"]) -> Shaped[np.ndarray, " row"]:
-        """Class of each row.
-
-        Parameters
-        ----------
-        D : ndarray of shape (n_rows, n_obs)
-            Dissimilarities to the training rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Class labels.
-        """
+        """Class of each row, from its dissimilarities to the training rows."""
         similarities = self._centring.similarities(D)
         predicted: np.ndarray = self._svc.predict(similarities @ self._projection)
         return predicted
@@ -76,11 +60,8 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
 class LabelledPropagation(ClassifierMixin, BaseEstimator):
     """Exemplars found without labels by affinity propagation, then labelled by majority.
 
-    ``random_state`` is the source of the noise that breaks ties.
-
-    References
-    ----------
-    Frey, Dueck (2007), Clustering by passing messages between data points, Science 315.
+    ``random_state`` seeds the noise that breaks ties (Frey, Dueck, 2007, Clustering by passing
+    messages between data points, Science 315).
     """
 
     def __init__(self, random_state: int = 0) -> None:
@@ -93,7 +74,7 @@ class LabelledPropagation(ClassifierMixin, BaseEstimator):
             affinity="precomputed", damping=0.8, max_iter=500, random_state=self.random_state
         ).fit(-D)
         exemplars = found.cluster_centers_indices_
-        # Where the messages do not settle there is no exemplar: then the medoid stands for all.
+        # Messages that do not converge give no exemplar: then the medoid represents all rows.
         self.exemplars_ = exemplars if len(exemplars) else np.array([D.sum(axis=0).argmin()])
         nearest = D[:, self.exemplars_].argmin(axis=1)
         counts = np.zeros((self.exemplars_.size, self.classes_.size))
