@@ -23,8 +23,7 @@ from bayesrbf.report.families import FAMILIES, Fitted, Procedure
 from bayesrbf.report.filling import HeldOutCells, fill_held_out, read_imputations
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned import read_learned
-from bayesrbf.report.records import Report, Score
-from bayesrbf.report.row_records import Check
+from bayesrbf.report.records import Check, Report, Score
 from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.report.validate import (
     HeldOut,

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf.report.figures import NARROW, SMALL
-from bayesrbf.report.model_records import Density
+from bayesrbf.report.records import Density
 from bayesrbf.report.svg import Axes, element, linear, picture, points
 from bayesrbf.report.words import clipped, count, number, percent
 

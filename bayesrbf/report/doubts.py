@@ -12,7 +12,7 @@ from bayesrbf.posterior.cells import LeftOut
 from bayesrbf.posterior.summary import entropy
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
-from bayesrbf.report.row_records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
+from bayesrbf.report.records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOut
 from bayesrbf.report.words import clipped, number, percent
 

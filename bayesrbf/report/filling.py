@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.report.density import left_out
 from bayesrbf.report.job import Job
-from bayesrbf.report.row_records import Filled, Imputations
+from bayesrbf.report.records import Filled, Imputations
 from bayesrbf.report.words import number, percent
 from bayesrbf.table import standardisation
 

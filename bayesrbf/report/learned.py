@@ -1,9 +1,9 @@
-"""What the model learned: the columns that matter, and how the classes differ."""
+"""What the model learned: columns that matter, members of a stack, how the classes differ."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,7 @@ from bayesrbf.posterior.temperature import tempered
 from bayesrbf.records import names
 from bayesrbf.report.density import Densities, component_names
 from bayesrbf.report.job import Job
-from bayesrbf.report.members import read_members
-from bayesrbf.report.model_records import Density, Learned
+from bayesrbf.report.records import Density, Learned, Member
 
 MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 6_000, 100
 """Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
@@ -138,3 +137,46 @@ def _means(
         )
         for name in chosen
     )
+
+
+WORDS: Final = {
+    "K1": "kernel network, Laplace kernel, silent columns shrunk",
+    "K2": "kernel network, Laplace kernel, all columns alike",
+    "K3": "kernel network, Gaussian kernel, silent columns shrunk",
+    "G1": "one Gaussian a class, one covariance for all",
+    "G2": "three Gaussians a class, full covariances",
+    "B1": "one Gaussian a class, one covariance for all, fitted to tell the classes apart",
+    "B2": "three Gaussians a class, one covariance for all, fitted to tell the classes apart",
+}
+
+
+def read_members(refined: Any) -> tuple[Member, ...]:
+    """Members with their weights, largest first; empty for other families."""
+    if not hasattr(refined, "member_table"):
+        return ()
+    table = refined.member_table().drop(index="stack")
+    drawn = np.full((3, len(table)), np.nan)
+    if refined.draws_ is not None:
+        weights = refined.posterior_[names.POSTERIOR][names.WEIGHTS].to_numpy()
+        weights = weights.reshape(-1, len(table))
+        drawn = np.stack([weights.mean(axis=0), *np.quantile(weights, [0.05, 0.95], axis=0)])
+    members = [
+        Member(
+            name=str(name),
+            what=WORDS.get(str(name), "a further member"),
+            fitted=float(line.weight),
+            mean=float(mean),
+            lower=float(lower),
+            upper=float(upper),
+            temperature=float(line.temperature),
+            log_loss=float(line.log_loss),
+            drawn=name not in refined.pointwise_,
+        )
+        for (name, line), mean, lower, upper in zip(table.iterrows(), *drawn, strict=True)
+    ]
+    return tuple(sorted(members, key=lambda member: -_weight(member)))
+
+
+def _weight(member: Member) -> float:
+    """The weight in predictions: the posterior mean, or the fitted one without draws."""
+    return member.fitted if np.isnan(member.mean) else member.mean

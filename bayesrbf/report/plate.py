@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bayesrbf.report.model_records import Node, Role
+from bayesrbf.report.records import Node, Role
 from bayesrbf.report.svg import element, picture
 from bayesrbf.report.words import clipped
 

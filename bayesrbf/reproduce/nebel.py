@@ -23,7 +23,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
-from bayesrbf.reproduce.directions import ClassDirections, LeadingDirections
+from bayesrbf.reproduce.dissimilarity_methods import (
+    ClassDirections,
+    ClippedKernelSVC,
+    LabelledPropagation,
+    LeadingDirections,
+)
 from bayesrbf.reproduce.dissimilarity_tables import (
     Categories,
     Compared,
@@ -34,7 +39,6 @@ from bayesrbf.reproduce.dissimilarity_tables import (
     sonar,
     votes,
 )
-from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
 
 LEAST: Final = 1e-6
 """Lower bound of probabilities in log losses, which may be infinite otherwise."""
