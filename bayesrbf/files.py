@@ -49,9 +49,7 @@ def writing_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and str(error.filename) in ("None", str(beside)):
-            error.filename = os.fspath(
-                path
-            )  # the name that the caller gave; the error of a full disk has none
+            error.filename = os.fspath(path)  # the caller's name; a full disk gives none
         raise
     _onto_disk(target.parent)
 

@@ -239,6 +239,6 @@ def _label_logs(sources: str) -> Callable[..., None]:
 write_label_logs = _label_logs(SOURCES)
 """Write log p(y | x) of rows.
 
-Takes dissimilarities (row, prototype), class codes, where each class begins among the prototypes, 1
-/ sigma squared, and a lower bound of the log kernels.
+Takes dissimilarities (row, prototype), class codes, where each class begins among the prototypes,
+``1 / sigma^2``, and a lower bound of the log kernels.
 """

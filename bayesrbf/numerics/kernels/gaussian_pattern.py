@@ -61,7 +61,7 @@ def add_log_density(
 ) -> None:
     """Complete a tile's rows under every component and subtract half their squared distances.
 
-    ``pattern`` numbers the missing cells and the components: tiles with the same share a number.
+    Tiles with the same missing cells and components have the same ``pattern`` number.
     """
     if scratch.known[0] != pattern:
         _learn(cells, n_missing, gaussians, components, scratch)
