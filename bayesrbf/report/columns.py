@@ -89,7 +89,7 @@ def _odd(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
 
 
 def _near_duplicates(job: Job) -> Iterator[str]:
-    """Pairs of real columns that are almost equal up to scale."""
+    """Pairs of real columns with an absolute correlation close to one."""
     reals = [name for name in job.X.columns if job.kinds[name] == "real"]
     if len(reals) < 2:
         return
@@ -103,7 +103,7 @@ def _near_duplicates(job: Job) -> Iterator[str]:
 
 
 def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
-    """Columns, or patterns of missing cells, that alone separate a class from the others."""
+    """Columns, or their missing cells, that alone separate a class from the others."""
     for name in job.X.columns:
         missing = job.X[name].isna().to_numpy()
         told = _best_area(missing.astype(float), labels)

@@ -17,7 +17,7 @@ from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.table import Columns, encode
 
 TABLES: Final = 250
-"""Draws a chain for filling in missing cells."""
+"""Draws per chain for filling in missing cells."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Family:
     estimator: str  # Name of the class in ``bayesrbf``.
     procedure: Callable[[Job], Procedure]  # Maps a job to the procedure that fits its tables.
     methods: tuple[str, ...]  # Ways to draw from the posterior.
-    draws: int  # A chain.
+    draws: int  # Per chain.
 
 
 def common_settings(job: Job) -> dict[str, Any]:

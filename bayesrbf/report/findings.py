@@ -145,7 +145,7 @@ def _tilted(score: Score) -> bool:
 
 
 def calibration_words(score: Score) -> str:
-    """Calibration in half a sentence, such as "its probabilities are too sure of themselves"."""
+    """Half a sentence such as "its probabilities come true as often as they say"."""
     if not _tilted(score) and score.calibration.within_noise:
         return "its probabilities come true as often as they say, as far as these rows can tell"
     if _tilted(score):

@@ -41,7 +41,7 @@ class Job:
     family: FamilyName = "stack"
     costs: Mapping[str, float] = field(default_factory=dict)
     """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
-    draws: int | None = None  # A chain; by default what the family takes.
+    draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
 
     @property

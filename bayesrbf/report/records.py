@@ -51,7 +51,7 @@ class Learned:
 
     contributions: tuple[tuple[str, float], ...]
     """Column and nats, largest first: the mean Kullback-Leibler divergence of the probabilities
-    without the column from those with it."""
+    with the column from those without it."""
     densities: tuple[Density, ...]  # Of the columns that contribute most.
     component_names: tuple[str, ...]
     weights: tuple[float, ...]  # ``p(class) p(component | class)``.

@@ -87,9 +87,9 @@ SHOWN: Final = (
 def run(
     folder: Path, *, quick: bool = False, seeds: int = 10, console: Console | None = None
 ) -> None:
-    """Compute the missing cells and print every table; a stopped run goes on in ``folder``.
+    """Compute the cells that are not stored in ``folder`` and print every table.
 
-    A quick run has one split of two small tables.
+    A stopped run goes on where it was. A quick run has one split of two small tables.
     """
     full = Plan(seeds, tables.REAL, tables.CATEGORICAL, tuple(regression.TABLES))
     plan = QUICK if quick else full

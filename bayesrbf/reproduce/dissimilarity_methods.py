@@ -43,10 +43,10 @@ class Centring:
 class LeadingDirections(TransformerMixin, BaseEstimator):
     r"""Squared distances in the leading directions of the similarities.
 
-    With :math:`-\tfrac12 J D J = U \Lambda U'`, a row of similarities k is placed at :math:`k \,
-    U_q \Lambda_q^{-1/2}`: classical scaling to the q = ``n_directions`` directions of largest
-    positive eigenvalue (Gower, 1968, Adding a point to vector diagrams in multivariate analysis,
-    Biometrika 55). This leaves out the noise of single comparisons.
+    With :math:`-\tfrac12 J D J = U \Lambda U'`, a row of similarities k is placed at
+    :math:`k \, U_q \Lambda_q^{-1/2}`: classical scaling to the q = ``n_directions`` directions of
+    largest positive eigenvalue (Gower, 1968, Adding a point to vector diagrams in multivariate
+    analysis, Biometrika 55). This leaves out the noise of single comparisons.
     """
 
     def __init__(self, n_directions: int = 5) -> None:
@@ -77,9 +77,9 @@ class LeadingDirections(TransformerMixin, BaseEstimator):
 class ClassDirections(TransformerMixin, BaseEstimator):
     r"""Squared distances in the directions that separate the classes.
 
-    The class indicators T are regressed on the positive part of the similarities, :math:`K_+ = U
-    \Lambda_+ U'`, by :math:`H = U \Lambda_+ (\Lambda_+ + \rho)^{-1} U' + 1 1' / n`. A training row
-    is placed by the regression on all others,
+    The class indicators T are regressed on the positive part of the similarities,
+    :math:`K_+ = U \Lambda_+ U'`, by :math:`H = U \Lambda_+ (\Lambda_+ + \rho)^{-1} U' + 1 1' / n`.
+    A training row is placed by the regression on all others,
 
     .. math:: t_i - (t_i - (H T)_i) / (1 - H_{ii}),
 
@@ -132,11 +132,11 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
 
     .. math:: K = -\tfrac12 J D J = U \Lambda U', \quad K_+ = U \max(\Lambda, 0) U'
 
-    with :math:`J` the centring matrix; rows to predict go through the same linear map, :math:`k_+ =
-    k \, U 1_{\Lambda > 0} U'`. The spectrum is clipped once, by the dissimilarities alone; the cost
-    of a margin error is chosen from ``costs`` by cross-validation of the clipped similarities
-    (Chen, Garcia, Gupta, Rahimi, Cazzanti, 2009, Similarity-based classification: concepts and
-    algorithms, JMLR 10, section 3).
+    with :math:`J` the centring matrix; rows to predict go through the same linear map,
+    :math:`k_+ = k \, U 1_{\Lambda > 0} U'`. The spectrum is clipped once, by the dissimilarities
+    alone; the cost of a margin error is chosen from ``costs`` by cross-validation of the clipped
+    similarities (Chen, Garcia, Gupta, Rahimi, Cazzanti, 2009, Similarity-based classification:
+    concepts and algorithms, JMLR 10, section 3).
     """
 
     def __init__(self, costs: Sequence[float] = (1.0, 10.0, 100.0)) -> None:

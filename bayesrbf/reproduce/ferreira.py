@@ -120,9 +120,9 @@ def parts(table: str, seed: int) -> Parts:
 def run(
     folder: Path, *, quick: bool = False, seeds: int = 10, console: Console | None = None
 ) -> None:
-    """Compute the missing cells and print the table; a stopped run goes on in ``folder``.
+    """Compute the cells that are not stored in ``folder`` and print the table.
 
-    A quick run has one seed on the smaller table.
+    A stopped run goes on where it was. A quick run has one seed on the smaller table.
     """
     file = folder / ("ferreira-quick.jsonl" if quick else "ferreira.jsonl")
     names = ("crabs",) if quick else ("ripley", "crabs")

@@ -82,7 +82,7 @@ class Split:
 def run(
     folder: Path, *, quick: bool = False, images: int = 60_000, console: Console | None = None
 ) -> None:
-    """Compute the missing cells, print every table and draw the figures.
+    """Compute the cells that are not stored, print every table and draw the figures.
 
     A stopped run goes on in ``folder``. A quick run has one split of the smallest table, one start,
     one chequerboard and no images; otherwise the fit learns from ``images`` of MNIST.

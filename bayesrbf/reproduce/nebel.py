@@ -63,7 +63,7 @@ class Plan:
 
     repeats: int  # Number of cross-validations.
     folds: int  # Of each.
-    draws: int  # A chain, after half as many of warm-up.
+    draws: int  # Per chain, after half as many of warm-up.
     tables: tuple[str, ...]  # Names of the experiments.
 
 
@@ -166,7 +166,7 @@ def _fold(table: str, name: str, plan: Plan, seed: int, fold: int) -> Figures:
 
 
 def run(out: Path, *, quick: bool, seed: int) -> None:
-    """Compute the missing cells and print the table, after Ctrl-C from what there is.
+    """Compute the cells that are not stored and print the table, after Ctrl-C from what there is.
 
     A quick run has two folds of the smallest table.
     """

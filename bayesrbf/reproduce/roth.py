@@ -47,10 +47,10 @@ ROWS: Final = 60_000
 def run(
     folder: Path, *, quick: bool = False, images: int = ROWS, console: Console | None = None
 ) -> None:
-    """Compute the missing cells and print every table; a stopped run goes on in ``folder``.
+    """Compute the cells that are not stored in ``folder`` and print every table.
 
-    A quick run has small tables and 2,000 rows of images and takes minutes; otherwise fits learn
-    from at most ``images`` images.
+    A stopped run goes on where it was. A quick run has small tables and 2,000 rows of images and
+    takes minutes; otherwise fits learn from at most ``images`` images.
     """
     pictured = ("usps",) if quick else ("mnist50", DIAGONAL_50, "usps", "mnist")
     tables = ("iris", "breast_cancer", "segment", *pictured)
