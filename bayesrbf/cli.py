@@ -1,4 +1,4 @@
-"""The command line: a table in, a folder with probabilities and a report out.
+"""The command line: from a table to a folder with probabilities and a report.
 
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
 """
@@ -182,7 +182,7 @@ app.command(
 
 
 def main() -> None:
-    """Run the command line; what goes wrong is one sentence on stderr and a code above 0."""
+    """Run the command line; an error is one sentence on stderr and a code above 0."""
     try:
         app(sys.argv[1:])
     except KeyboardInterrupt:
@@ -192,7 +192,7 @@ def main() -> None:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    """Say it and leave."""
+    """Print a sentence on stderr and exit."""
     print(f"bayesrbf: {sentence}", file=sys.stderr)
     raise SystemExit(code)
 
@@ -208,12 +208,12 @@ def _one_line(error: Exception) -> str:
 
 
 def _split(tokens: Iterable[str]) -> list[str]:
-    """Names from ``a,b``; a name that holds a comma stands in double quotes."""
+    """Names from ``a,b``; a name with a comma is in double quotes."""
     return [name for token in tokens for name in next(csv.reader([token]), [])]
 
 
 def _costs(tokens: Iterable[str]) -> dict[str, float]:
-    """Costs from ``class=cost``; the last sign of equality counts."""
+    """Costs from ``class=cost``; the last equals sign separates."""
     costs = {}
     for pair in _split(tokens):
         name, _, value = pair.rpartition("=")
@@ -230,7 +230,7 @@ def _command() -> str:
 
 
 def _need(packages: Iterable[str]) -> None:
-    """Name the extra to install, before any work, when a package of it is absent."""
+    """Exit with the name of the extra to install where one of its packages is absent."""
     from importlib.util import find_spec
 
     absent = [name for name in packages if find_spec(name) is None]
@@ -241,7 +241,7 @@ def _need(packages: Iterable[str]) -> None:
 
 
 def _point_to(folder: Path, files: list[str]) -> None:
-    """Where the files are."""
+    """Print where the files are."""
     from bayesrbf.report.output import PAGE
 
     print(f"Open {folder / PAGE}")
@@ -250,7 +250,7 @@ def _point_to(folder: Path, files: list[str]) -> None:
 
 @contextmanager
 def _spoken() -> Iterator[None]:
-    """Warnings as sentences on stderr."""
+    """Print warnings as sentences on stderr."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

@@ -1,4 +1,4 @@
-"""Tables for examples, tests and benchmarks, and ways to make holes in them."""
+"""Tables for examples, tests and benchmarks, and ways to hide their cells and labels."""
 
 from __future__ import annotations
 
@@ -24,36 +24,15 @@ BUNDLED: Final = ("breast_cancer", "digits", "iris", "wine")
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table of features and its labels.
-
-    Attributes
-    ----------
-    name : str
-        Name of the table.
-    X : pandas.DataFrame
-        Features: float64 columns are real, str columns categorical.
-    y : ndarray of shape (n_obs,)
-        Class labels as strings.
-    """
+    """A table of features and its labels, which are strings."""
 
     name: str
-    X: pd.DataFrame
+    X: pd.DataFrame  # float64 columns are real, str columns categorical.
     y: Shaped[np.ndarray, " obs"]
 
 
 def data_folder() -> Path:
-    """Folder of the benchmark tables, which the variable BAYESRBF_DATA names.
-
-    Returns
-    -------
-    Path
-        An existing folder.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the variable is not set, or names no folder.
-    """
+    """Existing folder of the benchmark tables, which the variable BAYESRBF_DATA names."""
     folder = os.environ.get(DATA_VARIABLE)
     if not folder or not Path(folder).is_dir():
         raise FileNotFoundError(
@@ -64,28 +43,11 @@ def data_folder() -> Path:
 
 
 def load_table(name: str) -> Dataset:
-    """Load a benchmark table by name.
+    """Load a table by its name, one of scikit-learn's or one in :func:`data_folder`.
 
-    Parameters
-    ----------
-    name : str
-        One that comes with scikit-learn (``"iris"``, ``"wine"``,
-        ``"breast_cancer"``, ``"digits"``), or a file ``<name>.csv`` or
-        ``<name>.csv.gz`` of :func:`data_folder`: its column ``target`` is the
-        label, and columns that start with ``extra_`` are no features.
+    In a file ``<name>.csv`` or ``<name>.csv.gz`` the column ``target`` is the label, and columns
+    that start with ``extra_`` are no features. FileNotFoundError if there is no such table.
 
-    Returns
-    -------
-    Dataset
-        Features and labels.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such table.
-
-    Examples
-    --------
     >>> iris = load_table("iris")
     >>> iris.X.shape, sorted(set(iris.y))
     ((150, 4), ['setosa', 'versicolor', 'virginica'])
@@ -118,31 +80,10 @@ def _bundled(name: str) -> Dataset:
 
 
 def hide_cells(X: Any, fraction: float, rng: np.random.Generator) -> Any:
-    """Hide cells completely at random.
+    """A copy of a table, of the same type, with cells hidden completely at random.
 
-    Parameters
-    ----------
-    X : array-like or frame of shape (n_obs, n_columns)
-        Table; it is not changed.
-    fraction : float
-        Probability of each cell to be hidden.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    ndarray or frame
-        A copy with holes, of the type of X.
-
-    Raises
-    ------
-    ValueError
-        If ``fraction`` is not in [0, 1].
-
-    Examples
-    --------
     >>> hide_cells(np.ones((2, 3)), 0.5, np.random.default_rng(3))
-    array([[nan, nan, 1.],
+    array([[nan, nan,  1.],
            [ 1., nan, nan]])
     """
     _check_fraction(fraction)
@@ -155,29 +96,8 @@ def hide_cells(X: Any, fraction: float, rng: np.random.Generator) -> Any:
 
 
 def hide_labels(y: Any, fraction: float, rng: np.random.Generator) -> Shaped[np.ndarray, " obs"]:
-    """Hide labels at random, the same share of each class, and never all of one.
+    """Labels as objects, None for a random fraction of each class but never for all of one.
 
-    Parameters
-    ----------
-    y : array-like of shape (n_obs,)
-        Labels; they are not changed.
-    fraction : float
-        Share of each class to hide.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        Labels as objects, None where hidden.
-
-    Raises
-    ------
-    ValueError
-        If ``fraction`` is not in [0, 1].
-
-    Examples
-    --------
     >>> hide_labels(["a", "a", "b", "b"], 0.5, np.random.default_rng(1)).tolist()
     [None, 'a', 'b', None]
     """
@@ -193,7 +113,7 @@ def hide_labels(y: Any, fraction: float, rng: np.random.Generator) -> Shaped[np.
 
 
 def _check_fraction(fraction: float) -> None:
-    """Refuse a share outside [0, 1]."""
+    """Refuse a fraction outside [0, 1]."""
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction must be in [0, 1]; received {fraction!r}.")
 
@@ -201,24 +121,8 @@ def _check_fraction(fraction: float) -> None:
 def demo_tables(
     rng: np.random.Generator, *, cells: float = 0.3, labels: float = 0.5
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Breast cancer with hidden cells and labels, and the truth beside it.
+    """Breast cancer with fractions of its cells and labels hidden, and the complete table.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of chance.
-    cells, labels : float
-        Shares of cells and of labels to hide.
-
-    Returns
-    -------
-    incomplete : pandas.DataFrame
-        30 features with holes; the last column ``target`` has holes, too.
-    truth : pandas.DataFrame
-        The same table complete.
-
-    Examples
-    --------
     >>> incomplete, truth = demo_tables(np.random.default_rng(0))
     >>> incomplete.shape, int(truth.isna().sum().sum())
     ((569, 31), 0)

@@ -13,29 +13,19 @@ from pathlib import Path
 from typing import Final
 
 UNFINISHED: Final = ".bayesrbf-unfinished"
-"""Folder beside files that are being replaced together; whoever finds it puts the old ones back."""
+"""Folder beside files that are being replaced together; the next writer restores the old ones."""
 
 _NAMES: Final = ".names"
-"""Folder in it, with an empty file of every name: what is replaced."""
+"""Folder in it, with an empty file for every name that is replaced."""
 
 _OLD: Final = ".old"
-"""Folder in it, with the files that were there before."""
+"""Folder in it, with the old files."""
 
 
 def write_whole(path: str | os.PathLike[str], content: Buffer) -> None:
     """Write a file whole or not at all, and onto the disk before returning.
 
-    Parameters
-    ----------
-    path : path-like
-        File to write or to replace; through a link, the file it points to.
-    content : bytes-like
-        What it shall hold.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; an older file is then left as it was.
+    Through a link, the file it points to is replaced. After an OSError an older file is as it was.
     """
     with writing_whole(path) as beside, open(beside, "xb") as file:
         file.write(content)
@@ -43,23 +33,9 @@ def write_whole(path: str | os.PathLike[str], content: Buffer) -> None:
 
 @contextmanager
 def writing_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Lend a name beside a file; what was written there becomes the file at the end.
+    """Yield an unused name beside a file; what is written there replaces the file at the end.
 
-    Parameters
-    ----------
-    path : path-like
-        File to write or to replace; through a link, the file it points to.
-
-    Yields
-    ------
-    Path
-        A name in the same folder that does not exist yet.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; an older file is then left as it was, as it is
-        after any other error.
+    Through a link, the file it points to is replaced. After any error an older file is as it was.
     """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
@@ -73,35 +49,19 @@ def writing_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and str(error.filename) in ("None", str(beside)):
-            error.filename = os.fspath(path)  # as the caller knows it; a full disk names none
+            error.filename = os.fspath(path)  # the caller's name; a full disk gives none
         raise
     _onto_disk(target.parent)
 
 
 @contextmanager
 def writing_together(folder: str | os.PathLike[str], names: Iterable[str]) -> Iterator[Path]:
-    """Lend an empty folder; the files written there replace those of ``folder``, all or none.
+    """Yield an empty folder whose files, ``names``, replace those of ``folder``, all or none.
 
-    No new file ever stands beside an old one: the old ones leave before the new ones come.
-    Where that fails or is interrupted, the old ones come back; where it is killed, they do
-    when the same folder is written next.
-
-    Parameters
-    ----------
-    folder : path-like
-        Where the files shall be; it is made if it is not there, and other files in it stay.
-    names : iterable of str
-        Names of the files, all of which are to be written.
-
-    Yields
-    ------
-    Path
-        An empty folder on the same disk.
-
-    Raises
-    ------
-    OSError
-        At once, if the folder cannot be written, or a folder has the name of a file.
+    No new file is ever beside an old one: the old ones leave before the new ones come. If that
+    fails or is interrupted, the old ones come back; if the process is killed, they come back when
+    the same folder is written next. ``folder`` is made if it does not exist, and its other files
+    stay. OSError comes at once if it cannot be written or if a folder has the name of a file.
     """
     target = Path(os.path.abspath(folder))
     parent = next(above for above in (target, *target.parents) if os.path.lexists(above))
@@ -128,7 +88,7 @@ def writing_together(folder: str | os.PathLike[str], names: Iterable[str]) -> It
 
 
 def _refuse_folders(target: Path, names: Iterable[str]) -> None:
-    """Nobody's folder is replaced by a file."""
+    """Refuse to replace a folder by a file."""
     for name in names:
         if (target / name).is_dir():
             raise IsADirectoryError(
@@ -155,13 +115,13 @@ def _exchange(beside: Path, target: Path) -> None:
         _onto_disk(target)
         os.replace(journal, beside)
     except BaseException:
-        if not beside.exists():  # else nothing has been moved, or all of it
+        if not beside.exists():  # otherwise nothing has been moved, or everything
             _put_back(target)
         raise
 
 
 def _put_back(target: Path) -> None:
-    """Undo an exchange that did not come to its end, from wherever it, or this, had come to."""
+    """Undo an exchange that was interrupted at any point, even in this undoing."""
     journal = target / UNFINISHED
     if not journal.is_dir():
         return
@@ -184,7 +144,7 @@ def _move(name: str, source: Path, to: Path) -> None:
 
 
 def _onto_disk(folder: Path) -> None:
-    """Have the names in a folder written, where the system can."""
+    """Sync the names in a folder to the disk, where the system can."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

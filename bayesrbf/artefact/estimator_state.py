@@ -1,4 +1,4 @@
-"""The state of an estimator: what a fit leaves behind, changed in one step, and as a record."""
+"""The state of an estimator: what a fit leaves behind, replaced in one step, and as a record."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any, cast, get_origin
 from sklearn.base import BaseEstimator
 
 OPTIONAL = {"feature_names_in_"}
-"""State that only some tables leave behind."""
+"""Fitted attributes that only some tables leave behind."""
 MADE_ANEW = {"posterior_", "_prepared"}
-"""What is made from the rest when it is asked for."""
+"""Attributes that are made from the others when they are read."""
 CONTAINER = "_sklearn_output_config"
-"""Where scikit-learn keeps what ``set_output`` was told."""
+"""Where scikit-learn keeps the container of ``set_output``."""
 REQUESTS = "_metadata_request"
-"""Where scikit-learn keeps metadata requests, which are a pipeline's and no part of a fit."""
+"""Where scikit-learn keeps metadata requests, which belong to a pipeline and not to a fit."""
 
 
 def works_on[F: Callable[..., Any]](begin: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Let a method work on a copy, whose state the estimator takes over when all is done.
+    """Run a method on a copy, whose state the estimator takes over at the end.
 
-    Whatever is interrupted or fails leaves the estimator as it was. ``begin`` makes the copy:
-    ``copy``, or :func:`unfitted`, which leaves an earlier fit out.
+    A method that is interrupted or fails leaves the estimator as it was. ``begin`` makes the copy:
+    ``copy``, or :func:`unfitted`, which omits an earlier fit.
     """
 
     def decorate(method: F) -> F:
@@ -42,7 +42,7 @@ def works_on[F: Callable[..., Any]](begin: Callable[[Any], Any]) -> Callable[[F]
 
 
 def fitted_attributes(kind: type) -> dict[str, Any]:
-    """Names and types of what a fit leaves behind: every annotated attribute of its classes."""
+    """Names and types of fitted attributes: every annotated attribute of the classes."""
     found: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.startswith("bayesrbf"):
@@ -52,7 +52,7 @@ def fitted_attributes(kind: type) -> dict[str, Any]:
 
 
 def unfitted[E: BaseEstimator](estimator: E) -> E:
-    """A copy without what an earlier fit left behind, which a warm start keeps to begin there.
+    """A copy without the results of an earlier fit, except under a warm start, which begins there.
 
     Arguments, metadata requests and the output container stay.
     """
@@ -72,7 +72,7 @@ def to_record(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def from_record[E: BaseEstimator](kind: type[E], record: dict[str, Any]) -> E:
-    """The estimator that :func:`to_record` took apart; the record is not trusted."""
+    """The estimator that :func:`to_record` described; the record is not trusted."""
     estimator, state = kind(**record["arguments"]), record["state"]
     expected = fitted_attributes(kind)
     odd = (set(expected) ^ set(state)) - OPTIONAL - {CONTAINER}
@@ -88,7 +88,7 @@ def from_record[E: BaseEstimator](kind: type[E], record: dict[str, Any]) -> E:
 
 
 def _is_of(value: object, annotated: Any) -> bool:
-    """Whether a value is of an annotated type; what generics hold is not looked at."""
+    """Whether a value is of an annotated type; the contents of generics are not checked."""
     origin = get_origin(annotated)
     plain = annotated if origin is None or origin is UnionType else origin
     return plain is Any or isinstance(value, plain)

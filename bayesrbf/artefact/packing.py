@@ -1,4 +1,4 @@
-"""Taking a state apart: a tree for JSON, numeric arrays beside it."""
+"""From a state to a tree for JSON and numeric arrays beside it."""
 
 from __future__ import annotations
 
@@ -14,27 +14,11 @@ from bayesrbf.artefact.vocabulary import FRAME_DTYPES, FRAMES, HOMES, StateError
 
 
 def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
-    """Split a state into a tree for JSON and numeric arrays.
+    """Split a state into a tree for ``json.dumps`` and contiguous numeric arrays by number.
 
-    Parameters
-    ----------
-    state : object
-        Any nesting of the values in the table of :mod:`bayesrbf.artefact`.
+    The values are those in the table of :mod:`bayesrbf.artefact`; StateError names the place of any
+    other.
 
-    Returns
-    -------
-    tree : object
-        What ``json.dumps`` takes.
-    arrays : dict of str to ndarray
-        Contiguous arrays of booleans, integers or floats, by their number.
-
-    Raises
-    ------
-    StateError
-        If a value is not in the table of :mod:`bayesrbf.artefact`; the message says where.
-
-    Examples
-    --------
     >>> pack({"scale": np.ones(2), "cv": None})[0]
     {'dict': {'scale': {'array': '0'}, 'cv': None}}
     """
@@ -70,7 +54,7 @@ def _pack(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def _known(value: object) -> bool:
-    """Whether the class of a value is in the fixed table, and not one of the same name."""
+    """Whether the class of a value itself, not only its name, is in the fixed table."""
     kind = type(value)
     return kind.__name__ in HOMES and class_named(kind.__name__) is kind
 
@@ -86,7 +70,7 @@ def _pack_array(value: np.ndarray, where: str, arrays: dict[str, np.ndarray]) ->
             "convert it to float64, int64 or bool."
         )
     name = str(len(arrays))
-    # safetensors writes the bytes as they lie: C order and little-endian, or it reads back wrong.
+    # safetensors writes bytes as they are: only C order and little-endian read back right.
     arrays[name] = np.array(value, dtype=value.dtype.newbyteorder("<"), order="C")
     return {"array": name}
 

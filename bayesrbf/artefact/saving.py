@@ -19,32 +19,15 @@ ESTIMATORS: Final = {
     "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
     "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
 }
-"""Where each estimator that may be stored lives; a file can name no other."""
+"""Module of each estimator that may be stored; a file can name no other."""
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> str:
-    """Write a fitted estimator to one file, whole or not at all.
+    """Write a fitted estimator to one file, whole or not at all, and return its SHA-256.
 
-    Parameters
-    ----------
-    estimator : MixtureDensity or HybridMixtureClassifier
-        A fitted estimator.
-    path : path-like
-        File to write; ``.safetensors`` is its customary suffix.
-
-    Returns
-    -------
-    str
-        SHA-256 of the file in hexadecimal, for ``load(path, digest=...)``.
-
-    Raises
-    ------
-    TypeError
-        If the estimator is not one of bayesrbf's own classes.
-    ValueError
-        If it holds something that a file cannot, such as a RandomState.
-    OSError
-        If the file cannot be written; an older one is then left as it was.
+    The digest is in hexadecimal, for ``load(path, digest=...)``. TypeError for a foreign class,
+    ValueError for state that a file cannot hold (such as a RandomState), OSError where the file
+    cannot be written; an older file then stays.
     """
     kind = type(estimator)
     if ESTIMATORS.get(kind.__name__) != kind.__module__:
@@ -67,7 +50,7 @@ def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
 
     Returns
     -------
-    MixtureDensity or HybridMixtureClassifier
+    estimator
         The fitted estimator.
 
     Raises

@@ -1,8 +1,8 @@
 """The artefact: one .safetensors file that holds a state and runs nothing.
 
-Arrays lie in the file's data section, everything else in one JSON manifest in its
-metadata, protocol number first. Reading checks before it builds: sizes, depth, keys,
-names, dtypes, shapes, and the SHA-256 of the data.
+Arrays are in the file's data section, everything else in one JSON manifest in its metadata, with
+the protocol number first. Reading checks before it builds: sizes, depth, keys, names, dtypes,
+shapes, and the SHA-256 of the data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bayesrbf.files import write_whole
 PROTOCOL: Final = 1
 MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
-"""Of the manifest; the header around it, where it stands escaped, may have four times that."""
+"""Of the manifest; the header, which contains it escaped, may have four times that."""
 MOST_DEPTH: Final = 32
 MOST_ARRAYS: Final = 10_000
 
@@ -52,31 +52,13 @@ class ArtefactError(ValueError):
 
 
 def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> str:
-    """Write a state to one file, whole or not at all.
+    """Write a state of a kind to one file, whole or not at all, and return its SHA-256.
 
-    Parameters
-    ----------
-    path : path-like
-        File to write.
-    kind : str
-        What the state is of.
-    state : dict
-        Values of :mod:`bayesrbf.artefact`.
-
-    Returns
-    -------
-    str
-        SHA-256 of the file in hexadecimal.
-
-    Raises
-    ------
-    ArtefactError
-        If the state is beyond the limits of the format.
-    ValueError
-        If it holds something that a file cannot.
+    ArtefactError where the state exceeds the limits of the format, ValueError where it holds
+    something that a file cannot.
     """
     tree, arrays = pack(state)
-    # The library orders the data by dtype and name, so the data are hashed as it lays them out.
+    # The library orders the data by dtype and name, so the hash is that of its order.
     data = _data_section(safetensors.numpy.save(arrays))
     manifest = {
         "protocol": PROTOCOL,
@@ -95,24 +77,8 @@ def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -
 def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple[str, Any]:
     """Read the kind and the state that :func:`save_state` wrote.
 
-    Parameters
-    ----------
-    path : path-like
-        File to read.
-    digest : str, optional
-        SHA-256 that the file must have, in hexadecimal.
-
-    Returns
-    -------
-    kind : str
-        What the state is of.
-    state : dict
-        The state.
-
-    Raises
-    ------
-    ArtefactError
-        If the file is damaged, is no artefact, or has another digest.
+    ArtefactError where the file is damaged, is no artefact, or has another digest than the given
+    one.
     """
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()
@@ -158,7 +124,7 @@ def _read_header(content: bytes, path: str) -> tuple[dict[str, Any], dict[str, A
 
 
 def _check_limits(text: str, n_arrays: int, path: str) -> None:
-    """Hold manifest and arrays to the limits, when writing and when reading."""
+    """Refuse a manifest or a number of arrays beyond the limits, when writing and when reading."""
     for count, most, what in (
         (len(text.encode()), MOST_BYTES, "bytes of manifest"),
         (_depth(text), MOST_DEPTH, "levels of nesting"),
@@ -176,7 +142,7 @@ def _depth(text: str) -> int:
 
 
 def _strict_json(text: str) -> Any:
-    """JSON of bounded depth without duplicate keys, NaN, Infinity, or what overflows to it."""
+    """JSON of bounded depth without duplicate keys, NaN, Infinity or overflowing numbers."""
     if _depth(text) > MOST_DEPTH:
         raise StateError(f"its JSON is nested deeper than {MOST_DEPTH} levels")
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
@@ -191,7 +157,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> NoReturn:
-    """Refuse NaN and Infinity, which are no JSON."""
+    """Refuse NaN and Infinity, which JSON does not have."""
     raise StateError(f"its JSON holds {constant}")
 
 
@@ -210,7 +176,7 @@ def _description(array: np.ndarray) -> list[Any]:
 
 
 def _check_arrays(header: dict[str, Any], described: Any) -> None:
-    """Names, dtypes and shapes of file and manifest are the same, and fit the bytes."""
+    """Refuse arrays that differ from the manifest in name, dtype or shape, or overrun the bytes."""
     if not isinstance(described, dict) or set(described) != set(header):
         raise StateError("its arrays are not those of its manifest")
     for name, entry in header.items():
@@ -230,7 +196,7 @@ _deserialize: Callable[[bytes], list[tuple[str, dict[str, Any]]]] = safetensors.
 
 
 def _array(name: str, entry: dict[str, Any]) -> np.ndarray:
-    """An array of its own memory from the bytes that the library cut out."""
+    """An array that owns its memory, from bytes of the library."""
     if entry["dtype"] == "BOOL" and max(entry["data"], default=0) > 1:
         raise StateError(f"its array {name!r} holds booleans that are neither 0 nor 1")
     return np.frombuffer(entry["data"], dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"])

@@ -21,27 +21,10 @@ from bayesrbf.artefact.vocabulary import (
 
 
 def unpack(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """Build the state that :func:`pack` took apart.
+    """Build the state that :func:`pack` took apart; the tree is not trusted.
 
-    Parameters
-    ----------
-    tree : object
-        What ``json.loads`` gave; not trusted.
-    arrays : mapping of str to ndarray
-        The arrays beside it.
+    StateError where it holds anything outside the table of :mod:`bayesrbf.artefact`.
 
-    Returns
-    -------
-    object
-        The state.
-
-    Raises
-    ------
-    StateError
-        If the tree holds anything outside the table of :mod:`bayesrbf.artefact`.
-
-    Examples
-    --------
     >>> from bayesrbf.artefact import pack
     >>> unpack(*pack({"levels": ("a", True, 2, float("inf"))}))
     {'levels': ('a', True, 2, inf)}
@@ -61,7 +44,7 @@ def unpack(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def _read_float(content: Any, arrays: Mapping[str, np.ndarray]) -> float:
-    """A float that JSON has no number for."""
+    """A float that JSON cannot write as a number."""
     if content not in ("nan", "inf", "-inf"):
         raise StateError(f"unknown float {content!r} in the state")
     return float(content)
@@ -78,7 +61,7 @@ def _read_dict(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]
 
 
 def _read_pairs(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[Any, Any]:
-    """A dict with other keys; a key that stands twice is refused."""
+    """A dict with other keys; a duplicate key is refused."""
     pairs = [(unpack(key, arrays), unpack(value, arrays)) for key, value in _list(content)]
     result = dict(pairs)
     if len(result) != len(pairs):
@@ -92,7 +75,7 @@ def _read_array(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _read_objects(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """An array of strings or objects; its cells are there, so its shape can be no larger."""
+    """An array of strings or objects, whose shape must match its listed cells."""
     kind, shape, cells = _list(content)
     values = [unpack(cell, arrays) for cell in _list(cells)]
     if kind not in ("O", "U") or math.prod(shape) != len(values) or min(shape, default=0) < 0:
@@ -103,7 +86,7 @@ def _read_objects(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _read_record(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """A record: exactly the fields of its class, which then checks them itself."""
+    """A record with exactly the fields of its class, which then checks them itself."""
     name, fields = _list(content)
     if name not in HOMES or name in ENUMERATIONS:
         raise StateError(f"unknown record {name!r} in the state")
@@ -142,7 +125,7 @@ def _read_frame(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def _list(content: Any) -> list[Any]:
-    """The content, if it is a list: a string or dict must not pass for one."""
+    """The content, which must be a list: a string or dict could pass for one."""
     if not isinstance(content, list):
         raise StateError(f"a list was expected in the state, received {type(content).__name__}")
     return content

@@ -60,7 +60,7 @@ HOMES: Final = {
     "Variable": "bayesrbf.records.specification",
     "VectorSource": "bayesrbf.fitted.exemplar_sources",
 }
-"""Where each class that may be stored lives; a file can name no other."""
+"""Module of each class that may be stored; a file can name no other."""
 
 ENUMERATIONS: Final = ("Status",)
 FRAMES: Final = ("pandas", "polars")
@@ -72,16 +72,5 @@ class StateError(ValueError):
 
 
 def class_named(name: str) -> Any:
-    """Look up a class of the table.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`HOMES`.
-
-    Returns
-    -------
-    type
-        The class.
-    """
+    """The class of one of the names in :data:`HOMES`."""
     return getattr(import_module(HOMES[name]), name)

@@ -21,47 +21,28 @@ from jaxtyping import Float
 from scipy.special import ndtri
 
 FARTHEST = 4.0
-"""Half ranks: cells in standard units are held within this."""
+"""Half ranks: bound of cells in standard units."""
 LAMBDAS = (-4.0, 6.0)
-"""Yeo-Johnson: powers are sought here; 1 is no change."""
+"""Yeo-Johnson: range of the powers; 1 is no change."""
 GOLDEN = (np.sqrt(5) - 1) / 2
 STEPS = 25
-"""Golden sections of the search: powers within 1e-4."""
+"""Golden sections of the search, which give powers within 1e-4."""
 FARTHEST_BEFORE, FARTHEST_AFTER = 30.0, 8.0
-"""Yeo-Johnson: cells are held within these, before and after."""
+"""Yeo-Johnson: bounds of cells before and after the map."""
 LEAST = 1e-12
 
 
 @dataclass(frozen=True)
 class HalfRankMap:
-    """The half-rank map of every column.
+    """The half-rank map of every column."""
 
-    Attributes
-    ----------
-    knots : tuple of ndarray of shape (n_distinct,)
-        Distinct training cells of every column, ascending, in standard units.
-    scores : tuple of ndarray of shape (n_distinct,)
-        Their standardised normal scores.
-    """
-
-    knots: tuple[Float[np.ndarray, " _"], ...]
-    scores: tuple[Float[np.ndarray, " _"], ...]
+    knots: tuple[Float[np.ndarray, " _"], ...]  # Distinct training cells, ascending.
+    scores: tuple[Float[np.ndarray, " _"], ...]  # Their standardised normal scores.
 
     def forward(
         self, standard: Float[np.ndarray, "row feature"]
     ) -> Float[np.ndarray, "row feature"]:
-        """Map cells.
-
-        Parameters
-        ----------
-        standard : ndarray of shape (n_rows, n_features)
-            Cells in standard units, NaN where missing.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            Mapped cells, NaN where missing.
-        """
+        """Map cells in standard units."""
         result = 0.5 * np.clip(standard, -FARTHEST, FARTHEST)
         for column, (knots, scores) in enumerate(zip(self.knots, self.scores, strict=True)):
             result[:, column] += 0.5 * np.interp(standard[:, column], knots, scores)
@@ -70,37 +51,16 @@ class HalfRankMap:
 
 @dataclass(frozen=True)
 class PowerMap:
-    """The Yeo-Johnson map of every column, restandardised.
+    """The Yeo-Johnson map of every column, restandardised."""
 
-    Attributes
-    ----------
-    powers : ndarray of shape (n_features,)
-        Powers lambda.
-    location : ndarray of shape (n_features,)
-        Means of the mapped training cells.
-    scale : ndarray of shape (n_features,)
-        Their standard deviations.
-    """
-
-    powers: Float[np.ndarray, " feature"]
-    location: Float[np.ndarray, " feature"]
-    scale: Float[np.ndarray, " feature"]
+    powers: Float[np.ndarray, " feature"]  # Called lambda above.
+    location: Float[np.ndarray, " feature"]  # Means of mapped training cells.
+    scale: Float[np.ndarray, " feature"]  # Their standard deviations.
 
     def forward(
         self, standard: Float[np.ndarray, "row feature"]
     ) -> Float[np.ndarray, "row feature"]:
-        """Map cells.
-
-        Parameters
-        ----------
-        standard : ndarray of shape (n_rows, n_features)
-            Cells in standard units, NaN where missing.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            Mapped cells, NaN where missing.
-        """
+        """Map cells in standard units."""
         held = np.clip(standard, -FARTHEST_BEFORE, FARTHEST_BEFORE)
         mapped = (yeo_johnson(held, self.powers) - self.location) / self.scale
         return np.clip(mapped, -FARTHEST_AFTER, FARTHEST_AFTER)
@@ -109,20 +69,7 @@ class PowerMap:
 def fit_half_rank(
     standard: Float[np.ndarray, "row feature"], weights: Float[np.ndarray, " row"]
 ) -> HalfRankMap:
-    """Learn the normal scores of every column.
-
-    Parameters
-    ----------
-    standard : ndarray of shape (n_rows, n_features)
-        Training cells in standard units, NaN where missing.
-    weights : ndarray of shape (n_rows,)
-        Row weights, positive: weight 2 is the row twice.
-
-    Returns
-    -------
-    HalfRankMap
-        The map; a column without a cell is mapped by its value alone.
-    """
+    """Learn the normal scores of every column; a column without a cell is mapped by value alone."""
     pairs = [_normal_scores(column, weights) for column in standard.T]
     return HalfRankMap(tuple(knots for knots, _ in pairs), tuple(scores for _, scores in pairs))
 
@@ -144,24 +91,9 @@ def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
 def fit_power(
     standard: Float[np.ndarray, "row feature"], weights: Float[np.ndarray, " row"]
 ) -> PowerMap:
-    """Find the power of every column by maximum likelihood, all columns at once.
+    """Find the power of every column by maximum likelihood (Yeo and Johnson, 2000, section 3).
 
-    Parameters
-    ----------
-    standard : ndarray of shape (n_rows, n_features)
-        Training cells in standard units, NaN where missing.
-    weights : ndarray of shape (n_rows,)
-        Row weights, positive.
-
-    Returns
-    -------
-    PowerMap
-        The map; a column without two different cells is left alone.
-
-    References
-    ----------
-    .. [1] Yeo, Johnson (2000), A new family of power transformations, Biometrika 87,
-       section 3.
+    A column without two different cells is left alone.
     """
     known = ~np.isnan(standard)
     x = np.where(known, np.clip(standard, -FARTHEST_BEFORE, FARTHEST_BEFORE), 0.0)
@@ -186,22 +118,8 @@ def fit_power(
 def yeo_johnson(
     x: Float[np.ndarray, "row feature"], powers: Float[np.ndarray, " feature"]
 ) -> Float[np.ndarray, "row feature"]:
-    """Yeo-Johnson's power transformation.
+    """Yeo-Johnson's power transformation psi of every column, see above.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n_rows, n_features)
-        Cells.
-    powers : ndarray of shape (n_features,)
-        Powers lambda of the columns.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
-        Transformed cells; NaN where missing.
-
-    Examples
-    --------
     >>> yeo_johnson(np.array([[3.0], [-3.0]]), np.array([0.5])).ravel()
     array([ 2.        , -4.66666667])
     """

@@ -1,9 +1,9 @@
-r"""Shares of the classes: those of training, and probabilities at others by Bayes' rule.
+r"""Prevalences of the classes: those of training, and probabilities at others by Bayes' rule.
 
 .. math:: q(c | x) \propto \frac{q_c}{p_c} \, p(c | x)
 
-with p the shares of training and q those of use. The rule is about a probability as it is said:
-where that is a mean over missing cells, modes or draws, the factor stands outside the mean.
+with p the prevalences of training and q those of use. The rule holds for the final probability:
+where that is a mean over missing cells, modes or draws, the factor is applied to the mean.
 """
 
 from __future__ import annotations
@@ -17,24 +17,8 @@ from bayesrbf.numerics.log_sums import log_softmax
 def class_shares(
     labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"], n_classes: int
 ) -> Float[np.ndarray, " label"]:
-    """Weighted shares of the classes among the labelled rows.
+    """Weighted frequencies of the classes among the labelled rows, without smoothing.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_obs,)
-        Class codes, -1 where hidden.
-    weights : ndarray of shape (n_obs,)
-        Row weights, at least 0.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-        Shares that sum to one; nothing is added to the counts.
-
-    Examples
-    --------
     >>> class_shares(np.array([0, 1, -1, 1]), np.array([1.0, 1.0, 5.0, 2.0]), 2)
     array([0.25, 0.75])
     """
@@ -47,22 +31,8 @@ def at_prevalence(
     log_probabilities: Float[np.ndarray, "*rows label"],
     log_ratio: Float[np.ndarray, " label"] | float,
 ) -> Float[np.ndarray, "*rows label"]:
-    """Class log probabilities at another prevalence, by Bayes' rule.
+    """Class log probabilities at another prevalence, ``log_ratio`` being ``log(q / p)``.
 
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (..., n_classes)
-        ``log p(c | x)`` in nats at the shares of training.
-    log_ratio : ndarray of shape (n_classes,), or 0
-        Log of the shares of use over those of training.
-
-    Returns
-    -------
-    ndarray of shape (..., n_classes)
-        Log probabilities in nats; their exponentials sum to one per row.
-
-    Examples
-    --------
     >>> log_ratio = np.log([0.9 / 0.5, 0.1 / 0.5])
     >>> np.exp(at_prevalence(np.log([[0.5, 0.5], [0.1, 0.9]]), log_ratio)).round(2)
     array([[0.9, 0.1],

@@ -14,24 +14,11 @@ from scipy.stats import qmc
 def uniforms(
     n_points: int, dimension: int, replicate: int = 0
 ) -> Float[np.ndarray, "point dimension"]:
-    """Points that fill the unit cube evenly.
+    """Points that fill the unit cube evenly, strictly between 0 and 1; read-only.
 
-    Parameters
-    ----------
-    n_points : int
-        Number of points, a power of two.
-    dimension : int
-        Dimension of the cube.
-    replicate : int
-        Number of the scrambling: the spread of estimates over replicates is their error.
+    ``n_points`` is a power of two. ``replicate`` numbers the scrambling: the spread of estimates
+    over replicates is their error.
 
-    Returns
-    -------
-    ndarray of shape (n_points, dimension)
-        Strictly between 0 and 1, not to be written to.
-
-    Examples
-    --------
     >>> points = uniforms(64, 2)
     >>> bool(abs(points.mean() - 0.5) < 0.01)
     True
@@ -47,20 +34,5 @@ def uniforms(
 def normals(
     n_points: int, dimension: int, replicate: int = 0
 ) -> Float[np.ndarray, "point dimension"]:
-    """The same as standard normal numbers.
-
-    Parameters
-    ----------
-    n_points : int
-        Number of points, a power of two.
-    dimension : int
-        Number of independent variables.
-    replicate : int
-        Number of the scrambling.
-
-    Returns
-    -------
-    ndarray of shape (n_points, dimension)
-        ``Phi^-1(u)``.
-    """
+    """The same points as standard normal numbers, ``Phi^-1(u)``."""
     return np.asarray(ndtri(uniforms(n_points, dimension, replicate)))

@@ -9,18 +9,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
-    """Hold the loaded BLAS to one thread for the time of a block.
-
-    Returns
-    -------
-    context manager
-        What was set before is set again at its end.
-
-    Examples
-    --------
-    >>> with one_blas_thread():
-    ...     pass
-    """
+    """Limit the loaded BLAS to one thread within a block."""
     limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
     return limited
 

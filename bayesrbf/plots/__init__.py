@@ -1,7 +1,6 @@
-"""Pictures for a notebook: reliability, doubt, missing cells, dials, exemplars, boundaries.
+"""Pictures for a notebook: reliability, uncertainty, missing cells, paths, exemplars, boundaries.
 
-Draws of the posterior are ArviZ's to draw: ``az.plot_trace_dist(model.posterior_)`` and the
-like take them as they are.
+ArviZ draws the posterior: ``az.plot_trace_dist(model.posterior_)`` and the like take it as it is.
 """
 
 from bayesrbf.plots.boundaries import plot_sdgm

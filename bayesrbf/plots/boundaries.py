@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 GRID: Final = 150
 """Points of the picture along each axis."""
 MARGIN: Final = 0.1
-"""Space beyond the rows on every side, as a fraction of their range."""
+"""Space around the rows on every side, as a fraction of their range."""
 
 
 def plot_sdgm(
@@ -29,35 +29,13 @@ def plot_sdgm(
     ax: Axes | None = None,
     figsize: tuple[float, float] | None = None,
 ) -> Axes:
-    """Decision boundary, and where every surviving component leads its class.
+    """Rows by class, decision boundary, and borders between the components of each class.
 
-    Parameters
-    ----------
-    model : SDGMClassifier
-        Fitted to two real columns.
-    X : array-like or frame of shape (n_obs, 2)
-        Rows; those with holes are left out.
-    y : array-like of shape (n_obs,)
-        Their labels; rows of no class of the fit are left out.
-    ax : Axes, optional
-        Where to draw; new axes by default.
-    figsize : tuple of float, optional
-        Size of a new figure in inches.
+    The model has two real columns; rows with missing cells or without a class of the fit are left
+    out. A solid line is where the most probable class changes, a dashed one where the most probable
+    component of a class does. Both lines, and the counts in the title, are those of the most
+    probable mode.
 
-    Returns
-    -------
-    Axes
-        Rows by class; a solid line where the most probable class changes; dashed
-        lines where one component of a class gives way to another of it, and in the
-        title what is left, both in the most probable mode.
-
-    Raises
-    ------
-    ValueError
-        If the model was not fitted to two columns.
-
-    Examples
-    --------
     >>> from bayesrbf import SDGMClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 2))
@@ -98,7 +76,7 @@ def _line(column: np.ndarray) -> np.ndarray:
 
 
 def _like(X: Any, rows: np.ndarray) -> Any:
-    """Rows as a frame of the names and the library of X, if it is a frame."""
+    """Rows as a frame with the names and the library of X, if X is a frame."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return rows
@@ -118,7 +96,7 @@ def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray, rows: 
     by_component, classes = model.component_probabilities(rows), model.component_classes()
     for position, label in enumerate(model.classes_):
         mine = by_component[:, classes == label]
-        for one, other in combinations(mine.T, 2):  # a border drawn from both sides is not dashed
+        for one, other in combinations(mine.T, 2):  # a border drawn twice would not look dashed
             shown = (best == position) & (np.maximum(one, other) == mine.max(axis=1))
             lead = np.where(shown, one - other, np.nan)
             if shown.any() and np.nanmin(lead) < 0 < np.nanmax(lead):

@@ -16,4 +16,4 @@ PALETTE: Final = (
     "#8c6d31",
     "#7a1f3d",
 )
-"""Colours that people with any colour vision tell apart (after Okabe and Ito)."""
+"""Colours that people with any colour vision can distinguish (after Okabe and Ito)."""

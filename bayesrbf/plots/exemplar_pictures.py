@@ -1,4 +1,4 @@
-"""Pictures of what an exemplar classifier's answer rests on."""
+"""Pictures of the exemplars behind a prediction."""
 
 from __future__ import annotations
 
@@ -31,41 +31,14 @@ def plot_exemplars(
     axes: np.ndarray | None = None,
     figsize: tuple[float, float] | None = None,
 ) -> np.ndarray:
-    """The row to be explained, and beside it the exemplars that its class rests on.
+    """A row, and beside it the exemplars of its prediction by responsibility; a colour a class.
 
-    Parameters
-    ----------
-    explanation : pandas.DataFrame
-        What ``explain(X)`` of a :class:`bayesrbf.MedianLVQClassifier` returned.
-    X : array-like or frame of shape (n_obs, n_columns)
-        Rows that were explained; for dissimilarities that came as a matrix, what they
-        were made from: rows of numbers, texts or pixels.
-    X_train : array-like or frame of shape (n_train, n_columns)
-        Training rows in the same form.
-    row : int
-        Which row to explain.
-    image_shape : tuple of int, optional
-        Height and width of rows that are images; else their cells are written out, those
-        that differ from the row (numbers by more than a standard deviation of the training
-        rows) in bold.
-    axes : ndarray of Axes, optional
-        One for the row and one an exemplar; new ones by default.
-    figsize : tuple of float, optional
-        Size of a new figure in inches.
+    ``explanation`` is what ``explain(X)`` of a :class:`bayesrbf.MedianLVQClassifier` returned. For
+    dissimilarities that came as a matrix, ``X`` and ``X_train`` are what they were made from: rows
+    of numbers, texts or pixels. Rows with an ``image_shape`` (height, width) are drawn as images.
+    Otherwise the cells are written out, in bold where they differ from the row, numbers by more
+    than a standard deviation of the training rows.
 
-    Returns
-    -------
-    ndarray of Axes
-        First the row, then its exemplars, those first that count most, each under its
-        label and responsibility; a colour a class.
-
-    Raises
-    ------
-    ValueError
-        If the explanation has no such row.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> explanation = pd.DataFrame({
     ...     "row": [0, 0], "exemplar": [1, 0], "label": ["b", "a"],

@@ -1,4 +1,4 @@
-"""Pictures of probabilities, of tables and of held-out figures along a dial."""
+"""Pictures of probabilities, of missing cells and of held-out figures along a path."""
 
 from __future__ import annotations
 
@@ -38,35 +38,12 @@ def plot_reliability(
     axes: np.ndarray | None = None,
     figsize: Size | None = None,
 ) -> np.ndarray:
-    """Observed frequency against predicted probability, one picture per class.
+    """Observed frequency against predicted probability, one picture per class in sorted order.
 
-    Parameters
-    ----------
-    probabilities : array-like of shape (n_obs, n_classes)
-        Class probabilities, classes in sorted order; held-out ones, or the picture flatters.
-    y : array-like of shape (n_obs,)
-        True labels; every class must occur. Rows without a label are left out.
-    sample_weight : array-like of shape (n_obs,), optional
-        Row weights, at least 0.
-    n_bins : int
-        Most groups of rows.
-    axes : ndarray of Axes, optional
-        One for every class; new ones by default.
-    figsize : tuple of float, optional
-        Size of a new figure in inches.
+    Probabilities should be held-out ones: on training rows the picture is too good. Every class
+    must occur in ``y``; rows without a label are left out. ``n_bins`` is the most groups of rows. A
+    calibrated classifier lies within a bar nine times in ten.
 
-    Returns
-    -------
-    ndarray of Axes
-        One per class. Bars are where a calibrated classifier lies nine times in ten.
-
-    Raises
-    ------
-    ValueError
-        If the classes of ``y`` and the columns of ``probabilities`` differ in number.
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> p = rng.dirichlet([1.0, 1.0], size=200)
     >>> y = (rng.random(200) < p[:, 1]).astype(int)
@@ -98,27 +75,11 @@ def plot_reliability(
 def plot_doubt(
     uncertainty: xr.Dataset, *, ax: Axes | None = None, figsize: Size | None = None
 ) -> Axes:
-    """Every row by the two parts of its entropy.
+    """Every row by the two parts of its entropy, coloured by the most probable class.
 
-    Parameters
-    ----------
-    uncertainty : xarray.Dataset
-        What ``uncertainty(X)`` of a classifier with a posterior returned.
-    ax : Axes, optional
-        Where to draw; new by default.
-    figsize : tuple of float, optional
-        Size of a new figure in inches.
-
-    Returns
-    -------
-    Axes
-        Right: the classes overlap. Up: too few rows like it. Coloured by the most probable
-        class.
-
-    Raises
-    ------
-    ValueError
-        If the dataset comes from a point estimate, which cannot tell the two apart.
+    Far right: the classes overlap. Far up: there are too few such rows. ``uncertainty`` is what
+    ``uncertainty(X)`` of a classifier with a posterior returned; ValueError for a point estimate,
+    which cannot separate the two.
     """
     if uncertainty.attrs["point_estimate"]:
         raise ValueError(
@@ -139,24 +100,8 @@ def plot_doubt(
 
 
 def plot_missing(X: Any, *, ax: Axes | None = None, figsize: Size | None = None) -> Axes:
-    """Missing cells of a table, rows down and columns across.
+    """Missing cells of a table in dark, rows down and columns across.
 
-    Parameters
-    ----------
-    X : DataFrame or array-like of shape (n_obs, n_columns)
-        A table.
-    ax : Axes, optional
-        Where to draw; new by default.
-    figsize : tuple of float, optional
-        Size of a new figure in inches.
-
-    Returns
-    -------
-    Axes
-        Missing cells are dark.
-
-    Examples
-    --------
     >>> ax = plot_missing([[1.0, np.nan], [2.0, 3.0]])
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['x0', 'x1']
@@ -188,25 +133,11 @@ def plot_hybrid_path(
     axes: np.ndarray | None = None,
     figsize: tuple[float, float] | None = None,
 ) -> np.ndarray:
-    """Held-out figures along the dial of a hybrid mixture.
+    """Log score, error, margin and log density along a path of :func:`bayesrbf.hybrid_path`.
 
-    Parameters
-    ----------
-    path : xarray.Dataset
-        What :func:`bayesrbf.hybrid_path` returned.
-    axes : ndarray of Axes, optional
-        Four of them; new ones by default.
-    figsize : tuple of float, optional
-        Size of a new figure in inches.
+    Lines are means over the folds with one standard error; the log score is dashed at the best
+    temperature. The likelihood is on the left.
 
-    Returns
-    -------
-    ndarray of Axes
-        Log score (raw, and dashed at the best temperature), error, margin and log
-        density: means over the folds, with one standard error; the likelihood is left.
-
-    Examples
-    --------
     >>> import xarray as xr
     >>> figures = {name: (("kappa", "fold"), np.ones((2, 3))) for name in PANELS}
     >>> path = xr.Dataset(figures, coords={"kappa": [1.0, 0.1]}, attrs={"dial": "kappa"})
@@ -218,7 +149,7 @@ def plot_hybrid_path(
         size = figsize or (12.0, 3.2)
         _, axes = plt.subplots(1, len(PANELS), figsize=size, layout="constrained")
     steps = path[dial].to_numpy()
-    # Zero has no logarithm; the dial's other steps run over decades.
+    # Zero has no logarithm; the other values of the path run over decades.
     places = np.arange(steps.size)
     for ax, (name, label) in zip(np.ravel(axes), PANELS.items(), strict=True):
         _draw(ax, places, path[name], COLOUR, "-")

@@ -1,9 +1,9 @@
-"""One fixed rule for components, covariance, hidden labels and holes: the best held-out log score.
+"""Components, covariance, weight of unlabelled rows and missingness, chosen by held-out log score.
 
-The rule looks at training rows only. It first chooses a shape, then how much rows without
-a label count, then whether holes tell something; each by the log loss of out-of-fold
-probabilities at their own best temperature, on the same folds. What is simpler comes
-first and stays unless something later is better by more than one standard error of the
+The rule looks at training rows only. It first chooses a shape, then how much rows without a label
+count, then whether missing cells are informative. It compares the log loss of out-of-fold
+probabilities, each at its own best temperature, on the same folds. The simplest candidate comes
+first, and a later one replaces it only if it is better by more than one standard error of the
 paired difference: on small tables the smallest of many scores is mostly luck.
 """
 
@@ -42,27 +42,16 @@ CATEGORICAL_SHAPES: Final[tuple[tuple[str, Settings], ...]] = (
 
 
 LEAST_GAIN: Final = 1e-3
-"""Nats; a smaller gain is not worth a more complicated model, however sure it is."""
+"""Nats; a smaller gain is not worth a more complicated model, however certain it is."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate and how it did.
+    """One candidate and its out-of-fold losses."""
 
-    Attributes
-    ----------
-    name : str
-        What was tried, in words.
-    settings : mapping of str to object
-        Constructor arguments.
-    losses : ndarray of shape (n_scored,)
-        Out-of-fold log loss of every scored row at the candidate's best temperature, in
-        nats.
-    """
-
-    name: str
-    settings: Settings
-    losses: Float[np.ndarray, " scored"]
+    name: str  # In words.
+    settings: Settings  # Constructor arguments.
+    losses: Float[np.ndarray, " scored"]  # In nats, at the candidate's best temperature.
 
     @property
     def log_loss(self) -> float:
@@ -70,18 +59,7 @@ class Trial:
         return float(self.losses.mean())
 
     def beats(self, champion: Trial) -> bool:
-        """Whether the mean gain is more than its standard error, and than nothing.
-
-        Parameters
-        ----------
-        champion : Trial
-            Whom to beat, on the same rows.
-
-        Returns
-        -------
-        bool
-            True if so.
-        """
+        """Whether the mean gain on the same rows exceeds its standard error and ``LEAST_GAIN``."""
         gain = champion.losses - self.losses
         error = gain.std(ddof=1) / np.sqrt(gain.size) if gain.size > 1 else np.inf
         return bool(gain.mean() > max(error, LEAST_GAIN))
@@ -89,40 +67,16 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """The winner, and everything it was compared with.
+    """The winner, and everything it was compared with."""
 
-    Attributes
-    ----------
-    settings : mapping of str to object
-        Constructor arguments of the winner.
-    name : str
-        The winner in words.
-    trials : tuple of Trial
-        In the order in which they were tried.
-    """
-
-    settings: Settings
-    name: str
-    trials: tuple[Trial, ...]
+    settings: Settings  # Without the arguments that all candidates share.
+    name: str  # In words.
+    trials: tuple[Trial, ...]  # In the order in which they were tried.
 
 
 def fold_count(labels: Int[np.ndarray, " obs"], most: int) -> int:
-    """As many folds as the second most frequent class has rows, within limits.
+    """As many folds as the second most frequent class has rows, from 2 to ``most``.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_obs,)
-        Class codes, -1 where hidden.
-    most : int
-        Most folds.
-
-    Returns
-    -------
-    int
-        Between 2 and ``most``.
-
-    Examples
-    --------
     >>> fold_count(np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, -1]), most=5)
     3
     """
@@ -138,26 +92,7 @@ def choose_mixture(
     n_folds: int = 3,
     seed: int = 0,
 ) -> Choice:
-    """Choose the settings of a :class:`HybridMixtureClassifier` on training rows.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_obs, n_columns)
-        Training rows.
-    y : Series of shape (n_obs,)
-        Labels, missing where hidden.
-    common : mapping of str to object
-        Constructor arguments that every candidate shares.
-    n_folds : int
-        Most folds.
-    seed : int
-        Seed of folds and restarts.
-
-    Returns
-    -------
-    Choice
-        Settings without ``common``, and the trials.
-    """
+    """Choose the settings of a mixture, beside the ``common`` ones, on training rows."""
     race = _Race(X, y, common, n_folds, seed)
     real = set(X.columns) - set(common.get("categorical_features") or ())
     start: Settings = {"unlabelled_weight": 0.0} if race.hidden.any() else {}
@@ -182,7 +117,7 @@ def choose_mixture(
 
 
 class _Race:
-    """Candidates on the same folds, and what they scored."""
+    """Candidates on the same folds, and their scores."""
 
     def __init__(
         self, X: pd.DataFrame, y: pd.Series, common: Settings, n_folds: int, seed: int

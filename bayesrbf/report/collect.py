@@ -23,8 +23,7 @@ from bayesrbf.report.families import FAMILIES, Fitted, Procedure
 from bayesrbf.report.filling import HeldOutCells, fill_held_out, read_imputations
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned import read_learned
-from bayesrbf.report.records import Report, Score
-from bayesrbf.report.row_records import Check
+from bayesrbf.report.records import Check, Report, Score
 from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.report.validate import (
     HeldOut,
@@ -44,41 +43,16 @@ MODEL, FREQUENCIES, LOGISTIC = "this model", "class frequencies", "logistic regr
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everything that a report run made.
-
-    Attributes
-    ----------
-    report : Report
-        What the page says.
-    model : classifier
-        The fitted classifier, with its posterior.
-    held_out : HeldOut
-        Held-out probabilities.
-    uncertainty : xarray.Dataset
-        Posterior summary of every row.
-    """
+    """Everything that a report run made."""
 
     report: Report
-    model: Any
+    model: Any  # With its posterior.
     held_out: HeldOut
-    uncertainty: xr.Dataset
+    uncertainty: xr.Dataset  # Of every row.
 
 
 def collect(job: Job, track: Track = silently) -> Outcome:
-    """Fit, cross-validate and look at a table from every side.
-
-    Parameters
-    ----------
-    job : Job
-        The table and how to look at it.
-    track : callable
-        Shows progress.
-
-    Returns
-    -------
-    Outcome
-        The report and what it is about.
-    """
+    """Cross-validate, fit and draw, and make every section of the report."""
     procedure = FAMILIES[job.family].procedure(job)
     with _heard() as heard:
         held_out = _validated(job, procedure, track)
@@ -109,7 +83,7 @@ def _heard() -> Iterator[list[str]]:
 
 
 def _validated(job: Job, procedure: Procedure, track: Track) -> HeldOut:
-    """Held-out probabilities of the model and both yardsticks."""
+    """Held-out probabilities of the model and of both baselines."""
     fitters = {
         MODEL: lambda X, y: procedure(X, y).model,
         FREQUENCIES: class_frequencies,
@@ -120,7 +94,7 @@ def _validated(job: Job, procedure: Procedure, track: Track) -> HeldOut:
 
 @dataclass(frozen=True)
 class _Found:
-    """What there is to look at: see :func:`_look`."""
+    """What the sections are made of: see :func:`_look`."""
 
     fitted: Fitted
     drawn: Drawn
@@ -167,20 +141,7 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
 
 
 def score(held_out: HeldOut, name: str) -> Score:
-    """Scores and calibration of one classifier on the held-out rows.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-        Held-out probabilities.
-    name : str
-        The classifier.
-
-    Returns
-    -------
-    Score
-        Means and standard errors over folds.
-    """
+    """Scores and calibration of one classifier on the held-out rows."""
     rows = held_out.scored
     p, labels, folds = (
         held_out.probabilities[name][rows],
@@ -206,7 +167,7 @@ def _confusion(held_out: HeldOut) -> np.ndarray:
 
 
 def _check(job: Job, uncertainty: xr.Dataset) -> Check | None:
-    """Hidden labels against their truth, where it is known."""
+    """Predictions for hidden labels against the truth, where it is known."""
     if job.truth is None:
         return None
     hidden = job.y.isna().to_numpy()

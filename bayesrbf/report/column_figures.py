@@ -1,4 +1,4 @@
-"""Pictures of columns: where they are missing, how they spread, what they tell."""
+"""Pictures of columns: their missing cells, their distributions, their contributions."""
 
 from __future__ import annotations
 
@@ -9,24 +9,13 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf.report.figures import NARROW, SMALL
-from bayesrbf.report.model_records import Density
+from bayesrbf.report.records import Density
 from bayesrbf.report.svg import Axes, element, linear, picture, points
 from bayesrbf.report.words import clipped, count, number, percent
 
 
 def contributions(rows: Sequence[tuple[str, float]]) -> Markup:
-    """Bars of what each column adds.
-
-    Parameters
-    ----------
-    rows : sequence of (str, float)
-        Column and nats, largest first.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Bars of what each column contributes in nats, largest first."""
     step, left = 22.0, 150.0
     bottom = 6 + step * len(rows)
     most = max((value for _, value in rows), default=0.0) or 1.0
@@ -46,20 +35,7 @@ def contributions(rows: Sequence[tuple[str, float]]) -> Markup:
 
 
 def density(column: Density, classes: Sequence[str]) -> Markup:
-    """Densities of a real column, or level probabilities of a categorical one, by class.
-
-    Parameters
-    ----------
-    column : Density
-        Curves.
-    classes : sequence of str
-        Class names.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Densities of a real column, or level probabilities of a categorical one, by class."""
     top = float(column.curves.max()) * 1.06 or 1.0
     box = (12.0, 10.0, 284.0, 150.0)
     if column.kind == "real":
@@ -113,24 +89,7 @@ def _level_bars(
 def missingness(
     holes: Float[np.ndarray, "band column"], names: Sequence[str], band: int, n_rows: int
 ) -> Markup:
-    """Share of missing cells, bands of rows down and columns across.
-
-    Parameters
-    ----------
-    holes : ndarray of shape (n_bands, n_columns)
-        Shares.
-    names : sequence of str
-        Column names.
-    band : int
-        Rows in a band.
-    n_rows : int
-        Rows of the table.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Share of missing cells: bands of ``band`` rows down, columns across."""
     n_bands, n_columns = holes.shape
     cell, high, left, top = 18.0, max(4.0, min(14.0, 220 / n_bands)), 74.0, 128.0
     squares = [
@@ -174,20 +133,7 @@ def missingness(
 
 
 def histogram(counts: Float[np.ndarray, " bar"], name: str) -> Markup:
-    """A column's distribution, as small as a word.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_bars,)
-        Counts.
-    name : str
-        The column.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """A column's distribution as a picture of the size of a word."""
     width, height = 88.0, 22.0
     most = float(counts.max(initial=0)) or 1.0
     wide = width / max(len(counts), 1)
@@ -207,20 +153,7 @@ def histogram(counts: Float[np.ndarray, " bar"], name: str) -> Markup:
 
 
 def share_bar(share: float, what: str) -> Markup:
-    """A share as a bar, as small as a word.
-
-    Parameters
-    ----------
-    share : float
-        Between 0 and 1.
-    what : str
-        Its text alternative.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """A share as a bar of the size of a word; ``what`` is its text alternative."""
     width = linear((0.0, 1.0), (0.0, 60.0))(share)
     return picture(
         60.0,

@@ -1,4 +1,4 @@
-"""What was read, column by column, and what looks odd about it."""
+"""A summary of every column, and what looks odd about it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,13 @@ BANDS = 40
 BARS = 20
 MOST_LEVELS = 12
 NEAR = 0.999
-"""Correlation above which two columns say the same."""
+"""Correlation above which two columns are reported as the same."""
 TELLING = 0.99
 """Area under the ROC curve above which one column alone tells a class."""
 
 
 def read_columns(job: Job) -> Reading:
-    """Summarise a table.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-
-    Returns
-    -------
-    Reading
-        Columns, missing cells, oddities.
-    """
+    """Summarise the columns of a table, its missing cells and its oddities."""
     missing = job.X.isna().to_numpy()
     classes, labels = encode_labels(job.y)
     band = -(-len(job.X) // BANDS)
@@ -56,7 +45,7 @@ def read_columns(job: Job) -> Reading:
 
 
 def _column(job: Job, name: str) -> Column:
-    """One column in a line."""
+    """Summarise one column."""
     values = job.X[name]
     share = float(values.isna().mean())
     if job.kinds[name] == "real":
@@ -100,7 +89,7 @@ def _odd(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
 
 
 def _near_duplicates(job: Job) -> Iterator[str]:
-    """Pairs of real columns that are nearly one."""
+    """Pairs of real columns with an absolute correlation close to one."""
     reals = [name for name in job.X.columns if job.kinds[name] == "real"]
     if len(reals) < 2:
         return
@@ -114,7 +103,7 @@ def _near_duplicates(job: Job) -> Iterator[str]:
 
 
 def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
-    """Columns, or their holes, that alone tell a class from the others."""
+    """Columns, or their missing cells, that alone separate a class from the others."""
     for name in job.X.columns:
         missing = job.X[name].isna().to_numpy()
         told = _best_area(missing.astype(float), labels)
@@ -136,7 +125,7 @@ def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
 
 
 def _best_area(values: Float[np.ndarray, " obs"], labels: Int[np.ndarray, " obs"]) -> float:
-    """Largest area under the ROC curve, either way round, of a class against the rest."""
+    """Largest area under the ROC curve of a class against the rest, in either direction."""
     known = labels >= 0
     ranks, codes = rankdata(values[known]), labels[known]
     areas = []
@@ -150,10 +139,10 @@ def _best_area(values: Float[np.ndarray, " obs"], labels: Int[np.ndarray, " obs"
 
 
 def _level_purity(values: pd.Series, labels: Int[np.ndarray, " obs"]) -> float:
-    """Area under the ROC curve of level frequencies of a class, best class."""
+    """Largest area under the ROC curve when levels are ranked by a class's frequency in them."""
     known = (labels >= 0) & values.notna().to_numpy()
     if values[known].nunique() > max(20, 0.2 * known.sum()):
-        return 0.0  # so many levels tell anything
+        return 0.0  # with so many levels any column separates the classes
     found = [0.0]
     for code in np.unique(labels[known]):
         own = pd.Series((labels == code).astype(float), index=values.index)[known]

@@ -1,4 +1,4 @@
-"""What mistakes cost if one acts on the probabilities, whatever a mistake costs."""
+"""What mistakes cost if one acts on the held-out probabilities."""
 
 from __future__ import annotations
 
@@ -16,51 +16,24 @@ SAME = "the best answer that is the same for all rows"
 
 @dataclass(frozen=True)
 class Costs:
-    """Held-out costs of acting on probabilities.
+    """Held-out costs of acting on probabilities."""
 
-    Attributes
-    ----------
-    given : tuple of (str, float)
-        What a mistaken row of each class costs.
-    rows : tuple of (str, float)
-        Way to decide, and what a row costs by it on average; the model first.
-    dearest : str
-        The class whose cost varies along the curves.
-    here : float
-        Its share in the costs that were given.
-    shares : ndarray of shape (n_steps,)
-        Shares of its cost in the sum of its own and of the others' mean cost.
-    curves : tuple of (str, ndarray of shape (n_steps,))
-        Mean cost of a row, costs adding up to 1, by classifier; the last is that of
-        the best answer that is the same for all rows.
-    """
-
-    given: tuple[tuple[str, float], ...]
-    rows: tuple[tuple[str, float], ...]
-    dearest: str
-    here: float
+    given: tuple[tuple[str, float], ...]  # Of a mistaken row, by class.
+    rows: tuple[tuple[str, float], ...]  # Rule of decision and mean cost of a row; the model first.
+    dearest: str  # The class whose cost varies along the curves.
+    here: float  # Its share in the costs that were given.
     shares: Float[np.ndarray, " step"]
+    """Of its cost in the sum of its own and of the others' mean cost."""
     curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
+    """Mean cost of a row where costs add up to 1, by classifier; ``SAME`` comes last."""
 
 
 def read_costs(
     held_out: HeldOut, costs: Mapping[str, float], classifiers: Sequence[str]
 ) -> Costs | None:
-    """Judge decisions on the held-out rows.
+    """Judge decisions on the held-out rows; None where no cost was given.
 
-    Parameters
-    ----------
-    held_out : HeldOut
-        Held-out probabilities.
-    costs : mapping of str to float
-        Cost of a mistaken row by class; 1 for classes that are not named.
-    classifiers : sequence of str
-        Whose probabilities to act upon; the model first.
-
-    Returns
-    -------
-    Costs or None
-        None where no cost was given.
+    A class without a cost costs 1. The first of the classifiers is the model.
     """
     if not costs:
         return None
@@ -102,25 +75,9 @@ def acted(
 ) -> Float[np.ndarray, " obs"]:
     """Cost of each row where the answer has the least expected cost.
 
-    With ``sum_c cost_c p_c - cost_a p_a`` the expected cost of answer a, that is the class
+    The expected cost of answer a is ``sum_c cost_c p_c - cost_a p_a``, so the answer is the class
     with the largest ``cost_c p_c``.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Class probabilities.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-    costs : ndarray of shape (n_classes,)
-        Cost of a mistaken row of each class.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        The class's cost where the answer is wrong, else 0.
-
-    Examples
-    --------
     >>> p = np.array([[0.7, 0.3], [0.9, 0.1]])
     >>> acted(p, np.array([0, 0]), np.array([1.0, 5.0]))
     array([1., 0.])
@@ -129,22 +86,8 @@ def acted(
 
 
 def same(labels: Int[np.ndarray, " obs"], costs: Float[np.ndarray, " label"]) -> float:
-    """Mean cost of a row by the best answer that is the same for all.
+    """Mean cost of a row by the best answer that is the same for all rows.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-    costs : ndarray of shape (n_classes,)
-        Cost of a mistaken row of each class.
-
-    Returns
-    -------
-    float
-        In the unit of the costs.
-
-    Examples
-    --------
     >>> same(np.array([0, 0, 0, 1]), np.array([1.0, 5.0]))
     0.75
     """

@@ -17,43 +17,24 @@ from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.table import Columns, encode
 
 TABLES: Final = 250
-"""Draws a chain behind what is filled in."""
+"""Draws per chain for filling in missing cells."""
 
 
 @dataclass(frozen=True)
 class Densities:
-    """The mixture that a report asks about columns and cells.
+    """The mixture that a report asks about columns and cells; None where rows have no density."""
 
-    Attributes
-    ----------
-    point, drawn : MixtureMethods or None
-        Without and with its posterior; None for a classifier without a density of the rows.
-    sentence : str
-        What it is, where it is not the classifier itself.
-    """
-
-    point: Any
-    drawn: Any
-    sentence: str = ""
+    point: Any  # Without draws.
+    drawn: Any  # With its posterior.
+    sentence: str = ""  # What it is, where it is not the classifier itself.
 
 
 def densities_of(job: Job, found: Drawn) -> Densities:
     """The mixture of a classifier: itself, its hidden layer, or one fitted beside a stack.
 
-    The stack's own companion has three components a class, and one of those may be what
-    explains a slip of the pen; the rule for mixtures takes as many as held-out rows ask for.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    found : Drawn
-        The classifier without and with its posterior.
-
-    Returns
-    -------
-    Densities
-        Nothing for sparse mixtures and exemplars.
+    The stack's own companion has three components a class, and one of them may fit a typing error;
+    the rule for mixtures takes as many as held-out rows support. Sparse mixtures and exemplars have
+    none.
     """
     if hasattr(found.model, "predictive_check"):  # its rows come from a mixture
         return Densities(found.model, found.refined)
@@ -68,51 +49,18 @@ def densities_of(job: Job, found: Drawn) -> Densities:
 
 
 def columns_of(model: Any) -> Columns:
-    """What the columns of a fitted classifier's table are.
-
-    Parameters
-    ----------
-    model : classifier
-        A fitted classifier of tables.
-
-    Returns
-    -------
-    Columns
-        Names, kinds and levels.
-    """
+    """Names, kinds and levels of a fitted classifier's columns."""
     found: Columns = model.columns_
     return found
 
 
 def is_shared(density: Any) -> bool:
-    """Whether all classes have the same components.
-
-    Parameters
-    ----------
-    density : MixtureMethods
-        A mixture of :func:`densities_of`.
-
-    Returns
-    -------
-    bool
-        True for the hidden layer of an RBF network, as it is by default.
-    """
+    """Whether all classes have the same components, as in the hidden layer of an RBF network."""
     return bool(density.model_.density.specification.n_classes < density.classes_.size)
 
 
 def component_names(density: Any) -> tuple[str, ...]:
-    """Components in words, such as "benign" or "benign 2 of 3".
-
-    Parameters
-    ----------
-    density : MixtureMethods
-        A mixture of :func:`densities_of`.
-
-    Returns
-    -------
-    tuple of str
-        In the order of the components.
-    """
+    """Components in words, such as "benign" or "benign 2 of 3"."""
     labels = ["component"] if is_shared(density) else list(map(str, density.classes_))
     names = []
     for label, members in zip(
@@ -126,22 +74,7 @@ def component_names(density: Any) -> tuple[str, ...]:
 def standard_rows(
     density: Any, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
 ) -> Observations:
-    """Rows in the standard units of a fitted mixture.
-
-    Parameters
-    ----------
-    density : MixtureMethods
-        A mixture of :func:`densities_of`.
-    X : DataFrame of shape (n_obs, n_columns)
-        Rows with the columns of the fit.
-    labels : ndarray of shape (n_obs,), optional
-        Class codes; hidden by default, and where components are shared.
-
-    Returns
-    -------
-    Observations
-        What the numerics take.
-    """
+    """Rows in the standard units of a mixture; labels are hidden where components are shared."""
     table = encode(X, density.columns_)
     if labels is None or is_shared(density):
         labels = np.full(len(X), -1)
@@ -152,21 +85,9 @@ def standard_rows(
 def left_out(
     density: Any, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
 ) -> LeftOut:
-    """Every observed cell against the rest of its row, at the fitted point.
+    """Every observed cell given the rest of its row, in standard units at the fitted point.
 
-    Parameters
-    ----------
-    density : MixtureMethods
-        A mixture of :func:`densities_of`.
-    X : DataFrame of shape (n_obs, n_columns)
-        Rows with the columns of the fit.
-    labels : ndarray of shape (n_obs,), optional
-        Class codes that judge, too; hidden by default.
-
-    Returns
-    -------
-    LeftOut
-        In standard units.
+    Where labels are given, cells are conditioned on them as well.
     """
     rows = standard_rows(density, X, labels)
     mixture = density.model_.density

@@ -1,4 +1,4 @@
-"""Rows that the model is unsure of and what would help; rows, cells and labels that look wrong."""
+"""Uncertain rows and what would help; rows, cells and labels that look wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesrbf.posterior.cells import LeftOut
 from bayesrbf.posterior.summary import entropy
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
-from bayesrbf.report.row_records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
+from bayesrbf.report.records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOut
 from bayesrbf.report.words import clipped, number, percent
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 LISTED = 20
 THRESHOLD = 0.9
-"""Probability below which the most probable class is not sure."""
+"""A row counts as unsure where its most probable class has less than this probability."""
 FILLINGS = 20
-"""Draws of a missing cell when its worth is estimated."""
+"""Draws of a missing cell in the estimate of what measuring it is worth."""
 WORTH = 0.05
-"""Share of the entropy that a measurement must take away to be suggested."""
+"""Share of the entropy that a measurement must remove to be suggested."""
 LACK_OF_DATA = 0.25
-"""Share of epistemic entropy from which more rows are suggested."""
+"""Share of epistemic entropy from which more labelled rows are suggested."""
 SIMULATED = 200_000
-"""Rows drawn for novelty, over all."""
+"""Rows simulated for novelty, in total."""
 MOST_ROWS = 2_000
 UNLIKELY_LABEL = 0.05
 
@@ -37,26 +37,10 @@ UNLIKELY_LABEL = 0.05
 def read_doubt(
     job: Job, model: Any, density: Any, held_out: HeldOut, uncertainty: xr.Dataset
 ) -> Doubt:
-    """Who is uncertain, why, and what would help.
+    """Uncertain rows, why they are, and what would help.
 
-    Parameters
-    ----------
-    job : Job
-        The table.
-    model : classifier
-        The fitted point.
-    density : MixtureMethods or None
-        Its mixture: novelty, nearest components and what a measurement is worth.
-    held_out : HeldOut
-        Held-out probabilities: how many rows are unsure, and which were right.
-    uncertainty : xarray.Dataset
-        ``uncertainty(X)`` of the posterior.
-
-    Returns
-    -------
-    Doubt
-        All rows in two numbers each, the least sure in words, as the fit to all of them sees
-        them; the number of unsure rows as fits that had not seen them do.
+    Entropies come from the fit to all rows; the number of unsure rows comes from fits that had not
+    seen them. Novelty, nearest components and the worth of a measurement need a density.
     """
     total = uncertainty["total_entropy"].to_numpy()
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
@@ -111,7 +95,7 @@ def _unsure(
 
 
 def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
-    """Most responsible component of each row, in words; nothing without a density."""
+    """The component with the largest responsibility for each row; empty without a density."""
     if density is None:
         return [""] * len(X)
     components = component_names(density)
@@ -119,23 +103,10 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
 
 
 def measurement_worth(X: pd.DataFrame, model: Any, density: Any) -> pd.DataFrame:
-    """Expected fall of the entropy of every row if one missing cell were measured.
+    """Expected fall of every row's entropy in nats if one missing cell were measured.
 
-    ``H[p(y | x_o)] - E[H[p(y | x_o, x_j)]]`` over draws of x_j given the observed cells.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_obs, n_columns)
-        Rows.
-    model : classifier
-        A fitted point.
-    density : MixtureMethods or None
-        Draws the cells; without it nothing is worth anything.
-
-    Returns
-    -------
-    DataFrame of shape (n_obs, n_columns)
-        Nats; 0 where the cell is not missing.
+    ``H[p(y | x_o)] - E[H[p(y | x_o, x_j)]]`` over draws of x_j given the observed cells. It is 0
+    where the cell is observed, and everywhere without a density.
     """
     worth = np.zeros(X.shape)
     missing = X.isna().to_numpy()
@@ -145,7 +116,7 @@ def measurement_worth(X: pd.DataFrame, model: Any, density: Any) -> pd.DataFrame
     drawn = density.impute(X, draws=FILLINGS)
     for column in np.flatnonzero(missing.any(0)):
         if column in density.columns_.empty:
-            continue  # nobody knows what could stand there
+            continue  # no value was ever observed that could be drawn
         rows = np.flatnonzero(missing[:, column])
         filled = pd.concat([X.iloc[rows]] * FILLINGS, ignore_index=True)
         cells = pd.concat([table.iloc[rows, column] for table in drawn], ignore_index=True)
@@ -156,7 +127,7 @@ def measurement_worth(X: pd.DataFrame, model: Any, density: Any) -> pd.DataFrame
 
 
 def _help(worth: pd.Series, total: float, epistemic: float) -> str:
-    """What would make a row surer, in words."""
+    """What would make the prediction of a row surer, in words."""
     best = str(worth.idxmax())
     if worth[best] > WORTH * total:
         share = percent(float(worth[best]) / total)
@@ -167,13 +138,13 @@ def _help(worth: pd.Series, total: float, epistemic: float) -> str:
 
 
 def _novel(job: Job, density: Any) -> tuple[tuple[int, float, float], ...]:
-    """Rows of low density, against simulated rows with the same holes."""
+    """Rows of low density, compared with simulated rows that miss the same cells."""
     found = density.score_samples(job.X)
     observed = job.X.notna().to_numpy()
     per_cell = found / np.maximum(observed.sum(1), 1)
     rows = np.argsort(per_cell, kind="stable")[:MOST_ROWS]
     rounds = max(20, SIMULATED // (100 * len(rows)) if len(rows) > 100 else 200)
-    # Under informative holes the model itself makes them; else the row's own are imposed.
+    # An informative missingness simulates its own missing cells; else those of the row are imposed.
     makes_holes = observed.any(0) & (density.missingness == "informative")
     keep = observed[rows] | makes_holes
     below = np.ones(len(rows))
@@ -190,24 +161,7 @@ def _novel(job: Job, density: Any) -> tuple[tuple[int, float, float], ...]:
 
 
 def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldOut) -> Oddities:
-    """Cells and labels that look wrong.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    density : MixtureMethods or None
-        The mixture.
-    cells : LeftOut, optional
-        Every cell against the rest of its row; without a density there is none.
-    held_out : HeldOut
-        Held-out probabilities.
-
-    Returns
-    -------
-    Oddities
-        Least probable first.
-    """
+    """Cells and labels that look wrong, least probable first; no cells without a density."""
     if cells is None:
         return Oddities((), 0.0, 0, 0.0, _odd_labels(held_out))
     n_categorical = len(density.columns_.levels)  # masks of missing cells are not cells

@@ -1,4 +1,4 @@
-"""What a report can fit: every family's estimator, its settings and how it is sampled."""
+"""What a report can fit: every family's estimator, its settings and its ways to draw."""
 
 from __future__ import annotations
 
@@ -15,71 +15,39 @@ from bayesrbf.report.words import count
 
 MOST_ROWS: Final = 2_000
 MOST_WORK: Final = 1e8
-"""Rows, and rows x real columns^4 x classes, up to which a stack has all seven members: the
-second derivatives of its mixtures, which its intervals take, cost as much."""
+"""Rows, and rows x real columns^4 x classes, up to which a stack has all seven members.
+
+Its intervals take the second derivatives of its mixtures, which cost as much.
+"""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted classifier and how it came to be.
+    """A fitted classifier and how it was chosen."""
 
-    Attributes
-    ----------
-    model : classifier
-        At its fitted point.
-    call : str
-        The constructor's call.
-    sentence : str
-        What was chosen, and why.
-    trials : tuple of (str, float, bool)
-        Candidate, held-out log loss, whether it won; where there was a choice among fits.
-    """
-
-    model: Any
-    call: str
-    sentence: str
+    model: Any  # At its fitted point.
+    call: str  # The constructor's call.
+    sentence: str  # What was chosen, and why.
     trials: tuple[tuple[str, float, bool], ...] = ()
+    """Candidate, held-out log loss, whether it won; empty where there was no choice."""
 
 
 Procedure = Callable[[pd.DataFrame, pd.Series], Fitted]
-"""Training rows and labels to a classifier; it is what is cross-validated."""
+"""Training rows and labels to a classifier; this is what is cross-validated."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A family of classifiers.
+    """A family of classifiers."""
 
-    Attributes
-    ----------
-    estimator : str
-        Name of the class in ``bayesrbf``.
-    procedure : callable
-        Maps a job to the procedure that fits its tables.
-    methods : tuple of str
-        Ways to draw from the posterior.
-    draws : int
-        Draws a chain.
-    """
-
-    estimator: str
-    procedure: Callable[[Job], Procedure]
-    methods: tuple[str, ...]
-    draws: int
+    estimator: str  # Name of the class in ``bayesrbf``.
+    procedure: Callable[[Job], Procedure]  # Maps a job to the procedure that fits its tables.
+    methods: tuple[str, ...]  # Ways to draw from the posterior.
+    draws: int  # Per chain.
 
 
 def common_settings(job: Job) -> dict[str, Any]:
-    """Constructor arguments that all families share.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-
-    Returns
-    -------
-    dict
-        Categorical columns and the seed.
-    """
+    """Constructor arguments that all families share."""
     return {"categorical_features": job.categorical or None, "random_state": job.seed}
 
 
@@ -172,26 +140,12 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "sdgm": Family("SDGMClassifier", _sdgm, ("laplace", "advi", "nuts"), 400),
     "median_lvq": Family("MedianLVQClassifier", _median_lvq, ("gibbs",), 500),
 }
-"""By the name that the command line has for each."""
+"""Families by their names on the command line."""
 
 
 def check_method(name: str, inference: str) -> None:
-    """Refuse a way to draw that a family does not have.
+    """Refuse a way to draw that a family does not have; "auto" and "map" always exist.
 
-    Parameters
-    ----------
-    name : str
-        The family.
-    inference : str
-        What was asked for; "auto" and "map" always are to be had.
-
-    Raises
-    ------
-    ValueError
-        If it has not; the message says what it has.
-
-    Examples
-    --------
     >>> check_method("median_lvq", "gibbs")
     """
     allowed = ("auto", *FAMILIES[name].methods, "map")

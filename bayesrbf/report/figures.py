@@ -13,35 +13,21 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 
 from bayesrbf.posterior.calibration import ReliabilityCurve
-from bayesrbf.report.records import Score
+from bayesrbf.report.costs import Costs
+from bayesrbf.report.records import Member, Score
 from bayesrbf.report.svg import Axes, element, picture, points
 from bayesrbf.report.words import clipped, number, percent
 
 NARROW = 344.0
-"""Width that fits a phone."""
+"""Width that fits a phone, in CSS pixels."""
 SMALL = 296.0
-"""Width of which three fit side by side on a desk."""
+"""Width at which three pictures fit side by side on a desk."""
 MOST_POINTS = 3000
-"""Points drawn in a scatter; a regular subset beyond that."""
+"""Points drawn in a scatter plot; of more, a regular subset."""
 
 
 def comparison(scores: Sequence[Score], measure: str, unit: str) -> Markup:
-    """Scores of several classifiers, each with two standard errors either side.
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        Classifiers.
-    measure : {"log_loss", "brier"}
-        Which score; smaller is better.
-    unit : str
-        Label of the axis.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Scores of several classifiers with two standard errors on either side; smaller is better."""
     values = [getattr(score, measure) for score in scores]
     spread = [2 * np.nan_to_num(error) for _, error in values]
     ends = [value + step for (value, _), step in zip(values, spread, strict=True)]
@@ -66,22 +52,7 @@ def comparison(scores: Sequence[Score], measure: str, unit: str) -> Markup:
 
 
 def reliability(curve: ReliabilityCurve, name: str, series: int = 0) -> Markup:
-    """Observed share against predicted probability of one class, with its band.
-
-    Parameters
-    ----------
-    curve : ReliabilityCurve
-        Bins and band.
-    name : str
-        The class.
-    series : int
-        Colour.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Observed share against predicted probability of one class, with its band."""
     axes = Axes((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
     x, y = axes.at_x, axes.at_y
     outside = int(((curve.observed < curve.lower) | (curve.observed > curve.upper)).sum())
@@ -135,20 +106,7 @@ def doubt(
     epistemic: Float[np.ndarray, " obs"],
     outcome: Int[np.ndarray, " obs"],
 ) -> Markup:
-    """Every row by the two parts of its uncertainty.
-
-    Parameters
-    ----------
-    aleatoric, epistemic : ndarray of shape (n_obs,)
-        Nats.
-    outcome : ndarray of shape (n_obs,)
-        1 right, 0 wrong, -1 unknown.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Every row by both parts of its entropy; outcome is 1 if right, 0 if wrong, -1 if unknown."""
     width, bottom = 480.0, 300.0
     axes = Axes(
         (0.0, max(float(aleatoric.max(initial=0)), 0.05) * 1.05),
@@ -183,18 +141,7 @@ def _outcome_mark(x: float, y: float, outcome: int) -> Markup:
 
 
 def coverage(nominal: Float[np.ndarray, " level"], covered: Float[np.ndarray, " level"]) -> Markup:
-    """Share of known cells inside intervals of growing probability.
-
-    Parameters
-    ----------
-    nominal, covered : ndarray of shape (n_levels,)
-        Promised and found shares.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Share of known cells inside intervals of growing probability."""
     axes = Axes((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
     x, y = axes.at_x, axes.at_y
     found = points(map(x, nominal), map(y, covered))
@@ -218,18 +165,7 @@ def coverage(nominal: Float[np.ndarray, " level"], covered: Float[np.ndarray, " 
 def filled_against_truth(
     truth: Float[np.ndarray, " known"], filled: Float[np.ndarray, " known"]
 ) -> Markup:
-    """Filled cells against what had been hidden.
-
-    Parameters
-    ----------
-    truth, filled : ndarray of shape (n_known,)
-        In column standard deviations from the column's mean.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Filled cells against hidden ones, in standard deviations from the column's mean."""
     ends = (-3.0, 5.0)
     axes = Axes(ends, ends, (44.0, 12.0, 284.0, 252.0))
     kept = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
@@ -255,18 +191,7 @@ def filled_against_truth(
 
 
 def legend(entries: Mapping[str, str]) -> Markup:
-    """Names beside the marks of a picture.
-
-    Parameters
-    ----------
-    entries : mapping of str to str
-        Name to mark: ``dot c0``, ``cross c1``, ``ring c2``, ``line c3 dash1``.
-
-    Returns
-    -------
-    Markup
-        A row of small pictures and names.
-    """
+    """Names beside the marks of a picture, such as ``dot c0``, ``cross c1``, ``line c3 dash1``."""
     items = []
     for name, mark in entries.items():
         shape, *classes = mark.split()
@@ -282,3 +207,58 @@ def legend(entries: Mapping[str, str]) -> Markup:
         svg = element("svg", drawn, width=width, height=14, aria_hidden="true")
         items.append(element("span", svg, " ", name, class_="key"))
     return element("p", *items, class_="legend")
+
+
+def weights(members: Sequence[Member]) -> Markup:
+    """Weights of the members: the fitted one a ring, the mean a dot with its 90 % interval."""
+    step, left, top = 26.0, 40.0, 4.0
+    bottom = top + step * len(members)
+    axes = Axes((0.0, 1.0), (0.0, 1.0), (left, top, NARROW - 14, bottom))
+    marks: list[Markup] = []
+    for i, member in enumerate(members):
+        y = top + step * (i + 0.5)
+        marks.append(
+            element("text", clipped(member.name, 6), class_="name end", x=left - 8, y=y + 4)
+        )
+        if np.isfinite(member.mean):
+            low, high = axes.at_x(member.lower), axes.at_x(member.upper)
+            marks += [
+                element("line", class_="stroke c0 thick", x1=low, x2=high, y1=y, y2=y),
+                element("circle", class_="fill c0", cx=axes.at_x(member.mean), cy=y, r=5),
+            ]
+        marks.append(element("circle", class_="stroke c1", cx=axes.at_x(member.fitted), cy=y, r=5))
+    told = "; ".join(
+        f"{member.name} {number(member.fitted)}"
+        + (f", {number(member.lower)} to {number(member.upper)}" if member.mean >= 0 else "")
+        for member in members
+    )
+    frame = axes.frame("weight in the pool")
+    return picture(NARROW, bottom + 40, f"Weights of the members: {told}", frame, *marks)
+
+
+def costs(found: Costs) -> Markup:
+    """Mean cost of a row against the share of the dearest class; a line marks the costs given."""
+    width, bottom = 480.0, 260.0
+    top = max(float(curve.max()) for _, curve in found.curves[:1] + found.curves[-1:])
+    axes = Axes((0.0, 1.0), (0.0, top * 1.06 or 1.0), (54.0, 12.0, width - 12, bottom))
+    x, y = axes.at_x, axes.at_y
+    lines = [
+        element(
+            "polyline",
+            class_=f"line {style}",
+            points=points(map(x, found.shares), map(y, np.minimum(curve, top * 1.06))),
+        )
+        for (_, curve), style in zip(found.curves, line_styles(found), strict=True)
+    ]
+    here = x(found.here)
+    mark = element("line", class_="diagonal", x1=here, x2=here, y1=y(0.0), y2=12.0)
+    title = "Mean cost of a row at the costs given: " + "; ".join(
+        f"{name} {number(cost)}" for name, cost in found.rows
+    )
+    frame = axes.frame(f"share of {clipped(found.dearest, 24)} in the costs", "cost of a row")
+    return picture(width, bottom + 42, title, frame, mark, *lines)
+
+
+def line_styles(found: Costs) -> list[str]:
+    """Style sheet classes for colour and dash of every curve; the last one, ``SAME``, is grey."""
+    return [f"c{i} dash{i % 4}" for i in range(len(found.curves) - 1)] + ["muted"]

@@ -1,4 +1,4 @@
-"""What a mixture puts into missing cells, and how far to trust it."""
+"""Missing cells as a mixture fills them in, and how well it fills cells that are known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.report.density import left_out
 from bayesrbf.report.job import Job
-from bayesrbf.report.row_records import Filled, Imputations
+from bayesrbf.report.records import Filled, Imputations
 from bayesrbf.report.words import number, percent
 from bayesrbf.table import standardisation
 
@@ -26,45 +26,27 @@ EXAMPLES = 12
 
 @dataclass(frozen=True)
 class HeldOutCells:
-    """Observed real cells as fits that had not seen their rows fill them in.
-
-    Attributes
-    ----------
-    tail : ndarray of shape (n_cells,)
-        Probability, given the rest of the row, of a cell at least as extreme.
-    miss, from_mean : ndarray of shape (n_cells,)
-        Cell less its expectation, and less the mean of its column in the rows of the fit, in
-        column standard deviations.
-    """
+    """Observed real cells, filled in by fits that had not seen their rows."""
 
     tail: Float[np.ndarray, " cell"]
-    miss: Float[np.ndarray, " cell"]
+    """Probability, given the rest of the row, of a cell at least as extreme."""
+    miss: Float[np.ndarray, " cell"]  # Cell less its expectation, in column standard deviations.
     from_mean: Float[np.ndarray, " cell"]
+    """Cell less its column's mean in the rows of the fit, in the same unit."""
 
 
 def fill_held_out(job: Job, density: Any) -> HeldOutCells:
     """Fit without each fold and fill in its cells one at a time, as ``impute`` would.
 
-    The folds hold rows without a label out, too. Settings are those of the whole table:
-    choosing them anew takes many times as long as the fits.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    density : MixtureMethods
-        The mixture that fills in missing cells.
-
-    Returns
-    -------
-    HeldOutCells
-        Row by row; cells of a column that a fit saw no value of are left out.
+    The folds hold rows without a label out, too. Settings are those of the whole table: choosing
+    them anew takes many times as long as the fits. Cells of a column without a value in the rows of
+    a fit are left out.
     """
     hidden = job.labels.max() + 1
     folds = stratified_folds(np.where(job.labels < 0, hidden, job.labels), job.folds, job.seed)
     reals = [name for name in job.X.columns if job.kinds[name] == "real"]
     tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
-    fresh = clone(density).set_params(calibrate=False)  # a temperature fills no cell
+    fresh = clone(density).set_params(calibrate=False)  # a temperature changes no filled cell
     for fold in np.unique(folds[folds >= 0]):
         out = folds == fold
         fresh.fit(job.X[~out], job.y[~out])
@@ -82,24 +64,10 @@ def fill_held_out(job: Job, density: Any) -> HeldOutCells:
 
 
 def read_imputations(job: Job, drawn: Any, cells: HeldOutCells | None) -> Imputations:
-    """Missing cells with intervals, and whether such intervals can be trusted.
+    """Missing cells with intervals, and the coverage of such intervals.
 
-    Where the missing cells are known they are the test; else observed cells of rows held
-    out of the fit are.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    drawn : MixtureMethods
-        A fitted mixture, with a posterior if there is one.
-    cells : HeldOutCells or None
-        Observed cells of rows held out; none where the missing cells are known.
-
-    Returns
-    -------
-    Imputations
-        Examples and coverage.
+    Coverage is that of the missing cells where they are known; else that of observed cells of rows
+    held out of the fit.
     """
     missing = job.X.isna().to_numpy()
     holes = np.flatnonzero(missing.any(1))
@@ -128,7 +96,7 @@ def read_imputations(job: Job, drawn: Any, cells: HeldOutCells | None) -> Imputa
 
 
 class _Draws:
-    """Completed tables: reals as numbers, the rest as they are."""
+    """Completed tables; real columns also as one array."""
 
     def __init__(self, tables: list[pd.DataFrame], reals: list[str], X: pd.DataFrame) -> None:
         self.X, self.reals, self.tables = X, reals, tables

@@ -1,24 +1,13 @@
-"""The one sentence of finding that opens each section; those on scores stand apart."""
+"""The sentence that opens each section of the report."""
 
 from __future__ import annotations
 
-from bayesrbf.report.records import Report
+from bayesrbf.report.records import Report, Score
 from bayesrbf.report.words import count, listing, number, percent, plural
 
 
 def read(report: Report) -> str:
-    """What was read.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Size of the table, its kinds of columns, its missing cells and labels."""
     reading = report.reading
     kinds = [column.kind for column in reading.columns]
     parts = [
@@ -35,18 +24,7 @@ def read(report: Report) -> str:
 
 
 def unsure(report: Report) -> str:
-    """Whom the model is unsure of.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """How many rows are unsure, and how much of the entropy is epistemic."""
     doubt = report.doubt
     share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
     text = (
@@ -62,18 +40,7 @@ def unsure(report: Report) -> str:
 
 
 def odd(report: Report) -> str:
-    """Cells that look wrong.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """How many cells look wrong, and how many would by chance."""
     oddities = report.oddities
     if report.imputations is None:
         return without_density(report, "Cells are not judged")
@@ -87,18 +54,7 @@ def odd(report: Report) -> str:
 
 
 def learned(report: Report) -> str:
-    """What matters most.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """The columns that move the probabilities most."""
     names = [f"“{name}”" for name, value in report.learned.contributions[:3] if value > 0]
     if not names:
         return "No column changes the probabilities of the classes."
@@ -106,18 +62,7 @@ def learned(report: Report) -> str:
 
 
 def filled(report: Report) -> str:
-    """How well missing cells are filled.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """How many cells are filled in, and the coverage of their intervals."""
     imputations = report.imputations
     if imputations is None:
         return without_density(report, "Missing cells are not filled in")
@@ -133,20 +78,7 @@ def filled(report: Report) -> str:
 
 
 def without_density(report: Report, what: str) -> str:
-    """Why a part is left out.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-    what : str
-        What is not there, as the beginning of a sentence.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Why a part is left out; ``what`` begins the sentence."""
     return (
         f"{what}: a {report.estimator} has no density of the rows; --model stack and --model "
         "mixture have one."
@@ -154,18 +86,7 @@ def without_density(report: Report, what: str) -> str:
 
 
 def members(report: Report) -> str:
-    """Who has a say in a stack.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """The member of a stack with the largest weight."""
     first = report.learned.members[0]
     text = f"{first.name} ({first.what}) has most of a say"
     if first.mean != first.mean:
@@ -177,18 +98,7 @@ def members(report: Report) -> str:
 
 
 def healthy(report: Report) -> str:
-    """Whether the computation went well, by the judgement of ``diagnose()``.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """Whether the computation went well, by the judgement of ``diagnose()``."""
     rhats = [rhat for _, _, rhat, _ in report.diagnostics.variables if rhat == rhat]
     bad = [one for one in report.diagnostics.findings if not one.good]
     if not rhats:
@@ -204,16 +114,69 @@ def healthy(report: Report) -> str:
 
 
 def model(report: Report) -> str:
-    """What the model is.
-
-    Parameters
-    ----------
-    report : Report
-        The report.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    """What was chosen, and why."""
     return report.described.sentence
+
+
+CERTAIN = 2.0
+"""Standard errors from which a difference is reported as one."""
+
+
+def verdict(report: Report) -> str:
+    """Whether the probabilities can be trusted: accuracy and calibration in a sentence."""
+    own, base = report.scores[0], report.scores[1]
+    gain = 1 - own.log_loss[0] / base.log_loss[0] if base.log_loss[0] else 0.0
+    if gain <= 0:
+        return (
+            "No: on rows it had not seen the model did no better than the class frequencies "
+            f"(log loss {number(own.log_loss[0])} against {number(base.log_loss[0])} nats)."
+        )
+    trust = "Yes" if own.calibration.within_noise and not _tilted(own) else "With care"
+    return (
+        f"{trust}: on rows it had not seen the model removes {percent(gain)} of the uncertainty "
+        f"that the class frequencies leave, and {calibration_words(own)}."
+    )
+
+
+def _tilted(score: Score) -> bool:
+    """Whether the calibration slope surely differs from one."""
+    slope, error = score.slope
+    return abs(slope - 1) > CERTAIN * error
+
+
+def calibration_words(score: Score) -> str:
+    """Half a sentence such as "its probabilities come true as often as they say"."""
+    if not _tilted(score) and score.calibration.within_noise:
+        return "its probabilities come true as often as they say, as far as these rows can tell"
+    if _tilted(score):
+        kind = "too extreme" if score.slope[0] < 1 else "too timid"
+        return f"its probabilities are somewhat {kind} (calibration slope {number(score.slope[0])})"
+    return (
+        f"its probabilities miss by {number(score.calibration.error)} on average, more than "
+        "chance explains"
+    )
+
+
+def against_logistic(report: Report) -> str:
+    """The model's log loss beside that of logistic regression."""
+    (own, own_error), (other, other_error) = (
+        report.scores[0].log_loss,
+        report.scores[2].log_loss,
+    )
+    surely = abs(own - other) > CERTAIN * (own_error**2 + other_error**2) ** 0.5
+    better = "better" if own < other else "worse"
+    weight = "clearly " if surely else "within the noise "
+    return (
+        f"Held-out log loss is {number(own)} nats, {weight}{better} than logistic regression's "
+        f"{number(other)}; {percent(report.scores[0].accuracy[0])} of the rows are classified "
+        "right."
+    )
+
+
+def costs(report: Report) -> str:
+    """What a row costs by the model and by the other ways to decide."""
+    if report.costs is None:
+        return ""
+    rows = report.costs.rows
+    told = [f"{number(cost)} by {name}" for name, cost in rows]
+    return f"If one acts on the probabilities at these costs, a row costs {listing(told, 9)}."

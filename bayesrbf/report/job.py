@@ -18,15 +18,7 @@ Inference = Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"]
 
 @dataclass(frozen=True)
 class Truth:
-    """The table before cells and labels were hidden.
-
-    Attributes
-    ----------
-    X : DataFrame of shape (n_obs, n_columns)
-        Complete rows.
-    y : Series of shape (n_obs,)
-        Complete labels.
-    """
+    """The complete table before cells and labels were hidden."""
 
     X: pd.DataFrame
     y: pd.Series
@@ -34,55 +26,23 @@ class Truth:
 
 @dataclass(frozen=True)
 class Job:
-    """A table, its labels, and how it shall be looked at.
-
-    Attributes
-    ----------
-    title : str
-        Name of the table.
-    target : str
-        Name of the label column.
-    X : DataFrame of shape (n_obs, n_columns)
-        Rows without the label column; a plain index from 0.
-    y : Series of shape (n_obs,)
-        Labels, missing where hidden.
-    kinds : mapping of str to {"real", "categorical"}
-        Kind of every column of ``X``.
-    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
-        How the posterior is made; ``"auto"``: by what takes about a minute.
-    seed : int
-        Seed of everything random.
-    notes : tuple of str
-        What was noticed when the table was read.
-    facts : tuple of (str, str)
-        Command, versions, digest of the data.
-    truth : Truth, optional
-        What was hidden, where it is known.
-    family : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
-        What is fitted.
-    costs : mapping of str to float
-        What a mistaken row of a class costs; 1 for classes that are not named, and
-        nothing is said about costs where none is.
-    draws : int, optional
-        Posterior draws per chain; by default what the family takes.
-    folds : int
-        Most folds of the cross-validation.
-    """
+    """A table, its labels, and what was asked about it."""
 
     title: str
     target: str
-    X: pd.DataFrame
-    y: pd.Series
-    kinds: Mapping[str, str]
-    inference: Inference
+    X: pd.DataFrame  # Without the label column; the index counts from 0.
+    y: pd.Series  # Missing where hidden.
+    kinds: Mapping[str, str]  # "real" or "categorical", by column.
+    inference: Inference  # ``"auto"``: by what takes about a minute.
     seed: int
-    notes: tuple[str, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
-    truth: Truth | None = None
+    notes: tuple[str, ...] = ()  # What was noticed when the table was read.
+    facts: tuple[tuple[str, str], ...] = ()  # Command, versions, digest of the data.
+    truth: Truth | None = None  # Where it is known.
     family: FamilyName = "stack"
     costs: Mapping[str, float] = field(default_factory=dict)
-    draws: int | None = None
-    folds: int = 5
+    """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
+    draws: int | None = None  # Per chain; by default what the family takes.
+    folds: int = 5  # At most.
 
     @property
     def categorical(self) -> list[str]:

@@ -1,9 +1,9 @@
-"""What the model learned: which columns matter, and how the classes differ."""
+"""What the model learned: columns that matter, members of a stack, how the classes differ."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -16,34 +16,16 @@ from bayesrbf.posterior.temperature import tempered
 from bayesrbf.records import names
 from bayesrbf.report.density import Densities, component_names
 from bayesrbf.report.job import Job
-from bayesrbf.report.members import read_members
-from bayesrbf.report.model_records import Density, Learned
+from bayesrbf.report.records import Density, Learned, Member
 
 MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 6_000, 100
-"""Rows that contributions are averaged over: each costs a prediction a column."""
+"""Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
 BARS, DENSITIES, MEANS = 15, 6, 12
 GRID = 121
 
 
 def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Learned:
-    """Contributions, members, densities and means.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    model : classifier
-        The fitted point.
-    refined : classifier
-        The same with its posterior.
-    densities : Densities
-        Its mixture.
-
-    Returns
-    -------
-    Learned
-        Columns in the order of what they contribute.
-    """
+    """Contributions, members, densities and means; columns are ordered by contribution."""
     added, density = contributions(job, model), densities.point
     if density is None:
         return Learned(tuple(added[:BARS]), (), (), (), ())
@@ -60,36 +42,24 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Le
 
 
 def _shares(density: Any) -> tuple[float, ...]:
-    """Share of all rows in every component."""
+    """``p(class) p(component | class)`` of every component."""
     structure, parameters = density.model_.density.specification, density.model_.density.parameters
     shares = parameters.class_probabilities[list(structure.component_class)] * parameters.weights
     return tuple(map(float, shares))
 
 
 def contributions(job: Job, model: Any) -> list[tuple[str, float]]:
-    """What each column adds to the others: mean Kullback-Leibler divergence.
+    """Mean Kullback-Leibler divergence in nats that each column adds to the others, largest first.
 
-    ``mean_n KL(p(y | x_n) || p(y | x_n without column j))``: a column is left out as if its
-    cells were missing. 0 in rows where the cell is missing anyway.
-
-    Parameters
-    ----------
-    job : Job
-        The table.
-    model : classifier
-        The fitted point.
-
-    Returns
-    -------
-    list of (str, float)
-        Column and nats, largest first.
+    ``mean_n KL(p(y | x_n) || p(y | x_n without column j))``: a column is left out as if its cells
+    were missing. It is 0 in rows where the cell is missing anyway.
     """
     X = job.X.iloc[:: -(-len(job.X) // _most_rows(job.X.shape[1]))]
     everything = model.predict_proba(X)
     found = []
     for name in X.columns:
         if job.X[name].isna().all():
-            continue  # it has nothing to add, and no range to draw
+            continue  # an empty column adds nothing and has no range to draw
         without = np.maximum(_without(model, X, name), 1e-300)
         gained = rel_entr(everything, without).sum(1).mean()
         found.append((str(name), float(max(gained, 0.0))))
@@ -103,10 +73,10 @@ def _most_rows(n_columns: int) -> int:
 
 def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs label"]:
     """Class probabilities without a column."""
-    if model.model_.density is None:  # rows are only compared
+    if model.model_.density is None:  # rows are only compared with exemplars
         blank: Any = np.nan if pd.api.types.is_numeric_dtype(X[name]) else None
         return model.predict_proba(X.assign(**{name: blank}))
-    # Taken out behind the masks: a model that listens to holes must not hear of these.
+    # Removed after the masks are made: these cells must not count as informatively missing.
     columns = model.columns_
     rows = table.encode(X, columns)
     position = columns.names.index(name)
@@ -121,7 +91,7 @@ def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs l
 
 
 def _density(job: Job, density: Any, name: str) -> Density:
-    """Marginal distribution of one column in every class; in all, where components are shared."""
+    """Marginal distribution of a column in every class, or in all where components are shared."""
     columns, parameters = density.columns_, density.model_.density.parameters
     structure = density.model_.density.specification
     position = columns.names.index(name)
@@ -167,3 +137,46 @@ def _means(
         )
         for name in chosen
     )
+
+
+WORDS: Final = {
+    "K1": "kernel network, Laplace kernel, silent columns shrunk",
+    "K2": "kernel network, Laplace kernel, all columns alike",
+    "K3": "kernel network, Gaussian kernel, silent columns shrunk",
+    "G1": "one Gaussian a class, one covariance for all",
+    "G2": "three Gaussians a class, full covariances",
+    "B1": "one Gaussian a class, one covariance for all, fitted to tell the classes apart",
+    "B2": "three Gaussians a class, one covariance for all, fitted to tell the classes apart",
+}
+
+
+def read_members(refined: Any) -> tuple[Member, ...]:
+    """Members with their weights, largest first; empty for other families."""
+    if not hasattr(refined, "member_table"):
+        return ()
+    table = refined.member_table().drop(index="stack")
+    drawn = np.full((3, len(table)), np.nan)
+    if refined.draws_ is not None:
+        weights = refined.posterior_[names.POSTERIOR][names.WEIGHTS].to_numpy()
+        weights = weights.reshape(-1, len(table))
+        drawn = np.stack([weights.mean(axis=0), *np.quantile(weights, [0.05, 0.95], axis=0)])
+    members = [
+        Member(
+            name=str(name),
+            what=WORDS.get(str(name), "a further member"),
+            fitted=float(line.weight),
+            mean=float(mean),
+            lower=float(lower),
+            upper=float(upper),
+            temperature=float(line.temperature),
+            log_loss=float(line.log_loss),
+            drawn=name not in refined.pointwise_,
+        )
+        for (name, line), mean, lower, upper in zip(table.iterrows(), *drawn, strict=True)
+    ]
+    return tuple(sorted(members, key=lambda member: -_weight(member)))
+
+
+def _weight(member: Member) -> float:
+    """The weight in predictions: the posterior mean, or the fitted one without draws."""
+    return member.fitted if np.isnan(member.mean) else member.mean

@@ -23,29 +23,16 @@ PAGE: Final = "report.html"
 FILES: Final = (PREDICTIONS, MODEL, POSTERIOR, PAGE)
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""First characters that make a spreadsheet run a cell."""
+"""First characters that make a spreadsheet evaluate a cell."""
 
 
 def predictions_frame(
     uncertainty: xr.Dataset, given: pd.Series | None = None, held_out: HeldOut | None = None
 ) -> pd.DataFrame:
-    """One line per row: class, probabilities, intervals, entropies, novelty.
+    """One line per row: class, probabilities, intervals, entropies in nats, novelty.
 
-    Parameters
-    ----------
-    uncertainty : xarray.Dataset
-        ``uncertainty(X)`` of a fitted classifier.
-    given : Series, optional
-        Labels that were given.
-    held_out : HeldOut, optional
-        Held-out probabilities of the rows of the fit: the first classifier's are written.
-
-    Returns
-    -------
-    DataFrame
-        Entropies in nats; ``novelty`` is the log density, low where a row is unlike all
-        others; ``held_out_<class>`` is the probability by a model that had not seen the
-        row's label.
+    ``novelty`` is the log density, low where a row is unlike all others. ``held_out_<class>`` is
+    the probability by a fit that had not seen the row's label, of the first held-out classifier.
     """
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     mean = uncertainty["mean"].to_numpy()
@@ -65,22 +52,8 @@ def predictions_frame(
 
 
 def to_csv(frame: pd.DataFrame) -> bytes:
-    r"""A frame as CSV that no spreadsheet runs.
+    r"""A frame as CSV in UTF-8 that no spreadsheet evaluates; missing cells become empty.
 
-    Text that begins like a formula is written behind an apostrophe.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        What to write; missing cells become empty.
-
-    Returns
-    -------
-    bytes
-        UTF-8.
-
-    Examples
-    --------
     >>> to_csv(pd.DataFrame({"label": ["=1+1", None], "p": [0.25, float("nan")]}))
     b"label,p\r\n'=1+1,0.25\r\n,\r\n"
     """
@@ -93,20 +66,8 @@ def to_csv(frame: pd.DataFrame) -> bytes:
 
 
 def harmless(cell: object) -> object:
-    """A cell that a spreadsheet shows as it is.
+    """A cell that a spreadsheet does not evaluate: text like a formula gets an apostrophe.
 
-    Parameters
-    ----------
-    cell : object
-        Number, text or missing.
-
-    Returns
-    -------
-    object
-        Numbers as they are, missing cells empty, formulas as text.
-
-    Examples
-    --------
     >>> harmless("@cmd"), harmless(-0.5), harmless(float("nan"))
     ("'@cmd", -0.5, '')
     """
@@ -118,18 +79,8 @@ def harmless(cell: object) -> object:
 def to_netcdf(tree: xr.DataTree) -> memoryview:
     """A DataTree as compressed netCDF, made in memory.
 
-    HDF5 writes some of a file while closing it, and has no way to fail then but to end the
-    process: where the disk is full, that must not be its file.
-
-    Parameters
-    ----------
-    tree : DataTree
-        What to write.
-
-    Returns
-    -------
-    memoryview
-        The bytes of the file.
+    HDF5 writes some of a file while closing it, and ends the process if that fails. A full disk
+    must therefore not meet a file of HDF5.
     """
     encoding = {
         node.path: {name: {"zlib": True, "complevel": 1} for name in node.data_vars}

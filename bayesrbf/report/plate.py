@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from bayesrbf.report.model_records import Node, Role
+from bayesrbf.report.records import Node, Role
 from bayesrbf.report.svg import element, picture
 from bayesrbf.report.words import clipped
 
@@ -22,29 +22,16 @@ if TYPE_CHECKING:
     import pymc as pm
 
 WIDTH, HEIGHT, GAP, FLOOR = 172.0, 70.0, 22.0, 118.0
-"""Size of a node, room between nodes of a layer, distance of the layers."""
+"""Size of a node, distance between nodes of a layer, distance between layers."""
 LANE = 14.0
 """Width of the slot in which an edge passes a layer."""
 MANY = 4
-"""Nodes alike but for their number that are drawn as one."""
+"""Least number of nodes that differ only by their number and are drawn as one."""
 Place = tuple[float, float]
 
 
 def nodes_of(model: pm.Model) -> tuple[tuple[Node, ...], Mapping[str, int]]:
-    """Nodes of a graph with their parents, and the lengths of its dims.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        A declared graph.
-
-    Returns
-    -------
-    nodes : tuple of Node
-        In the order of declaration.
-    sizes : mapping of str to int
-        Length of every dim that a node uses.
-    """
+    """Nodes of a graph in the order of declaration, and the lengths of the dims they use."""
     variables: dict[str, tuple[Any, Role]] = {
         **{v.name: (v, "data") for v in model.data_vars},
         **{v.name: (v, "free") for v in model.free_RVs},
@@ -63,7 +50,7 @@ def nodes_of(model: pm.Model) -> tuple[tuple[Node, ...], Mapping[str, int]]:
 
 
 def _distribution(variable: Any, kind: Role) -> str:
-    """What stands under a node's name."""
+    """The line under a node's name."""
     if kind in ("data", "deterministic"):
         return kind
     operation = variable.owner.op
@@ -92,18 +79,6 @@ def _parents(variable: Any, ids: Mapping[int, str]) -> tuple[str, ...]:
 def gathered(nodes: Sequence[Node]) -> list[Node]:
     """Nodes that differ by a number only, such as one per column, as one node.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        A graph.
-
-    Returns
-    -------
-    list of Node
-        With "probability_0 … 15" in place of sixteen.
-
-    Examples
-    --------
     >>> alike = [Node(f"p_{i}", "free", "Normal", (f"level_{i}",), ()) for i in range(9)]
     >>> [(node.name, node.dims) for node in gathered(alike)]
     [('p_0 … 8', ('level_i',))]
@@ -144,17 +119,9 @@ class _Slot:
 
 
 def layers(nodes: Sequence[Node]) -> list[list[Node]]:
-    """Nodes by their distance from the roots; what is given stands below the table.
+    """Nodes by their distance from the roots, from top to bottom; given nodes come last.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        A directed graph without cycles.
-
-    Returns
-    -------
-    list of list of Node
-        From top to bottom: every edge points down, but those of the given nodes.
+    Every edge points down, except those from given nodes.
     """
     depth: dict[str, int] = {}
     given = {node.name for node in nodes if node.kind == "data"}
@@ -168,7 +135,7 @@ def layers(nodes: Sequence[Node]) -> list[list[Node]]:
 
     for name in by_name:
         deep(name)
-    for name, node in by_name.items():  # a root stands right above its first child, not far up
+    for name, node in by_name.items():  # a root stands right above its first child
         below = [depth[n.name] for n in by_name.values() if name in n.parents]
         if below and not set(node.parents) & set(by_name):
             depth[name] = min(below) - 1
@@ -212,20 +179,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def plate(nodes: Sequence[Node], sizes: Mapping[str, int]) -> Markup:
-    """Draw a graph, every node with its distribution and dims.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-        The graph.
-    sizes : mapping of str to int
-        Lengths of the dims.
-
-    Returns
-    -------
-    Markup
-        A picture.
-    """
+    """Draw a graph, every node with its distribution and dims."""
     nodes = gathered(nodes)
     slots = [row for row in _slots(layers(nodes)) if row]
     widths = [sum(slot.width + GAP for slot in row) - GAP for row in slots]

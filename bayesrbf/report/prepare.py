@@ -1,4 +1,4 @@
-"""From a file that was read to a job: target apart, everything checked before work begins."""
+"""From a file that was read to a job; everything is checked before work begins."""
 
 from __future__ import annotations
 
@@ -33,41 +33,7 @@ def prepare(
     costs: Mapping[str, float] | None = None,
     truth: pd.DataFrame | None = None,
 ) -> Job:
-    """Set the label column apart and refuse what cannot be cross-validated.
-
-    Parameters
-    ----------
-    table : ReadTable
-        What was read, label column included.
-    target : str
-        The label column.
-    title : str
-        Name of the table.
-    family : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
-        What is fitted.
-    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
-        How the posterior is made.
-    seed : int
-        Seed of everything random.
-    facts : tuple of (str, str)
-        Command, versions, digest of the data.
-    costs : mapping of str to float, optional
-        What a mistaken row of a class costs.
-    truth : DataFrame, optional
-        The same table before anything was hidden.
-
-    Returns
-    -------
-    Job
-        Ready to be looked at.
-
-    Raises
-    ------
-    TableError
-        If there are no columns beside the target, or no two classes of two rows.
-    ValueError
-        If the family has no such posterior.
-    """
+    """Set the label column apart and refuse a table or an inference that cannot be run."""
     check_method(family, inference)
     if len(table.kinds) == 1:
         raise TableError(f"{title} has no column beside the target {target!r}: nothing to learn.")
@@ -85,7 +51,7 @@ def prepare(
 
 
 def _check_classes(y: pd.Series, target: str) -> None:
-    """Two classes of two rows at least, and not a class for every other row."""
+    """Refuse fewer than two classes of two rows, and a class for every other row."""
     counts = Counter(y.dropna().tolist())
     if not counts:
         raise TableError(f"Target {target!r} is empty: at least two classes need labelled rows.")
@@ -107,7 +73,7 @@ def _check_classes(y: pd.Series, target: str) -> None:
 
 
 def _check_costs(costs: Mapping[str, float], y: pd.Series, target: str) -> None:
-    """Costs of classes that exist, above 0."""
+    """Refuse costs of unknown classes, and costs that are not above 0."""
     classes = sorted({str(label) for label in y.dropna()})
     for name, cost in costs.items():
         if name not in classes:
@@ -119,20 +85,7 @@ def _check_costs(costs: Mapping[str, float], y: pd.Series, target: str) -> None:
 
 
 def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:
-    """What is needed to run again.
-
-    Parameters
-    ----------
-    command : str
-        The command line.
-    path : Path
-        The table's file.
-
-    Returns
-    -------
-    tuple of (str, str)
-        Name and value.
-    """
+    """What is needed to run again: command, versions, digest of the file."""
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     return (
         ("command", command),

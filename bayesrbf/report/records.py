@@ -4,37 +4,211 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesrbf.inference.judgements import Finding
 from bayesrbf.posterior.calibration import Calibration
 from bayesrbf.report.costs import Costs
-from bayesrbf.report.model_records import Described, Diagnostics, Kind, Learned
-from bayesrbf.report.row_records import Check, Doubt, Imputations, Oddities
 
+Kind = Literal["real", "categorical"]
+Role = Literal["free", "deterministic", "observed", "data"]
 Estimate = tuple[float, float]
 """A value and its standard error."""
 
 
 @dataclass(frozen=True)
-class Score:
-    """How well one classifier did on held-out rows.
-
-    Attributes
-    ----------
-    name : str
-        The classifier.
-    log_loss, brier, accuracy : tuple of float
-        Mean and standard error over folds; log loss in nats.
-    slope : tuple of float
-        Calibration slope and its standard error.
-    calibration : Calibration
-        Classwise calibration error, its noise band, reliability curves.
-    """
+class Density:
+    """Density of one real column in every class, or level probabilities of a categorical one."""
 
     name: str
-    log_loss: Estimate
+    kind: Kind
+    grid: Float[np.ndarray, " point"]  # Values; level numbers for a categorical column.
+    levels: tuple[str, ...]  # Empty for a real column.
+    curves: Float[np.ndarray, "label point"]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member of a stack; mean and 90 % interval of its weight are NaN without a posterior."""
+
+    name: str
+    what: str  # In words.
+    fitted: float  # Weight at the fitted point.
+    mean: float  # Of the weight, as are the limits.
+    lower: float
+    upper: float
+    temperature: float  # Factor of its log probabilities.
+    log_loss: float  # Held out, of it alone, tempered, in nats.
+    drawn: bool  # Whether its parameters were drawn, too.
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What the model learned; what needs a density of the rows is empty without one."""
+
+    contributions: tuple[tuple[str, float], ...]
+    """Column and nats, largest first: the mean Kullback-Leibler divergence of the probabilities
+    with the column from those without it."""
+    densities: tuple[Density, ...]  # Of the columns that contribute most.
+    component_names: tuple[str, ...]
+    weights: tuple[float, ...]  # ``p(class) p(component | class)``.
+    means: tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...]
+    """Column, its mean in every component, and their posterior standard deviations."""
+    members: tuple[Member, ...] = ()  # Of a stack; empty for other families.
+    beside: str = ""  # What the mixture is that was fitted beside a stack.
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How the fit and its posterior went."""
+
+    status: tuple[str, ...]  # Sentences about the fit.
+    findings: tuple[Finding, ...]
+    variables: tuple[tuple[str, int, float, float], ...]
+    """Name, number of entries, worst R-hat, least effective draws."""
+    warnings: tuple[str, ...]  # Raised during the run.
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the plate diagram."""
+
+    name: str
+    kind: Role
+    distribution: str  # Such as "Dirichlet".
+    dims: tuple[str, ...]
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Described:
+    """The model, and everything needed to make it again."""
+
+    sentence: str  # What was chosen, and why.
+    given: str  # What the graph sums out, or takes as given.
+    nodes: tuple[Node, ...]
+    sizes: Mapping[str, int]  # Length of every dim.
+    priors: tuple[tuple[str, str], ...]  # Quantity and prior, in words and numbers.
+    trials: tuple[tuple[str, float, bool], ...]
+    """Candidate, held-out log loss, whether it won; may be empty."""
+    facts: tuple[tuple[str, str], ...]  # Command, versions, seed, digest.
+
+
+@dataclass(frozen=True)
+class UnsureRow:
+    """A row that the model is least sure of, and what would help."""
+
+    row: int  # From 1.
+    given: str  # Label; empty where hidden.
+    predicted: str  # The most probable class.
+    probability: float  # Of that class, as are the limits.
+    lower: float
+    upper: float
+    aleatoric: float  # In nats, as is the epistemic part.
+    epistemic: float
+    component: str  # The one with the largest responsibility, in words.
+    help: str  # In words.
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Uncertainty of every row under the fit to all rows, and the least sure ones."""
+
+    aleatoric: Float[np.ndarray, " obs"]  # In nats, as is the epistemic part.
+    epistemic: Float[np.ndarray, " obs"]
+    outcome: Int[np.ndarray, " obs"]
+    """1 where the held-out prediction was right, 0 wrong, -1 unknown."""
+    rows: tuple[UnsureRow, ...]  # The least sure first.
+    below: int  # Held-out rows whose most probable class has less than ``threshold``.
+    threshold: float
+    novel: tuple[tuple[int, float, float], ...]
+    """Row, log density, share of simulated rows at least as improbable."""
+
+    @property
+    def judged(self) -> int:
+        """Number of held-out rows, of which ``below`` is a part."""
+        return int((self.outcome >= 0).sum())
+
+
+@dataclass(frozen=True)
+class OddCell:
+    """A cell that the rest of its row makes improbable."""
+
+    row: int  # From 1.
+    column: str
+    value: str  # What stands there.
+    expected: str  # What the rest of the row suggests.
+    tail: float  # Probability of a cell at least as extreme.
+
+
+@dataclass(frozen=True)
+class OddLabel:
+    """A label that the held-out prediction finds improbable."""
+
+    row: int  # From 1.
+    given: str
+    suggested: str  # The most probable class.
+    probability: float  # Held out, of the given label.
+
+
+@dataclass(frozen=True)
+class Oddities:
+    """Cells and labels that look wrong, the least probable first."""
+
+    cells: tuple[OddCell, ...]
+    threshold: float  # Tail probability below which a cell is listed.
+    found: int  # Cells below the threshold.
+    by_chance: float  # Expected number of such cells if the model were exactly right.
+    labels: tuple[OddLabel, ...]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A missing cell and what was filled in."""
+
+    row: int  # From 1.
+    column: str
+    value: str  # Conditional mean, or most probable level.
+    interval: str  # Equal-tailed interval of a real cell; probability of the level otherwise.
+    truth: str  # Empty where unknown.
+
+
+@dataclass(frozen=True)
+class Imputations:
+    """Missing cells, and how well the model fills cells whose value is known."""
+
+    missing: int  # Number of cells.
+    examples: tuple[Filled, ...]
+    nominal: Float[np.ndarray, " level"]  # Probability inside the intervals.
+    covered: Float[np.ndarray, " level"]  # Share of known cells inside.
+    known: int  # Number of real cells behind ``covered`` and ``error``.
+    hidden_truth: bool  # Whether those are the missing cells; else observed ones of rows held out.
+    truth: Float[np.ndarray, " known"]
+    """In column standard deviations, as is ``filled``; empty unless hidden."""
+    filled: Float[np.ndarray, " known"]
+    error: tuple[tuple[str, float], ...]
+    """Root mean squared error in column standard deviations, by method."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """Predictions for hidden labels against the truth."""
+
+    rows: int  # Whose label was hidden from the model.
+    log_loss: float
+    accuracy: float
+    outside: int  # Rows whose true class got a probability below 0.05.
+
+
+@dataclass(frozen=True)
+class Score:
+    """Scores of one classifier on held-out rows, means over folds."""
+
+    name: str
+    log_loss: Estimate  # In nats.
     brier: Estimate
     accuracy: Estimate
     slope: Estimate
@@ -43,61 +217,28 @@ class Score:
 
 @dataclass(frozen=True)
 class Column:
-    """What was read in one column.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"real", "categorical"}
-        What it was taken for.
-    missing : float
-        Share of missing cells.
-    content : str
-        Range, or most frequent levels.
-    histogram : ndarray of shape (n_bars,)
-        Counts in equal bins of a real column, or of the most frequent levels.
-    """
+    """Summary of one column."""
 
     name: str
     kind: Kind
-    missing: float
-    content: str
+    missing: float  # A share.
+    content: str  # Range, or most frequent levels.
     histogram: Float[np.ndarray, " bar"]
+    """Counts in equal bins of a real column, or of the most frequent levels."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read.
-
-    Attributes
-    ----------
-    rows : int
-        Number of rows.
-    columns : tuple of Column
-        Columns, target left out.
-    class_counts : mapping of str to int
-        Labelled rows by class.
-    hidden : int
-        Rows without a label.
-    holes : ndarray of shape (n_bands, n_columns)
-        Share of missing cells by band of consecutive rows and column.
-    band : int
-        Rows in a band.
-    patterns : int
-        Number of distinct patterns of missing cells.
-    notes : tuple of str
-        Sentences on what looked odd.
-    """
+    """Summary of the table."""
 
     rows: int
-    columns: tuple[Column, ...]
-    class_counts: Mapping[str, int]
-    hidden: int
-    holes: Float[np.ndarray, "band column"]
-    band: int
-    patterns: int
-    notes: tuple[str, ...]
+    columns: tuple[Column, ...]  # Without the target.
+    class_counts: Mapping[str, int]  # Labelled rows by class.
+    hidden: int  # Rows without a label.
+    holes: Float[np.ndarray, "band column"]  # Share of missing cells by band of consecutive rows.
+    band: int  # Rows in a band.
+    patterns: int  # Number of distinct patterns of missing cells.
+    notes: tuple[str, ...]  # Sentences on what looked odd.
 
     @property
     def missing(self) -> float:
@@ -108,60 +249,23 @@ class Reading:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything on the page, section by section.
-
-    Attributes
-    ----------
-    title : str
-        Name of the table.
-    target : str
-        Name of the label column.
-    classes : tuple of str
-        Class names.
-    estimator : str
-        Name of the classifier's class.
-    inference : str
-        How the posterior was made and why.
-    scores : tuple of Score
-        The model first, then the yardsticks.
-    folds : int
-        Number of folds.
-    confusion : ndarray of shape (n_classes, n_classes)
-        Held-out rows by true (row) and predicted (column) class.
-    reading : Reading
-        Section 2.
-    doubt : Doubt
-        Section 4.
-    oddities : Oddities
-        Section 5.
-    learned : Learned
-        Section 6.
-    imputations : Imputations, optional
-        Section 7; none where the model has no density of the rows.
-    diagnostics : Diagnostics
-        Section 8.
-    described : Described
-        Section 9.
-    check : Check, optional
-        Hidden labels, where their truth is known.
-    costs : Costs, optional
-        Decisions, where it was said what mistakes cost.
-    """
+    """Everything on the page, section by section."""
 
     title: str
-    target: str
+    target: str  # Name of the label column.
     classes: tuple[str, ...]
-    estimator: str
-    inference: str
-    scores: tuple[Score, ...]
+    estimator: str  # Name of the classifier's class.
+    inference: str  # How the posterior was made, and why.
+    scores: tuple[Score, ...]  # The model first, then the baselines.
     folds: int
     confusion: Int[np.ndarray, "label label"]
+    """Held-out rows by true (row) and predicted (column) class."""
     reading: Reading
     doubt: Doubt
     oddities: Oddities
     learned: Learned
-    imputations: Imputations | None
+    imputations: Imputations | None  # None where the model has no density of the rows.
     diagnostics: Diagnostics
     described: Described
-    check: Check | None = None
-    costs: Costs | None = None
+    check: Check | None = None  # Where the truth of hidden labels is known.
+    costs: Costs | None = None  # Where costs were given.

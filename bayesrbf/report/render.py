@@ -9,11 +9,9 @@ from markupsafe import Markup
 
 from bayesrbf.report import (
     column_figures,
-    decision_figures,
     figures,
     findings,
     plate,
-    score_findings,
     words,
 )
 from bayesrbf.report.records import Report
@@ -22,22 +20,11 @@ from bayesrbf.version import __version__
 MOST_CLASSES = 12
 """Classes with a reliability diagram of their own: the most frequent."""
 MOST_COLUMNS = 60
-"""Columns in the picture of missing cells: those with most holes."""
+"""Columns in the picture of missing cells: those with most of them."""
 
 
 def render(report: Report) -> str:
-    """The page.
-
-    Parameters
-    ----------
-    report : Report
-        What it says.
-
-    Returns
-    -------
-    str
-        HTML without scripts or anything from outside.
-    """
+    """The page as HTML without scripts or anything from outside."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bayesrbf.report"),
         autoescape=True,
@@ -63,9 +50,9 @@ def render(report: Report) -> str:
 def _sentences(report: Report) -> dict[str, str]:
     """The finding of each section."""
     return {
-        "verdict": score_findings.verdict(report),
-        "scores": score_findings.against_logistic(report),
-        "costs": score_findings.costs(report) if report.costs else "",
+        "verdict": findings.verdict(report),
+        "scores": findings.against_logistic(report),
+        "costs": findings.costs(report) if report.costs else "",
         "read": findings.read(report),
         "unsure": findings.unsure(report),
         "unlike": findings.without_density(report, "Rows unlike all others are not looked for"),
@@ -108,13 +95,13 @@ def _figures(report: Report) -> dict[str, Any]:
         ),
         "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
         "contributions": column_figures.contributions(report.learned.contributions),
-        "weights": decision_figures.weights(members) if members else None,
+        "weights": figures.weights(members) if members else None,
         "weight_marks": figures.legend(
             {"posterior mean and 90 % interval": "dot c0", "fitted, step by step": "ring c1"}
         ),
         "densities": [column_figures.density(d, report.classes) for d in report.learned.densities],
         "classes": _class_lines(report),
-        "costs": decision_figures.costs(report.costs) if report.costs else None,
+        "costs": figures.costs(report.costs) if report.costs else None,
         "cost_lines": _cost_lines(report),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
         if imputations is not None and imputations.known
@@ -139,7 +126,7 @@ def _cost_lines(report: Report) -> Markup | None:
     if report.costs is None:
         return None
     names = [name for name, _ in report.costs.curves]
-    styles = decision_figures.line_styles(report.costs)
+    styles = figures.line_styles(report.costs)
     marks = {name: f"line {style}" for name, style in zip(names, styles, strict=True)}
     return figures.legend(marks)
 

@@ -1,11 +1,18 @@
-"""From a job to the files of its report."""
+"""From a job to the files of its report, and what is said on the way in the terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from bayesrbf.files import write_whole
 from bayesrbf.report.collect import collect
+from bayesrbf.report.findings import verdict
 from bayesrbf.report.job import Job
 from bayesrbf.report.output import (
     MODEL,
@@ -16,25 +23,14 @@ from bayesrbf.report.output import (
     to_csv,
     to_netcdf,
 )
+from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
-from bayesrbf.report.terminal import introduce, progress, tell
+from bayesrbf.report.validate import Track
+from bayesrbf.report.words import clipped, listing, number, percent, plural
 
 
 def run(job: Job, folder: Path) -> list[str]:
-    """Say what was read, look at it, and write every file.
-
-    Parameters
-    ----------
-    job : Job
-        What to report on.
-    folder : Path
-        Where the files shall be.
-
-    Returns
-    -------
-    list of str
-        Names of the files that are there.
-    """
+    """Say what was read, make the report, write every file and return the names."""
     introduce(job)
     with progress() as track:
         outcome = collect(job, track)
@@ -46,3 +42,69 @@ def run(job: Job, folder: Path) -> list[str]:
             write_whole(folder / PAGE, render(outcome.report).encode())
     tell(outcome.report)
     return sorted(file.name for file in folder.iterdir())
+
+
+def introduce(job: Job) -> None:
+    """Say in a few lines what was read and what it was taken for."""
+    console = Console()
+    missing = float(job.X.isna().to_numpy().mean())
+    hidden = int(job.y.isna().sum())
+    classes = sorted({str(label) for label in job.y.dropna()})
+    reals = [name for name in job.X.columns if job.kinds[name] == "real"]
+    lines = [
+        f"{job.title}: {plural(len(job.X), 'row')}, {plural(job.X.shape[1], 'column')}, "
+        f"{percent(missing)} of the cells missing",
+        f"  target       {clipped(job.target)}: {listing([clipped(c, 20) for c in classes], 6)}"
+        + (f"; {plural(hidden, 'row')} without a label" if hidden else ""),
+    ]
+    for kind, named in (("real", reals), ("categorical", job.categorical)):
+        if named:
+            shown = listing([clipped(name, 24) for name in named], 5)
+            lines.append(f"  {kind:<12} {shown}")
+    lines += [f"  note         {clipped(note, 160)}" for note in job.notes[:3]]
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def progress() -> Iterator[Track]:
+    """Give the tracker that owns all bars; a step of one part has a bar without a length."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+
+        def track[T](steps: Iterable[T], what: str, total: int) -> Iterable[T]:
+            task = bars.add_task(what, total=total if total > 1 else None)
+            for step in steps:
+                yield step
+                bars.advance(task)
+            bars.update(task, total=total, completed=total)
+
+        yield track
+
+
+def tell(said: Report) -> None:
+    """Print the verdict and the main figures in a table of at most ten lines."""
+    own, frequencies, logistic = said.scores
+    table = Table(box=None, show_header=False, pad_edge=False)
+    loss = (
+        f"{number(own.log_loss[0])} nats (logistic regression {number(logistic.log_loss[0])}, "
+        f"class frequencies {number(frequencies.log_loss[0])})"
+    )
+    low, high = own.calibration.noise
+    table.add_row("held-out log loss", loss)
+    table.add_row("classified right", percent(own.accuracy[0]))
+    table.add_row(
+        "calibration error",
+        f"{number(own.calibration.error)} (chance alone {number(low)} to {number(high)})",
+    )
+    table.add_row("unsure of", f"{said.doubt.below} of {plural(said.doubt.judged, 'row')} held out")
+    if said.imputations is not None:
+        table.add_row(
+            "look wrong", f"{plural(said.oddities.found, 'cell')}, by the fit to all rows"
+        )
+    if said.check is not None:
+        found = f"{percent(said.check.accuracy)} of {said.check.rows} right"
+        table.add_row("hidden labels", found)
+    console = Console()
+    console.print(table)
+    console.print(verdict(said), highlight=False, markup=False)

@@ -14,7 +14,7 @@ SWEEPS: Final[dict[str, Any]] = {"tune": 400, "thin": 1}
 AFFORDABLE: Final = 2_000_000
 """Multiply-adds of a sweep up to which all sweeps of four chains take about a minute."""
 MOST_COORDINATES: Final = 2_000
-"""Coordinates up to which the second derivatives of a network take less than some minutes."""
+"""Coordinates up to which the second derivatives of a network take at most some minutes."""
 
 NAMES: Final = {
     "laplace": "Laplace's approximation, a Gaussian at the mode",
@@ -26,42 +26,19 @@ NAMES: Final = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """A fitted model without and with its posterior.
-
-    Attributes
-    ----------
-    model : classifier
-        The model at its fitted point.
-    refined : classifier
-        The model with its posterior; at its fitted point too if that was asked for.
-    sentence : str
-        How the posterior was made, and why so.
-    """
+    """A fitted classifier without and with its posterior."""
 
     model: Any
-    refined: Any
-    sentence: str
+    refined: Any  # At its fitted point, too, if ``"map"`` was asked for.
+    sentence: str  # How the posterior was made, and why.
 
 
 def draw_posterior(job: Job, model: Any) -> Drawn:
-    """Draw by the method asked for, or by the best one that takes about a minute.
-
-    Parameters
-    ----------
-    job : Job
-        Says the family, the method and the number of draws.
-    model : classifier
-        The fitted model; it is left as it is.
-
-    Returns
-    -------
-    Drawn
-        The model without and with its posterior.
-    """
+    """Draw by the method asked for, or by the best one that takes about a minute."""
     refined = copy.copy(model)
     method, why = choose_method(job, model)
     if method == "map":
-        spread = getattr(model.model_, "averages", False)  # of a sparse mixture, without any draw
+        spread = getattr(model.model_, "averages", False)  # a sparse mixture averages without draws
         told = "Intervals and kinds of doubt are those of what the fit itself averages over."
         none = "There are no intervals and no kinds of doubt."
         return Drawn(model, refined, f"A point estimate, {why} {told if spread else none}")
@@ -78,23 +55,9 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
 
 
 def choose_method(job: Job, model: Any) -> tuple[str, str]:
-    """The method asked for, or else the best one that takes about a minute, and why.
+    """The method ("map" for none) and the end of the sentence that says why.
 
     The cost is known from sizes alone, so that the same table always gets the same method.
-
-    Parameters
-    ----------
-    job : Job
-        Says the family and the method.
-    model : classifier
-        The fitted model.
-
-    Returns
-    -------
-    method : str
-        Name of the method, or "map".
-    why : str
-        End of the sentence about it.
     """
     if job.inference != "auto":
         return job.inference, "because it was asked for."
@@ -129,7 +92,7 @@ def _of_mixture(model: Any) -> tuple[str, str]:
 
 
 def _of_members(refined: Any) -> str:
-    """What of a stack was drawn, in a sentence."""
+    """How the posterior of a stack was drawn, in a sentence."""
     fixed = list(refined.pointwise_)
     drawn = [name for name in refined.members_ if name not in fixed]
     text = "Those are the weights and temperatures of the stack"

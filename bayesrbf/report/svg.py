@@ -1,4 +1,4 @@
-"""Escaped SVG elements and a pair of axes: all that the figures are made of."""
+"""Escaped SVG elements and a pair of axes, of which all figures are made."""
 
 from __future__ import annotations
 
@@ -16,23 +16,9 @@ Scale = Callable[[float], float]
 def element(tag: str, *children: object, **attributes: object) -> Markup:
     """One SVG element; every text and attribute is escaped unless it is Markup.
 
-    Parameters
-    ----------
-    tag : str
-        Name of the element.
-    *children : object
-        Elements and texts inside.
-    **attributes : object
-        Attributes: ``_`` in a name becomes ``-``, floats are rounded to hundredths, and
-        one trailing ``_`` (``class_``) is dropped.
+    In the name of an attribute ``_`` becomes ``-`` and one trailing ``_`` (``class_``) is dropped;
+    floats are rounded to hundredths.
 
-    Returns
-    -------
-    Markup
-        The element.
-
-    Examples
-    --------
     >>> element("text", "a < b", class_="ink", x=1.23456)
     Markup('<text class="ink" x="1.23">a &lt; b</text>')
     """
@@ -45,26 +31,14 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
 
 def _plain(value: object) -> object:
-    """A number short enough for a coordinate."""
+    """A number rounded for a coordinate."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else value
 
 
 def picture(width: float, height: float, title: str, *children: object) -> Markup:
-    """The root of a figure, with its text alternative.
+    """The ``svg`` element of a figure; ``title`` is its text alternative.
 
-    Parameters
-    ----------
-    width, height : float
-        Size in CSS pixels; a narrow screen shrinks it.
-    title : str
-        What the figure shows, for those who do not see it.
-    *children : object
-        Elements.
-
-    Returns
-    -------
-    Markup
-        An ``svg`` element.
+    The size is in CSS pixels; a narrow screen shrinks it.
     """
     return element(
         "svg",
@@ -79,20 +53,8 @@ def picture(width: float, height: float, title: str, *children: object) -> Marku
 
 
 def points(xs: Iterable[float], ys: Iterable[float]) -> str:
-    """Coordinates for polylines and polygons.
+    """Coordinates as ``x,y`` pairs for polylines and polygons.
 
-    Parameters
-    ----------
-    xs, ys : iterable of float
-        Coordinates.
-
-    Returns
-    -------
-    str
-        ``x,y`` pairs.
-
-    Examples
-    --------
     >>> points([0.0, 1.0], [2.0, 3.456])
     '0,2 1,3.46'
     """
@@ -100,22 +62,8 @@ def points(xs: Iterable[float], ys: Iterable[float]) -> str:
 
 
 def linear(domain: tuple[float, float], target: tuple[float, float]) -> Scale:
-    """Straight map of an interval of values to an interval of pixels.
+    """Straight map of an interval of values to one of pixels; an empty interval is widened.
 
-    Parameters
-    ----------
-    domain : tuple of float
-        Values at both ends; a domain of no length is widened.
-    target : tuple of float
-        Pixels at both ends.
-
-    Returns
-    -------
-    callable
-        Value to pixel.
-
-    Examples
-    --------
     >>> linear((0.0, 2.0), (10.0, 20.0))(1.0)
     15.0
     """
@@ -125,22 +73,8 @@ def linear(domain: tuple[float, float], target: tuple[float, float]) -> Scale:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers inside an interval.
+    """About ``most`` multiples of 1, 2 or 5 times a power of ten inside an interval.
 
-    Parameters
-    ----------
-    low, high : float
-        The interval.
-    most : int
-        About how many.
-
-    Returns
-    -------
-    list of float
-        Multiples of 1, 2 or 5 times a power of ten.
-
-    Examples
-    --------
     >>> ticks(0.0, 1.0)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     """
@@ -156,23 +90,15 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 @dataclass(frozen=True)
 class Axes:
-    """A plotting area with labelled axes.
+    """A plotting area with labelled axes."""
 
-    Attributes
-    ----------
-    x, y : tuple of float
-        Values at the ends of both axes.
-    box : tuple of float
-        Left, top, right and bottom of the area in pixels.
-    """
-
-    x: tuple[float, float]
-    y: tuple[float, float]
-    box: tuple[float, float, float, float]
+    x: tuple[float, float]  # Values at both ends.
+    y: tuple[float, float]  # Values at both ends.
+    box: tuple[float, float, float, float]  # Left, top, right and bottom in pixels.
 
     @property
     def at_x(self) -> Scale:
-        """Value to pixel, across."""
+        """Value to pixel, from left to right."""
         return linear(self.x, (self.box[0], self.box[2]))
 
     @property
@@ -181,20 +107,7 @@ class Axes:
         return linear(self.y, (self.box[3], self.box[1]))
 
     def frame(self, x_label: str, y_label: str = "", x_ticks: int = 5, y_ticks: int = 5) -> Markup:
-        """Grid lines, tick labels and axis labels.
-
-        Parameters
-        ----------
-        x_label, y_label : str
-            What the axes measure, and in what unit; no y axis is drawn without a label.
-        x_ticks, y_ticks : int
-            About how many ticks.
-
-        Returns
-        -------
-        Markup
-            Elements.
-        """
+        """Grid lines, tick labels and axis labels; there is no y axis without a label."""
         left, top, right, bottom = self.box
         parts: list[Markup] = []
         for value in ticks(*self.x, x_ticks):

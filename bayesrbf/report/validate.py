@@ -27,52 +27,26 @@ Fitter = Callable[[pd.DataFrame, pd.Series], Any]
 
 @runtime_checkable
 class Track(Protocol):
-    """Walks through a step and may show how far it is."""
+    """Passes the parts of a step on and may show the progress."""
 
     def __call__[T](self, steps: Iterable[T], what: str, total: int) -> Iterable[T]:
-        """Pass the steps on; ``what`` names the work, ``total`` is their number."""
+        """Pass the parts on; ``what`` names the work, ``total`` is their number."""
 
 
 def silently[T](steps: Iterable[T], what: str, total: int) -> Iterable[T]:
-    """The tracker that shows nothing.
-
-    Parameters
-    ----------
-    steps : iterable
-        Parts of a step.
-    what : str
-        Name of the work.
-    total : int
-        Number of parts.
-
-    Returns
-    -------
-    iterable
-        The parts.
-    """
+    """Pass the parts of a step on and show nothing."""
     return steps
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Probabilities of rows that the classifier did not see.
+    """Probabilities of rows that the classifier did not see."""
 
-    Attributes
-    ----------
-    classes : tuple
-        Classes, in the order of the columns.
-    labels : ndarray of shape (n_obs,)
-        True class codes, -1 where unknown.
-    folds : ndarray of shape (n_obs,)
-        Fold that held a row out; -1 for rows that are never scored.
-    probabilities : mapping of str to ndarray of shape (n_obs, n_classes)
-        By name of the classifier; NaN where a row is never scored.
-    """
-
-    classes: tuple[object, ...]
-    labels: Int[np.ndarray, " obs"]
-    folds: Int[np.ndarray, " obs"]
+    classes: tuple[object, ...]  # In the order of the columns of probabilities.
+    labels: Int[np.ndarray, " obs"]  # True class codes, -1 where unknown.
+    folds: Int[np.ndarray, " obs"]  # Fold that held a row out; -1 for rows that are never scored.
     probabilities: Mapping[str, Float[np.ndarray, "obs label"]]
+    """By classifier; NaN where a row is never scored."""
 
     @property
     def scored(self) -> Int[np.ndarray, " scored"]:
@@ -89,29 +63,9 @@ def hold_out(
     seed: int = 0,
     track: Track = silently,
 ) -> HeldOut:
-    """Cross-validate several classifiers on the same folds.
+    """Cross-validate several classifiers on the same folds, of which there are at most ``n_folds``.
 
     Rows without a label and the only row of a class are in every training part.
-
-    Parameters
-    ----------
-    X : DataFrame of shape (n_obs, n_columns)
-        Rows.
-    y : Series of shape (n_obs,)
-        Labels, missing where hidden.
-    fitters : mapping of str to callable
-        How each classifier is fitted.
-    n_folds : int
-        Most folds.
-    seed : int
-        Seed of the folds.
-    track : callable
-        Shows progress.
-
-    Returns
-    -------
-    HeldOut
-        One array of probabilities per classifier.
     """
     classes, labels = encode_labels(y)
     folds = stratified_folds(labels, fold_count(labels, n_folds), seed)
@@ -129,20 +83,7 @@ def hold_out(
 
 
 def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:
-    """The classifier that knows nothing but how frequent each class is.
-
-    Parameters
-    ----------
-    X : DataFrame
-        Rows, not looked at.
-    y : Series
-        Labels, missing where hidden.
-
-    Returns
-    -------
-    Frequencies
-        Fitted.
-    """
+    """The baseline whose probabilities are the class frequencies of the labelled rows."""
     classes, labels = encode_labels(y)
     counts = np.bincount(labels[labels >= 0], minlength=classes.size)
     return Frequencies(classes, counts / counts.sum())
@@ -150,50 +91,21 @@ def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Class frequencies as a classifier.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Classes.
-    shares : ndarray of shape (n_classes,)
-        Their shares among the labelled rows.
-    """
+    """Class frequencies as a classifier."""
 
     classes_: np.ndarray
-    shares: Float[np.ndarray, " label"]
+    shares: Float[np.ndarray, " label"]  # Of the classes among the labelled rows.
 
     def predict_proba(self, X: pd.DataFrame) -> Float[np.ndarray, "obs label"]:
-        """The same probabilities for every row.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_obs, n_columns)
-            Rows, for their number.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_classes)
-            Rows sum to one.
-        """
+        """The same probabilities for every row."""
         return np.tile(self.shares, (len(X), 1))
 
 
 def logistic_regression(categorical: Iterable[str]) -> Fitter:
-    """Logistic regression on filled columns, the usual yardstick.
+    """Logistic regression on filled columns, the usual baseline.
 
-    Medians and a missing indicator for real columns, one-hot codes for categorical ones,
-    missing being a level; labelled rows only.
-
-    Parameters
-    ----------
-    categorical : iterable of str
-        Names of the categorical columns.
-
-    Returns
-    -------
-    callable
-        A fitter.
+    It takes medians and a missing indicator for real columns, and one-hot codes for categorical
+    ones, where missing is a level. It sees labelled rows only.
     """
     names = set(categorical)
 
@@ -210,7 +122,7 @@ def logistic_regression(categorical: Iterable[str]) -> Fitter:
         )
         model = make_pipeline(columns, LogisticRegression(max_iter=2000))
         with warnings.catch_warnings():
-            # The yardstick may stop early; its score says how good it was.
+            # The baseline may stop early; its score says how good it was.
             warnings.simplefilter("ignore", ConvergenceWarning)
             return model.fit(X[known], y[known])
 

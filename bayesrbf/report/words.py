@@ -1,4 +1,4 @@
-"""Numbers and lists as people write them."""
+"""Numbers and lists as text."""
 
 from __future__ import annotations
 
@@ -11,20 +11,8 @@ MINUS = "\u2212"
 
 
 def number(value: float) -> str:
-    r"""Three significant digits.
+    r"""Three significant digits, plain from 1e-4 to 1e6, else a power of ten; a dash for NaN.
 
-    Parameters
-    ----------
-    value : float
-        Any number.
-
-    Returns
-    -------
-    str
-        Plain digits between 0.0001 and a million, a power of ten outside, a dash for NaN.
-
-    Examples
-    --------
     >>> number(0.012345), number(12345.0), number(-2.0), number(3e-12), number(float("nan"))
     ('0.0123', '12\u202f300', '−2', '3.00 × 10⁻¹²', '–')
     """
@@ -43,20 +31,8 @@ def number(value: float) -> str:
 
 
 def tick(value: float) -> str:
-    """A round number beside an axis.
+    """A multiple of 1, 2 or 5 times a power of ten, without trailing zeros.
 
-    Parameters
-    ----------
-    value : float
-        A multiple of 1, 2 or 5 times a power of ten.
-
-    Returns
-    -------
-    str
-        Without idle zeros.
-
-    Examples
-    --------
     >>> tick(0.2), tick(20.0), tick(-1.5)
     ('0.2', '20', '−1.5')
     """
@@ -65,20 +41,8 @@ def tick(value: float) -> str:
 
 
 def spread(value: float) -> str:
-    """Two significant digits, for a standard error.
+    """Two significant digits of a standard error, one less than :func:`number` gives.
 
-    Parameters
-    ----------
-    value : float
-        At least 0.
-
-    Returns
-    -------
-    str
-        Shorter than the number that it belongs to.
-
-    Examples
-    --------
     >>> spread(0.02918), spread(12.34)
     ('0.029', '12')
     """
@@ -90,12 +54,12 @@ def spread(value: float) -> str:
 
 
 def _short(decimal: str) -> str:
-    """A decimal without the zeros that say nothing."""
+    """A decimal without trailing zeros."""
     return decimal.rstrip("0").rstrip(".") if "." in decimal else decimal
 
 
 def _grouped(decimal: str) -> str:
-    """Thousands set apart, idle zeros gone when the number is whole."""
+    """A decimal with its thousands set apart, without trailing zeros when the number is whole."""
     whole, _, fraction = decimal.partition(".")
     groups = f"{int(whole):,}".replace(",", THIN)
     return groups if not fraction or set(fraction) == {"0"} else f"{groups}.{fraction}"
@@ -104,18 +68,6 @@ def _grouped(decimal: str) -> str:
 def count(value: int) -> str:
     r"""A whole number with its thousands set apart.
 
-    Parameters
-    ----------
-    value : int
-        A count.
-
-    Returns
-    -------
-    str
-        All of its digits.
-
-    Examples
-    --------
     >>> count(1234567)
     '1\u202f234\u202f567'
     """
@@ -123,20 +75,8 @@ def count(value: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent.
+    """A share in per cent, with two or three significant digits.
 
-    Parameters
-    ----------
-    share : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    str
-        Two or three significant digits.
-
-    Examples
-    --------
     >>> percent(0.3), percent(0.0123), percent(1.0), percent(0.9999)
     ('30 %', '1.23 %', '100 %', '> 99.9 %')
     """
@@ -150,24 +90,8 @@ def percent(share: float) -> str:
 
 
 def plural(quantity: int, noun: str, nouns: str | None = None) -> str:
-    """A count and its noun.
+    """A count and its noun; the plural is ``noun`` and an s by default.
 
-    Parameters
-    ----------
-    quantity : int
-        How many.
-    noun : str
-        Singular.
-    nouns : str, optional
-        Plural, ``noun`` and an s by default.
-
-    Returns
-    -------
-    str
-        Such as "1 row", "2 rows".
-
-    Examples
-    --------
     >>> plural(1, "row"), plural(0, "class", "classes")
     ('1 row', '0 classes')
     """
@@ -175,22 +99,8 @@ def plural(quantity: int, noun: str, nouns: str | None = None) -> str:
 
 
 def listing(items: Sequence[object], most: int = 4) -> str:
-    """Items in a sentence.
+    """Items in a sentence, at most ``most`` of them spelled out.
 
-    Parameters
-    ----------
-    items : sequence
-        What to list.
-    most : int
-        How many to spell out.
-
-    Returns
-    -------
-    str
-        Such as "a, b and 3 more".
-
-    Examples
-    --------
     >>> listing(["a"]), listing(["a", "b"]), listing(list("abcdef"), most=2)
     ('a', 'a and b', 'a, b and 4 more')
     """
@@ -203,23 +113,10 @@ def listing(items: Sequence[object], most: int = 4) -> str:
 
 
 def clipped(text: object, width: int = 40) -> str:
-    """Text that fits into a cell or a label.
+    """Text on one line of at most ``width`` characters, with an ellipsis where it was cut.
 
-    Parameters
-    ----------
-    text : object
-        Anything.
-    width : int
-        Most characters.
+    What would turn the writing direction, or is no sign at all, becomes a replacement character.
 
-    Returns
-    -------
-    str
-        On one line, with an ellipsis where it was cut; what would turn the writing
-        direction, or is no sign at all, becomes a replacement character.
-
-    Examples
-    --------
     >>> clipped("a long name", width=7)
     'a long…'
     """

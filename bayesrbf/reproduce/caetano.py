@@ -1,6 +1,6 @@
-"""RBF networks after Caetano (2018): few labels, the link, annihilation, and numbers.
+"""RBF networks after Caetano (2018): few labels, the link, annihilation, and regression.
 
-The paper weighs the fillings of a missing cell by the mixture weights (equations 12 and 13); here a
+The paper weights the values of a missing cell by the mixture weights (equations 12 and 13); here a
 missing cell is integrated out.
 """
 
@@ -23,33 +23,20 @@ from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is computed.
+    """How much is computed."""
 
-    Attributes
-    ----------
-    seeds : int
-        Splits of every table.
-    real, categorical, numbers : tuple of str
-        Tables by kind.
-    shares : tuple of int
-        Shares of the rows of ``real`` that are labelled, in %.
-    gammas, penalties : tuple of float
-        Strengths of the link, and of the penalty under which components leave.
-    effort : Effort
-        What a single fit may cost.
-    """
-
-    seeds: int
-    real: tuple[str, ...]
-    categorical: tuple[str, ...]
-    numbers: tuple[str, ...]
-    shares: tuple[int, ...] = tables.REAL_SHARES
-    gammas: tuple[float, ...] = pictures.GAMMAS
+    seeds: int  # Splits of every table.
+    real: tuple[str, ...]  # Names of tables.
+    categorical: tuple[str, ...]  # Names of tables.
+    numbers: tuple[str, ...]  # Names of tables of regression.
+    shares: tuple[int, ...] = tables.REAL_SHARES  # Of the rows of ``real`` that are labelled, in %.
+    gammas: tuple[float, ...] = pictures.GAMMAS  # Strengths of the link.
     penalties: tuple[float, ...] = pictures.PENALTIES
+    """Values of ``l1``, under which components leave."""
     effort: tables.Effort = tables.FULL
 
     def cells(self) -> list[Cell]:
-        """Every cell, what is quick first."""
+        """Every cell, quick ones first."""
         return [
             *pictures.cells(self.seeds, self.gammas, self.penalties),
             *regression.cells(self.numbers, self.seeds),
@@ -60,30 +47,18 @@ class Plan:
 
 QUICK: Final = Plan(1, ("iris",), (), ("diabetes",), (50,), (1e4,), (1.0,), tables.Effort(20, 1, 5))
 MOST_LABELS: Final = ", 85 %"
-"""Ends rows that stand beside the paper's table 1, where all rows learned from have labels."""
+"""Ends names of rows that stand beside the paper's table 1, where all training rows have labels."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A printed table whose rows are data and whose columns are methods.
-
-    Attributes
-    ----------
-    experiment, figure : str
-        What it shows.
-    title : str
-        Stands above it.
-    digits : int
-        Digits behind the point.
-    paper : mapping of str to mapping
-        Published figures by row and column.
-    """
+    """A printed table whose rows are data and whose columns are methods."""
 
     experiment: str
     figure: str
     title: str
-    digits: int
-    paper: published.Published = published.NONE
+    digits: int  # Behind the point.
+    paper: published.Published = published.NONE  # By row and column.
 
 
 SHOWN: Final = (
@@ -112,18 +87,9 @@ SHOWN: Final = (
 def run(
     folder: Path, *, quick: bool = False, seeds: int = 10, console: Console | None = None
 ) -> None:
-    """Compute what is not there yet and print every table.
+    """Compute the cells that are not stored in ``folder`` and print every table.
 
-    Parameters
-    ----------
-    folder : Path
-        Where figures are kept; a run that was stopped goes on there.
-    quick : bool
-        One split of two small tables.
-    seeds : int
-        Number of splits otherwise.
-    console : Console, optional
-        Where tables are printed; stdout by default.
+    A stopped run goes on where it was. A quick run has one split of two small tables.
     """
     full = Plan(seeds, tables.REAL, tables.CATEGORICAL, tuple(regression.TABLES))
     plan = QUICK if quick else full
@@ -144,28 +110,14 @@ def run(
 
 
 Found = dict[tuple[str, str], list[float]]
-"""Values of a figure over the seeds, by the two names of a cell."""
+"""Values of a figure over the seeds, by row and column."""
 
 
 def collected(figures: Mapping[str, Figures], experiment: str, figure: str) -> Found:
-    """Values of one figure of one experiment.
+    """Values of one figure of one experiment over the seeds.
 
-    Parameters
-    ----------
-    figures : mapping of str to mapping
-        Figures of the cells, named ``experiment/row/column/seed``.
-    experiment : str
-        Which experiment.
-    figure : str
-        Which figure.
+    Figures are named ``experiment/row/column/seed``.
 
-    Returns
-    -------
-    dict of (str, str) to list of float
-        By row and column.
-
-    Examples
-    --------
     >>> collected({"a/iris/SVM/0": {"error": 4}, "a/iris/SVM/1": {"error": 5}}, "a", "error")
     {('iris', 'SVM'): [4.0, 5.0]}
     """
@@ -180,26 +132,7 @@ def collected(figures: Mapping[str, Figures], experiment: str, figure: str) -> F
 def compared(
     figures: Mapping[str, Figures], experiment: str, figure: str, digits: int
 ) -> tuple[list[str], list[list[str]]]:
-    """Mean and standard deviation over the seeds, a row a table and a column a method.
-
-    Parameters
-    ----------
-    figures : mapping of str to mapping
-        Figures of the cells.
-    experiment : str
-        Which experiment.
-    figure : str
-        Which figure.
-    digits : int
-        Digits behind the point.
-
-    Returns
-    -------
-    header : list of str
-        Names of the columns.
-    rows : list of list of str
-        The table.
-    """
+    """Header and rows of mean and standard deviation over the seeds, a column a method."""
     found = collected(figures, experiment, figure)
     methods = list(dict.fromkeys(column for _, column in found))
     rows = [
@@ -210,15 +143,7 @@ def compared(
 
 
 def print_pictures(figures: Mapping[str, Figures], console: Console | None = None) -> None:
-    """Show the numbers behind the pictures.
-
-    Parameters
-    ----------
-    figures : mapping of str to mapping
-        Figures of the cells.
-    console : Console, optional
-        Where they are shown; stdout by default.
-    """
+    """Print the numbers behind the pictures."""
     error, distance = (collected(figures, "link", name) for name in ("error", "distance"))
     rows = []
     for gamma in dict.fromkeys(gamma for _, gamma in error):

@@ -1,4 +1,4 @@
-"""What the link and the penalty do: the numbers behind the paper's pictures."""
+"""The effects of the link and of the penalty: the numbers behind the paper's pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesrbf.reproduce.cells import Cell, Figures
 GAMMAS: Final = (0.0, 1e2, 1e3, 1e4)
 PENALTIES: Final = (0.0, 0.1, 0.3, 1.0, 3.0)
 MANY: Final = 20
-"""Components at the start, where they are to leave."""
+"""Components at the start of an annihilation."""
 MEANS: Final = ((-0.64, 3.41), (-1.81, -3.52), (-1.52, 1.75))
 COVARIANCES: Final = (
     ((0.729, -0.592), (-0.592, 0.783)),
@@ -30,22 +30,7 @@ COVARIANCES: Final = (
 def cells(
     seeds: int, gammas: tuple[float, ...] = GAMMAS, penalties: tuple[float, ...] = PENALTIES
 ) -> Iterator[Cell]:
-    """Cells of all pictures.
-
-    Parameters
-    ----------
-    seeds : int
-        Number of tables, or of splits.
-    gammas : tuple of float
-        Strengths of the link.
-    penalties : tuple of float
-        Values of ``l1``.
-
-    Yields
-    ------
-    Cell
-        Error in %, distance of mixture weights from the link, components left.
-    """
+    """Cells of all pictures: error in %, distance of mixture weights from the link, components."""
     for seed in range(seeds):
         for gamma in gammas:
             for table in ("three Gaussians", "iris"):
@@ -57,22 +42,7 @@ def cells(
 def three_gaussians(
     n_each: int, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, "obs 2"], Int[np.ndarray, " obs"]]:
-    """Draw a table like the paper's: the first cluster is a class, the others share one.
-
-    Parameters
-    ----------
-    n_each : int
-        Rows of every cluster.
-    rng : numpy.random.Generator
-        Source of chance.
-
-    Returns
-    -------
-    X : ndarray of shape (3 n_each, 2)
-        Rows.
-    y : ndarray of shape (3 n_each,)
-        Classes.
-    """
+    """Draw a table like the paper's: the first cluster is a class, the other two share one."""
     parts = [
         rng.multivariate_normal(mean, covariance, n_each)
         for mean, covariance in zip(MEANS, COVARIANCES, strict=True)
@@ -81,7 +51,7 @@ def three_gaussians(
 
 
 def _halves(seed: int) -> tuple[Any, Any, Any, Any]:
-    """Iris in two."""
+    """A random half of Iris to learn from, and the other half."""
     data = load_table("iris")
     return tuple(
         train_test_split(
@@ -91,7 +61,7 @@ def _halves(seed: int) -> tuple[Any, Any, Any, Any]:
 
 
 def _link(table: str, gamma: float, seed: int) -> Figures:
-    """Two components for three clusters, or six for three flowers."""
+    """Two components for three clusters, or six for three classes of Iris."""
     model = RBFNetworkClassifier(
         6, scheme="caetano", link=gamma, n_init=2, max_iter=40, tol=1e-5, random_state=seed
     )
@@ -109,7 +79,7 @@ def _link(table: str, gamma: float, seed: int) -> Figures:
 
 
 def _annihilation(l1: float, seed: int) -> Figures:
-    """Components that no output uses leave."""
+    """Components left where the penalty removes those that no output uses."""
     X, X_new, y, y_new = _halves(seed)
     model = RBFNetworkClassifier(
         MANY, scheme="caetano", l1=l1, n_init=1, max_iter=40, tol=1e-4, random_state=seed
@@ -121,8 +91,8 @@ def _annihilation(l1: float, seed: int) -> Figures:
 def _fitted(
     model: RBFNetworkClassifier, X: Any, y: Any, X_new: Any, y_new: Any
 ) -> dict[str, float | int | str]:
-    """Fit; error in %."""
+    """Fit and return the error in %."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whether the alternation came to rest is in status_
+        warnings.simplefilter("ignore")  # status_ tells whether the alternation converged
         model.fit(X, y)
     return {"error": 100 * float(np.mean(model.predict(X_new) != y_new))}

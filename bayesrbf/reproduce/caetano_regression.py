@@ -1,4 +1,4 @@
-"""RBF networks that predict numbers, beside a Gaussian process and a Bayesian line."""
+"""RBF network regressors beside a Gaussian process and a Bayesian linear regression."""
 
 from __future__ import annotations
 
@@ -25,22 +25,14 @@ from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
 from bayesrbf.reproduce.cells import Cell, Figures
 
 DRAWN: Final = 300
-"""Rows of a table that a generator makes."""
+"""Rows of a generated table."""
 PROB: Final = 0.9
-"""Of the intervals."""
+"""Probability of the intervals."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table whose response is a number.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_obs, n_columns)
-        Reals, NaN where missing.
-    y : ndarray of shape (n_obs,)
-        Responses.
-    """
+    """A table with a real response; missing cells are NaN."""
 
     X: Float[np.ndarray, "obs column"]
     y: Float[np.ndarray, " obs"]
@@ -58,14 +50,14 @@ def _glass(seed: int) -> Numbers:
 
 
 def _pima(seed: int) -> Numbers:
-    """Body mass index from the other measurements of the Pima, half of insulin missing."""
+    """Body mass index from the other measurements of the Pima; half of insulin is missing."""
     X = load_table("pima_uci_missing").X
     X = X[X["mass"].notna()]
     return Numbers(X.drop(columns="mass").to_numpy(), X["mass"].to_numpy())
 
 
 def _friedman1_with_holes(seed: int) -> Numbers:
-    """The first generator, a fifth of the cells hidden."""
+    """Friedman's first generator with a fifth of the cells hidden."""
     X, y = make_friedman1(DRAWN, noise=1.0, random_state=seed)
     return Numbers(hide_cells(X, 0.2, np.random.default_rng(seed)), y)
 
@@ -82,17 +74,9 @@ TABLES: Final[Mapping[str, Callable[[int], Numbers]]] = {
 
 
 def methods(seed: int) -> dict[str, Any]:
-    """Contestants, by name; rivals see medians in the place of missing cells.
+    """Regressors by name; the baselines see medians in place of missing cells.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of everything random.
-
-    Returns
-    -------
-    dict of str to estimator
-        Regressors whose ``predict`` returns a standard deviation as well.
+    ``predict`` returns a standard deviation as well.
     """
     kernel = ConstantKernel(1.0) * RBF(3.0) + WhiteKernel(0.1)
     filled = (SimpleImputer(strategy="median"), StandardScaler())
@@ -106,20 +90,10 @@ def methods(seed: int) -> dict[str, Any]:
 
 
 def cells(names: tuple[str, ...], seeds: int) -> Iterator[Cell]:
-    """Halves of every table.
+    """Random halves of every table.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Tables.
-    seeds : int
-        Number of splits.
-
-    Yields
-    ------
-    Cell
-        Error over the spread of the responses, negative log density per response in
-        units of that spread, and how many of the intervals cover, in %.
+    A cell has the error over the standard deviation of the responses, the negative log density per
+    response in that unit, and the coverage of the intervals in %.
     """
     for seed in range(seeds):
         for name in names:
@@ -128,12 +102,12 @@ def cells(names: tuple[str, ...], seeds: int) -> Iterator[Cell]:
 
 
 def _fit(name: str, method: str, seed: int) -> Figures:
-    """One fit to a half, judged on the other."""
+    """Fit to one half and judge on the other."""
     data = TABLES[name](seed)
     X, X_new, y, y_new = train_test_split(data.X, data.y, test_size=0.5, random_state=seed)
     model = methods(seed)[method]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # length scales at a bound
+        warnings.simplefilter("ignore")  # length scales stop at a bound
         mean, sd = model.fit(X, y).predict(X_new, return_std=True)
     if isinstance(model, RBFNetworkRegressor):
         lower, upper = model.predict_interval(X_new, PROB).T

@@ -1,9 +1,9 @@
-"""Errors of RBF networks and their rivals where few rows have a label: tables 2 and 3.
+"""Errors of RBF networks and baselines where few rows have a label: tables 2 and 3.
 
 Table 2: a share of the rows is labelled and learned from, the others are predicted. Table 3:
-categorical tables, 5,000 rows to learn from, of which a share is labelled and the others teach
-the hidden layer alone; 3,000 other rows are predicted. Whatever is chosen is chosen by
-cross-validation inside the labelled rows.
+categorical tables with 5,000 rows to learn from, of which a share is labelled; the others train the
+hidden layer alone, and 3,000 more rows are predicted. All choices are made by cross-validation
+inside the labelled rows.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ REAL_SHARES: Final = (85, 50, 25)
 CATEGORICAL: Final = ("mushroom", "census")
 CATEGORICAL_SHARES: Final = (100, 50, 25, 10, 5)
 WIDEST: Final = 100
-"""Of wider tables, as many columns of largest F value in the labelled rows are seen."""
+"""Most columns; of a wider table those with the largest F value in the labelled rows."""
 LEARNED, PREDICTED = 5000, 3000
-"""Rows of table 3."""
+"""Rows of table 3 to learn from and to predict."""
 LEAST: Final = 1e-6
-"""Probabilities are held above this in log losses, which may be infinite else."""
+"""Lower bound of probabilities in log losses, which may be infinite otherwise."""
 CAETANO: Final[Mapping[str, list[Any]]] = {
     "n_components": [4, 8, 16],
     "link": [1.0, 10.0, 100.0, 1000.0],
@@ -56,21 +56,11 @@ JOINT: Final[Mapping[str, list[Any]]] = {
 
 @dataclass(frozen=True)
 class Effort:
-    """What a single fit may cost.
+    """Limits on the cost of one fit."""
 
-    Attributes
-    ----------
-    forest : int
-        Trees of the forest.
-    tried : int
-        Settings of the randomised search.
-    rounds : int
-        Most rounds of an alternation of table 2.
-    """
-
-    forest: int
-    tried: int
-    rounds: int
+    forest: int  # Trees.
+    tried: int  # Settings of the randomised search.
+    rounds: int  # Most rounds of an alternation of table 2.
 
 
 FULL: Final = Effort(300, 6, 60)
@@ -78,18 +68,7 @@ FULL: Final = Effort(300, 6, 60)
 
 @cache
 def table(name: str) -> Dataset:
-    """A table by the paper's name.
-
-    Parameters
-    ----------
-    name : str
-        One of ``REAL`` or ``CATEGORICAL``.
-
-    Returns
-    -------
-    Dataset
-        Its rows; both parts, where it is stored in two.
-    """
+    """A table by the paper's name; both parts where it is stored in two."""
     if name == "census":
         return load_table("adult_train")
     if name == "leukemia":
@@ -100,20 +79,7 @@ def table(name: str) -> Dataset:
 
 
 def methods(seed: int, effort: Effort) -> dict[str, Any]:
-    """Contestants of table 2, by name.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of everything random.
-    effort : Effort
-        What it may cost.
-
-    Returns
-    -------
-    dict of str to estimator
-        Classifiers of reals.
-    """
+    """Classifiers of table 2, by name."""
     alternation = RBFNetworkClassifier(
         scheme="caetano", n_init=1, max_iter=effort.rounds, tol=1e-4, random_state=seed
     )
@@ -137,22 +103,7 @@ def methods(seed: int, effort: Effort) -> dict[str, Any]:
 
 
 def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
-    """Contestants of table 3, by name.
-
-    Parameters
-    ----------
-    X : DataFrame
-        The table; tells which columns are categorical.
-    seed : int
-        Seed of everything random.
-    effort : Effort
-        What it may cost.
-
-    Returns
-    -------
-    dict of str to estimator
-        Classifiers of mixed columns; rivals see filled in cells and indicators of levels.
-    """
+    """Classifiers of table 3, by name; baselines see imputed cells and one-hot levels."""
     numbers = X.select_dtypes("number").columns
     levels = [name for name in X.columns if name not in set(numbers)]
     reals = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
@@ -174,23 +125,9 @@ def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
 def real_cells(
     names: tuple[str, ...], shares: tuple[int, ...], seeds: int, effort: Effort
 ) -> Iterator[Cell]:
-    """Cells of table 2.
+    """Cells of table 2: error in %, and log loss of methods that give probabilities.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Tables.
-    shares : tuple of int
-        Shares of the rows that are labelled, in %.
-    seeds : int
-        Number of splits.
-    effort : Effort
-        What a fit may cost.
-
-    Yields
-    ------
-    Cell
-        Error in %, and log loss of methods that give probabilities.
+    Shares are those of labelled rows, in %.
     """
     for seed in range(seeds):
         for name in names:
@@ -203,22 +140,7 @@ def real_cells(
 
 
 def mixed_cells(names: tuple[str, ...], seeds: int, effort: Effort) -> Iterator[Cell]:
-    """Cells of table 3.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Tables.
-    seeds : int
-        Number of splits.
-    effort : Effort
-        What a fit may cost.
-
-    Yields
-    ------
-    Cell
-        Error in %, and log loss of methods that give probabilities.
-    """
+    """Cells of table 3: error in %, and log loss of methods that give probabilities."""
     for seed in range(seeds):
         for name in names:
             for share in CATEGORICAL_SHARES:
@@ -243,7 +165,7 @@ def _real(name: str, share: int, method: str, seed: int, effort: Effort) -> Figu
 
 
 def _mixed(name: str, share: int, method: str, seed: int, effort: Effort) -> Figures:
-    """One fit of table 3; rivals learn from the labelled rows alone."""
+    """One fit of table 3; baselines learn from the labelled rows alone."""
     data = table(name)
     X, X_new, y, y_new = train_test_split(
         data.X,
@@ -261,10 +183,10 @@ def _mixed(name: str, share: int, method: str, seed: int, effort: Effort) -> Fig
 
 
 def _judged(model: Any, known: tuple[Any, Any], new: tuple[Any, np.ndarray]) -> Figures:
-    """Fit and judge: error in %, mean log loss in nats where there are probabilities."""
+    """Fit and judge: error in %, and mean log loss in nats where there are probabilities."""
     X, truth = new
     with warnings.catch_warnings():
-        # Alternations that have not come to rest, and classes rarer than the folds.
+        # Alternations that did not converge, and classes with fewer rows than folds.
         warnings.simplefilter("ignore")
         model.fit(*known)
         figures: dict[str, float | int | str] = {

@@ -1,7 +1,7 @@
-"""A table of figures that is computed cell by cell; what is stored is not computed again.
+"""A table of figures that is computed cell by cell; stored cells are not computed again.
 
-A cell is stored as soon as it is computed, as one line of JSON. So a run that was stopped goes on
-where it was, and a table can be printed from what there is.
+A cell is stored as soon as it is computed, as one line of JSON. A stopped run therefore goes on
+where it was, and a table can be printed from the cells that exist.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def read_cells(file: Path) -> dict[str, Figures]:
 
 
 def _append(file: Path, figures: Figures) -> None:
-    """One more line, on the disk before the next cell begins."""
+    """Append one line and sync it to the disk before the next cell begins."""
     line = json.dumps(figures, allow_nan=False)
     with open(file, "a", encoding="utf-8") as stream:
         stream.write(line + "\n")
@@ -104,20 +104,9 @@ def print_table(
     console: Console | None = None,
     published: Published = NONE,
 ) -> None:
-    """Show a table, and the paper's figures beside ours.
+    """Print a table, with the paper's figures beside ours.
 
-    Parameters
-    ----------
-    title : str
-        Stands above it.
-    header : sequence of str
-        Names of the columns.
-    rows : iterable of sequences of str
-        Its rows; the first column is text, the others are numbers.
-    console : Console, optional
-        Where it is shown; stdout by default.
-    published : mapping of str to mapping
-        The paper's figures by row and column.
+    The first column is text, the others are numbers.
     """
     header, rows = beside(header, rows, published)
     table = Table(title=title, title_justify="left", box=None)
@@ -127,6 +116,6 @@ def print_table(
         table.add_row(*row)
     console = console or Console()
     wanted = Measurement.get(console, console.options.update(max_width=MOST_WIDE), table).maximum
-    if wanted > console.width:  # a line that is too long is better than a figure that is cut
+    if wanted > console.width:  # a long line is better than a cut figure
         console = Console(file=console.file, width=wanted, quiet=console.quiet)
     console.print(table)

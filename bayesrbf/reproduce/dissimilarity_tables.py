@@ -24,62 +24,26 @@ class Compared:
     labels: Int[np.ndarray, " obs"]
 
     def split(self, train: Train, test: Test) -> Parts:
-        """Dissimilarities of rows to learn from, and of rows to predict to those.
-
-        Parameters
-        ----------
-        train : ndarray of shape (n_train,)
-            Rows to learn from.
-        test : ndarray of shape (n_test,)
-            Rows to predict.
-
-        Returns
-        -------
-        tuple of ndarray
-            Of shapes (n_train, n_train) and (n_test, n_train).
-        """
+        """Dissimilarities among training rows, and of test rows to them."""
         return self.values[np.ix_(train, train)], self.values[np.ix_(test, train)]
 
 
 @dataclass(frozen=True)
 class Categories:
-    r"""Rows of categories, by value differences.
+    r"""Rows of categories, compared by value differences.
 
     .. math:: d(x, z) = \sum_j \sum_c (p(c | x_j) - p(c | z_j))^2
 
-    with the class frequencies of each level among the rows to learn from, half a row more in
-    every class.
-
-    Attributes
-    ----------
-    levels : ndarray of shape (n_obs, n_columns)
-        Codes of the levels.
-    labels : ndarray of shape (n_obs,)
-        Class codes.
-
-    References
-    ----------
-    Stanfill, Waltz (1986), Toward memory-based reasoning, Communications of the ACM 29.
+    Frequencies of the classes in a level are those of the training rows, with half a row more in
+    every class (Stanfill, Waltz, 1986, Toward memory-based reasoning, Communications of the ACM
+    29).
     """
 
-    levels: Int[np.ndarray, "obs column"]
+    levels: Int[np.ndarray, "obs column"]  # Codes.
     labels: Int[np.ndarray, " obs"]
 
     def split(self, train: Train, test: Test) -> Parts:
-        """Dissimilarities of rows to learn from, and of rows to predict to those.
-
-        Parameters
-        ----------
-        train : ndarray of shape (n_train,)
-            Rows to learn from, whose labels are known.
-        test : ndarray of shape (n_test,)
-            Rows to predict.
-
-        Returns
-        -------
-        tuple of ndarray
-            Of shapes (n_train, n_train) and (n_test, n_train).
-        """
+        """Dissimilarities among training rows, whose labels are used, and of test rows to them."""
         parts = []
         for column in self.levels.T:
             counts = np.full((column.max() + 1, self.labels.max() + 1), 0.5)
@@ -97,31 +61,19 @@ def chromosomes() -> Compared:
 
 
 def aural_sonar() -> Compared:
-    """One hundred sonar echoes that people compared: twice one less their similarity."""
+    """One hundred sonar echoes that people compared: two times one minus the similarity."""
     stored = np.load(data_folder() / "sim_aural_sonar.npz")
     return Compared(2 * (1 - stored["similarity"]), _codes(stored["y"]))
 
 
 def votes() -> Compared:
-    """Votes of 435 members of the House, by the share that differ; no vote is a vote.
-
-    Returns
-    -------
-    Compared
-        The rows.
-    """
+    """Votes of 435 members of the House, by the share that differ; an abstention is a level."""
     rows = categories_of_votes()
     return Compared(cdist(rows.levels, rows.levels, "hamming"), rows.labels)
 
 
 def categories_of_votes() -> Categories:
-    """Votes of 435 members of the House, by value differences; no vote is a vote.
-
-    Returns
-    -------
-    Categories
-        The rows.
-    """
+    """Votes of 435 members of the House, by value differences; an abstention is a level."""
     table = load_table("house_votes84")
     levels = np.stack([_codes(table.X[name].fillna("?")) for name in table.X], axis=1)
     return Categories(levels, _codes(table.y))

@@ -1,7 +1,7 @@
 """Generative and discriminative training of RBF networks, after Ferreira and Figueiredo (2006).
 
-Error on Ripley's mixture (the official split) and on the sex of crabs (80 rows to learn from,
-120 to predict): EM-LR, its hard link, and growth by that link, beside centres that are found
+Error on Ripley's mixture (the official split) and on the sex of crabs (80 rows to learn from, 120
+to predict). EM-LR, its hard link, and growth by that link are compared with centres that are found
 first and an output layer that is fitted to them. The paper has seven components and growth by two
 up to 15 on Ripley's mixture, crabs by their raw measures, one bounded Newton step of the output
 layer a round, and no prior in the M-step.
@@ -36,23 +36,18 @@ from bayesrbf.reproduce.caetano import compared
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 
 WIDTH: Final = 4
-"""Components of the hidden layer, and the most that growth ends with is twice that."""
+"""Components of the hidden layer; growth ends with at most twice as many."""
 ROUNDS, QUICK_ROUNDS = 200, 3
 MEASURES: Final = ("FL", "RW", "CL", "CW", "BD")
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Rows to learn from and to predict, and their classes."""
+"""Training and test rows, then their classes."""
 
 
 class GaussianFeatures(TransformerMixin, BaseEstimator):
-    """Bells about centres that are found without the classes.
+    """Gaussian features with centres that are found without the classes.
 
-    Parameters
-    ----------
-    by : {"kmeans", "em"}
-        Clusters and one width for all; or the components of a mixture.
-    random_state : int
-        Seed of the starts.
+    Either clusters with one width for all ("kmeans"), or the components of a mixture ("em").
     """
 
     def __init__(self, by: Literal["kmeans", "em"] = "em", random_state: int = 0) -> None:
@@ -60,20 +55,7 @@ class GaussianFeatures(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Float[np.ndarray, "obs column"], y: object = None) -> Self:
-        """Find the centres.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_obs, n_columns)
-            Rows.
-        y : object
-            Classes play no part.
-
-        Returns
-        -------
-        self
-            The fitted transformer.
-        """
+        """Find the centres, without the classes."""
         if self.by == "em":
             self.mixture_ = GaussianMixture(
                 WIDTH, reg_covar=1e-3, random_state=self.random_state
@@ -85,20 +67,9 @@ class GaussianFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Float[np.ndarray, "obs column"]) -> Float[np.ndarray, "obs component"]:
-        """Heights of the bells.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_obs, n_columns)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            1 at a centre by clusters, the density by a mixture.
-        """
+        """Values of the features: 1 at a centre of a cluster, or the density of a component."""
         if self.by == "em":
-            # The joint of row and component over the component's weight.
+            # The joint density of row and component, divided by the component's weight.
             joint = self.mixture_.score_samples(X)[:, None] + np.log(
                 np.maximum(self.mixture_.predict_proba(X), 1e-300)
             )
@@ -107,20 +78,7 @@ class GaussianFeatures(TransformerMixin, BaseEstimator):
 
 
 def methods(seed: int, rounds: int) -> dict[str, Any]:
-    """Contestants, by name.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the starts.
-    rounds : int
-        Most rounds of an alternation between two changes of its components.
-
-    Returns
-    -------
-    dict of str to estimator
-        Classifiers of reals.
-    """
+    """Classifiers by name; ``rounds`` limits an alternation between changes of its components."""
     network = partial(
         RBFNetworkClassifier,
         covariance_type="full",
@@ -144,20 +102,10 @@ def methods(seed: int, rounds: int) -> dict[str, Any]:
 
 
 def parts(table: str, seed: int) -> Parts:
-    """Rows to learn from and to predict.
+    """Training and test rows, then classes: the official split, or 80 and 120 crabs.
 
-    Parameters
-    ----------
-    table : {"ripley", "crabs"}
-        The official split, the same for every seed; or 80 of 200 rows.
-    seed : int
-        Seed of the split.
-
-    Returns
-    -------
-    tuple of ndarray
-        As scikit-learn's ``train_test_split`` has them; crabs by the principal components of
-        the rows to learn from, of variance one each, for all five measures tell the size.
+    Crabs are given by principal components of variance one, of the training rows, because all five
+    measures mostly tell the size.
     """
     if table == "ripley":
         known, new = load_table("ripley_synth_train"), load_table("ripley_synth_test")
@@ -172,18 +120,9 @@ def parts(table: str, seed: int) -> Parts:
 def run(
     folder: Path, *, quick: bool = False, seeds: int = 10, console: Console | None = None
 ) -> None:
-    """Compute what is not there yet and print the table.
+    """Compute the cells that are not stored in ``folder`` and print the table.
 
-    Parameters
-    ----------
-    folder : Path
-        Where figures are kept; a run that was stopped goes on there.
-    quick : bool
-        One seed on the smaller table.
-    seeds : int
-        Number of seeds otherwise.
-    console : Console, optional
-        Where the table is printed; stdout by default.
+    A stopped run goes on where it was. A quick run has one seed on the smaller table.
     """
     file = folder / ("ferreira-quick.jsonl" if quick else "ferreira.jsonl")
     names = ("crabs",) if quick else ("ripley", "crabs")
@@ -194,7 +133,7 @@ def run(
 
 
 def _cells(names: tuple[str, ...], seeds: int, rounds: int) -> Iterator[Cell]:
-    """Every fit."""
+    """Every table, method and seed."""
     for seed in range(seeds):
         for table in names:
             for method in methods(seed, rounds):
@@ -205,9 +144,9 @@ def _cells(names: tuple[str, ...], seeds: int, rounds: int) -> Iterator[Cell]:
 
 
 def _fit(table: str, method: str, seed: int, rounds: int) -> Figures:
-    """One fit, judged on the other rows."""
+    """One fit, judged on the test rows."""
     X, X_new, y, y_new = parts(table, seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # alternations that have not come to rest
+        warnings.simplefilter("ignore")  # alternations that did not converge
         model = methods(seed, rounds)[method].fit(X, y)
     return {"error": 100 * float(np.mean(model.predict(X_new) != y_new))}

@@ -54,7 +54,7 @@ FORMS: Final[tuple[Form, ...]] = ("primal", "kernel")
 class Use:
     """How the probabilities of a fit are made."""
 
-    # Over all modes that the restarts found, or around the most probable one.
+    # Over all modes that the restarts found, or at the most probable one.
     prediction: Literal["average", "single-mode"] = "average"
     calibrate: bool = False  # With a temperature.
 
@@ -64,14 +64,14 @@ USES: Final[Mapping[str, Use]] = {
     ", modes": Use(),
     ", modes, calibrated": Use(calibrate=True),
 }
-"""Suffixes of a form's name, and what they stand for: one mode, as published, or all."""
+"""Suffixes of a form's name: one mode, as published, or all of them."""
 SEEDS: Final = 5
 """Seeds of the restarts on the one split of Ripley's table."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from and rows to predict."""
+    """Training and test rows."""
 
     X: Float[np.ndarray, "train column"]
     y: Int[np.ndarray, " train"]
@@ -82,18 +82,17 @@ class Split:
 def run(
     folder: Path, *, quick: bool = False, images: int = 60_000, console: Console | None = None
 ) -> None:
-    """Compute what is not there yet, print every table and draw the figures.
+    """Compute the cells that are not stored, print every table and draw the figures.
 
-    Figures are kept in ``folder``; a run that was stopped goes on there. A quick run has one split
-    of the smallest table, one start, one chequerboard and no images; else ``images`` of MNIST are
-    learnt from. Tables are printed on stdout by default.
+    A stopped run goes on in ``folder``. A quick run has one split of the smallest table, one start,
+    one chequerboard and no images; otherwise the fit learns from ``images`` of MNIST.
     """
     file = folder / ("sdgm_quick.jsonl" if quick else "sdgm.jsonl")
     tables = ("titanic",) if quick else TABLES
     n_splits = {table: 1 if quick else len(splits(table)) for table in tables}
     compared = {table: _compared(table, n_splits[table], 1 if quick else 8) for table in tables}
     columns = [column for group in compared.values() for column in group.values()]
-    # A split of every table before the next: a run that is stopped has something of each.
+    # One split of every table before the next: a stopped run has results for each table.
     cells = [cell for row in zip_longest(*columns) for cell in row if cell is not None]
     cells += sdgm_synthetic.cells((2,), 1, 1) if quick else sdgm_synthetic.cells()
     with_images = not quick and find_spec("torch") is not None
@@ -118,7 +117,7 @@ def run(
 
 
 def _print_images(figures: Mapping[str, Figures], n_images: int, console: Console) -> None:
-    """Table 2's rows on MNIST."""
+    """Print table 2's rows on MNIST."""
     rows = []
     for name, values in figures.items():
         table, n_features, head, *_ = name.split("/")
@@ -134,7 +133,7 @@ def _print_images(figures: Mapping[str, Figures], n_images: int, console: Consol
 
 @cache
 def splits(table: str) -> tuple[Split, ...]:
-    """All splits of a table in the order of the file; Ripley's one is repeated for every seed."""
+    """All splits of a table in the order of the file; Ripley's only one is repeated a seed."""
     if table == "ripley":
         train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
         one = Split(train.X.to_numpy(), _codes(train.y), test.X.to_numpy(), _codes(test.y))
@@ -155,7 +154,7 @@ Group = dict[str, list[Cell]]
 
 
 def _compared(table: str, n_splits: int, n_init: int) -> Group:
-    """Both forms, each put to every use, and a Gaussian process."""
+    """Both forms, each with every use, and a Gaussian process."""
     group = {
         f"{form}{suffix}": [
             Cell(
@@ -173,7 +172,7 @@ def _compared(table: str, n_splits: int, n_init: int) -> Group:
 
 
 def _sdgm(table: str, index: int, form: Form, n_init: int, use: Use) -> Figures:
-    """One split: error, mean log loss, what is left in the modes that are used."""
+    """One split: error, mean log loss, and what is left in the modes that are used."""
     split, model = splits(table)[index], _fitted(table, index, form, n_init, use.calibrate)
     model.set_params(prediction=use.prediction)
     many = use.prediction == "average"
@@ -185,7 +184,7 @@ def _sdgm(table: str, index: int, form: Form, n_init: int, use: Use) -> Figures:
 
 @lru_cache(maxsize=len(FORMS))
 def _fitted(table: str, index: int, form: Form, n_init: int, calibrate: bool) -> SDGMClassifier:
-    """A fit, which several uses have in common; its temperature is that of an average."""
+    """A fit that several uses share; its temperature is that of an average."""
     split = splits(table)[index]
     model = SDGMClassifier(form=form, calibrate=calibrate, n_init=n_init, random_state=index)
     with warnings.catch_warnings():
@@ -194,7 +193,7 @@ def _fitted(table: str, index: int, form: Form, n_init: int, calibrate: bool) ->
 
 
 def _process(table: str, index: int) -> Figures:
-    """A Gaussian process with one length scale, whose every row counts as a weight."""
+    """A Gaussian process with one length scale; every row counts as a weight."""
     split = splits(table)[index]
     kernel = ConstantKernel(1.0, (1e-3, 1e4)) * RBF(1.0, (1e-2, 1e3))
     model = make_pipeline(StandardScaler(), GaussianProcessClassifier(kernel, random_state=0))
@@ -216,7 +215,7 @@ def _scores(
 
 
 def _mean(figures: Mapping[str, Figures], cells: Sequence[Cell], name: str, digits: int) -> str:
-    """Mean of one figure over the splits that are there, and their number if not all are."""
+    """Mean of one figure over the computed splits, and their number if some are missing."""
     found = [float(figures[cell.name][name]) for cell in cells if cell.name in figures]
     if not found:
         return "-"
@@ -227,7 +226,7 @@ def _mean(figures: Mapping[str, Figures], cells: Sequence[Cell], name: str, digi
 def _print_compared(
     groups: Mapping[str, Group], figures: Mapping[str, Figures], console: Console | None
 ) -> None:
-    """Table 1, a score at a time."""
+    """Print table 1, once a score."""
     header = ["", *next(iter(groups.values()))]
     for score, (title, digits, paper) in SCORES.items():
         rows = [

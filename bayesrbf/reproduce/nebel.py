@@ -1,7 +1,7 @@
-"""Median LVQ on five tables of dissimilarities: exemplars searched, drawn, and their rivals.
+"""Median LVQ on five tables of dissimilarities: exemplars searched, exemplars drawn, and baselines.
 
-After Nebel, Hammer, Villmann (2014), Supervised generative models for learning dissimilarity
-data, ESANN, table 1: repeated ten-fold cross-validation, prototypes counted.
+After Nebel, Hammer, Villmann (2014), Supervised generative models for learning dissimilarity data,
+ESANN, table 1: repeated ten-fold cross-validation, prototypes counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
-from bayesrbf.reproduce.directions import ClassDirections, LeadingDirections
+from bayesrbf.reproduce.dissimilarity_methods import (
+    ClassDirections,
+    ClippedKernelSVC,
+    LabelledPropagation,
+    LeadingDirections,
+)
 from bayesrbf.reproduce.dissimilarity_tables import (
     Categories,
     Compared,
@@ -34,58 +39,32 @@ from bayesrbf.reproduce.dissimilarity_tables import (
     sonar,
     votes,
 )
-from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
 
 LEAST: Final = 1e-6
-"""Probabilities are held above this in log losses, which may be infinite else."""
+"""Lower bound of probabilities in log losses, which may be infinite otherwise."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table of the paper.
-
-    Attributes
-    ----------
-    load : callable
-        Gives its rows.
-    per_class : int
-        Prototypes of every class.
-    heavy : tuple of str
-        Methods that would take hours on it.
-    most_repeats : int
-        Most cross-validations of it.
-    fronts : tuple of transformer
-        What dissimilarities go through before, chosen by cross-validation inside the rows to
-        learn from; empty: dissimilarities as they are.
-    """
+    """One table of the paper."""
 
     load: Callable[[], Compared | Categories]
-    per_class: int
-    heavy: tuple[str, ...] = ()
-    most_repeats: int = 10
+    per_class: int  # Prototypes.
+    heavy: tuple[str, ...] = ()  # Methods that would take hours on this table.
+    most_repeats: int = 10  # Of the cross-validation.
     fronts: tuple[TransformerMixin, ...] = ()
+    """Transformers of the dissimilarities, one of which is chosen by cross-validation inside the
+    training rows; empty: dissimilarities as they are."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is computed.
+    """How much is computed."""
 
-    Attributes
-    ----------
-    repeats : int
-        Number of cross-validations.
-    folds : int
-        Folds of each.
-    draws : int
-        Draws of a chain, after half as many that are thrown away.
-    tables : tuple of str
-        Names of the experiments.
-    """
-
-    repeats: int
-    folds: int
-    draws: int
-    tables: tuple[str, ...]
+    repeats: int  # Number of cross-validations.
+    folds: int  # Of each.
+    draws: int  # Per chain, after half as many of warm-up.
+    tables: tuple[str, ...]  # Names of the experiments.
 
 
 EXPERIMENTS: Final[Mapping[str, Experiment]] = {
@@ -108,20 +87,7 @@ QUICK: Final = Plan(1, 2, 40, ("aural sonar",))
 
 
 def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
-    """Every contestant, by name.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        How many prototypes there are, and of which dissimilarities.
-    seed : int
-        Seed of everything random.
-
-    Returns
-    -------
-    dict of str to estimator
-        Classifiers of precomputed dissimilarities.
-    """
+    """Classifiers of precomputed dissimilarities, by name."""
     exemplars = partial(
         MedianLVQClassifier,
         experiment.per_class,
@@ -153,17 +119,7 @@ def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
 def cells(plan: Plan, seed: int) -> Iterator[Cell]:
     """Every fold of every method on every table.
 
-    Parameters
-    ----------
-    plan : Plan
-        How much is computed.
-    seed : int
-        Seed of folds and methods.
-
-    Yields
-    ------
-    Cell
-        Error, log loss (of methods that give probabilities), prototypes, seconds.
+    A cell has error, log loss (of methods that give probabilities), prototypes and seconds.
     """
     for repeat in range(plan.repeats):
         for table in plan.tables:
@@ -181,7 +137,7 @@ def cells(plan: Plan, seed: int) -> Iterator[Cell]:
 
 
 def _fold(table: str, name: str, plan: Plan, seed: int, fold: int) -> Figures:
-    """Fit to the other folds, judge on this."""
+    """Fit to the other folds and judge on this one."""
     experiment = EXPERIMENTS[table]
     rows = experiment.load()
     splitter = StratifiedKFold(plan.folds, shuffle=True, random_state=seed)
@@ -210,16 +166,9 @@ def _fold(table: str, name: str, plan: Plan, seed: int, fold: int) -> Figures:
 
 
 def run(out: Path, *, quick: bool, seed: int) -> None:
-    """Compute what is not there, and print the table; after Ctrl-C of what there is.
+    """Compute the cells that are not stored and print the table, after Ctrl-C from what there is.
 
-    Parameters
-    ----------
-    out : Path
-        Folder of the figures.
-    quick : bool
-        Two folds of the smallest table, to see that it runs.
-    seed : int
-        Seed of everything random.
+    A quick run has two folds of the smallest table.
     """
     plan = QUICK if quick else FULL
     file = out / ("nebel-quick.jsonl" if quick else "nebel.jsonl")
@@ -237,25 +186,9 @@ def run(out: Path, *, quick: bool, seed: int) -> None:
 def summary(
     figures: Mapping[str, Figures], name: str, decimals: int, factor: float
 ) -> tuple[list[str], list[list[str]]]:
-    """One figure of every table and method, mean over repeats and folds.
+    """Header and rows of one figure, times ``factor``: means over repeats and folds.
 
-    Parameters
-    ----------
-    figures : mapping of str to mapping
-        Figures of the cells.
-    name : str
-        Name of the figure.
-    decimals : int
-        Digits behind the point.
-    factor : float
-        What it is multiplied by.
-
-    Returns
-    -------
-    header : list of str
-        Names of the columns: methods that have the figure.
-    rows : list of list of str
-        A row a table; a dash where a method was not run on it.
+    Columns are methods that have the figure; a dash stands where a method was not run.
     """
     found: dict[str, dict[str, list[float]]] = {}
     for cell, values in figures.items():

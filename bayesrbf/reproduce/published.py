@@ -1,6 +1,6 @@
-"""Figures of the papers, to stand beside ours: by row and column of the tables printed here.
+"""Published figures, to be printed beside ours: by row and column of the tables printed here.
 
-A column that has no counterpart here keeps the paper's name. Errors are in %.
+A column without a counterpart here keeps the paper's name. Errors are in %.
 
 References
 ----------
@@ -27,27 +27,10 @@ NONE: Final[Published] = MappingProxyType({})
 def beside(
     header: Sequence[str], rows: Iterable[Sequence[str]], published: Published
 ) -> tuple[list[str], list[list[str]]]:
-    """Put published figures into a table: a column *paper* on the right of ours.
+    """Put a column *paper* on the right of each of ours, with a dash where a figure is missing.
 
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns; the first is that of the names of the rows.
-    rows : iterable of sequences of str
-        Our table.
-    published : mapping of str to mapping
-        Figures by row and column. Rows that are not in our table are passed over; columns
-        that are not in it stand at its end.
+    Published rows that our table lacks are dropped; published columns that it lacks come last.
 
-    Returns
-    -------
-    header : list of str
-        Names of all columns.
-    rows : list of list of str
-        The table; a dash where the paper has no figure, or we have none.
-
-    Examples
-    --------
     >>> beside(["", "a", "b"], [["iris", "2.0", "3.0"]], {"iris": {"a": "2.5", "c": "9.0"}})
     (['', 'a', 'paper', 'b', 'paper: c'], [['iris', '2.0', '2.5', '3.0', '9.0']])
     """
@@ -69,7 +52,7 @@ def beside(
 
 
 def _table(columns: str, rows: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Columns by semicolons, figures by blanks; a dash where there is none."""
+    """Figures by row and column; a semicolon parts columns, a blank figures, a dash is none."""
     names = columns.split("; ")
     return {
         row: {
@@ -120,7 +103,7 @@ CAETANO_2: Final = _table(
         "leukemia, 25 %": "14.4(12.2)",
     },
 )
-"""Table 2: a share of the rows is labelled, the others teach the mixture."""
+"""Table 2: a share of the rows is labelled, the others train the mixture."""
 CAETANO_3: Final = _table(
     "Caetano",
     {
@@ -138,7 +121,7 @@ CAETANO_3: Final = _table(
 )
 """Table 3: the same on categorical tables."""
 CAETANO_LINK: Final = _table("three Gaussians", {"0": "8.9", "10000": "1.2"})
-"""Without the link and with it, by gamma; the paper's other three Gaussians."""
+"""By gamma: without the link, and with it; the paper's three Gaussians differ from ours."""
 FERREIRA: Final = _table(
     "EM + LS; EM + LR; EM-LR; EM-LR-Link; EM-LR-Link-K",
     {"ripley": "11.1 11.1 11.1 10.1 8.7"},
@@ -190,7 +173,7 @@ NEBEL: Final = _table(
         "chromosomes": "14.6 11.1 4.29 10.5 2.45",
     },
 )
-"""Table 1: errors, of accuracies in the paper."""
+"""Table 1: errors, where the paper has accuracies."""
 NEBEL_PROTOTYPES: Final = _table(
     "RSLVQ, generalised EM; GLVQ, generalised EM; relational or kernel",
     {
@@ -216,18 +199,18 @@ ROTH_4_1: Final = _table(
         "segment": "13.00 10.14 9.43 - 7.90 8.14",
     },
 )
-"""Table 4.1; the thesis' hybrid stands beside the hinge, which is its objective."""
+"""Table 4.1; the thesis' hybrid stands beside the hinge, because that is its objective."""
 
 
 def _across(rows: str, columns: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """A table of the paper that has our rows as its columns."""
+    """A table of the paper whose columns are our rows."""
     turned = zip(*(figures.split() for figures in columns.values()), strict=True)
     lines = dict(zip(rows.split("; "), map(" ".join, turned), strict=True))
     return _table("; ".join(columns), lines)
 
 
 def _shares(prefix: str) -> str:
-    """Rows by share of hidden cells."""
+    """Our names of rows, by share of hidden cells."""
     return "; ".join(f"{prefix} {share}%" for share in range(0, 100, 10))
 
 

@@ -47,18 +47,10 @@ ROWS: Final = 60_000
 def run(
     folder: Path, *, quick: bool = False, images: int = ROWS, console: Console | None = None
 ) -> None:
-    """Compute what is not there yet and print every table.
+    """Compute the cells that are not stored in ``folder`` and print every table.
 
-    Parameters
-    ----------
-    folder : Path
-        Where figures are kept; a run that was stopped goes on there.
-    quick : bool
-        Small tables and 2,000 rows of images alone: minutes.
-    images : int
-        Most images to learn from.
-    console : Console, optional
-        Where tables are printed; stdout by default.
+    A stopped run goes on where it was. A quick run has small tables and 2,000 rows of images and
+    takes minutes; otherwise fits learn from at most ``images`` images.
     """
     pictured = ("usps",) if quick else ("mnist50", DIAGONAL_50, "usps", "mnist")
     tables = ("iris", "breast_cancer", "segment", *pictured)
@@ -98,7 +90,7 @@ Group = dict[str, dict[str, Cell]]
 
 
 def _figure(cell: Cell | None, figures: Mapping[str, Figures]) -> str:
-    """One cell of a printed table; a dash where a run was stopped before it, or none is run."""
+    """One cell of a printed table; a dash where it was not computed."""
     found = None if cell is None else figures.get(cell.name)
     return "-" if found is None else f"{found['error']:.2f}"
 
@@ -116,7 +108,7 @@ def _errors(tables: tuple[str, ...], n_train: int) -> Group:
 
 
 def _holes(tables: tuple[str, ...], n_train: int, shares: tuple[float, ...]) -> Group:
-    """Tables B.1 to B.3: cells of test rows hidden, by chance and otherwise."""
+    """Tables B.1 to B.3: cells of test rows hidden, by three mechanisms."""
     names = ["ML", "blend", "hinge", WITH_HOLES, *(f"RBF SVM, {imputer}" for imputer in IMPUTERS)]
     mechanisms: tuple[Mechanism, ...] = ("MCAR", "MAR", "NMAR")
     return {
@@ -136,7 +128,7 @@ def _holes(tables: tuple[str, ...], n_train: int, shares: tuple[float, ...]) -> 
 
 
 def _dial(table: str, n_train: int, shares: tuple[float, ...]) -> Group:
-    """Table B.5: the weight of the hinge against hidden cells."""
+    """Table B.5: the weight of the hinge against the share of hidden cells."""
     return {
         f"hidden {share:.0%}": {
             f"λ = {weight:g}": Cell(
@@ -150,7 +142,7 @@ def _dial(table: str, n_train: int, shares: tuple[float, ...]) -> Group:
 
 
 def _few_labels(table: str, n_train: int, numbers: tuple[int, ...]) -> Group:
-    """Table B.7: the other rows dropped, or used without their labels."""
+    """Table B.7: rows without a label dropped, or used."""
     return {
         f"{number} labels": {
             f"{name} {how}": Cell(

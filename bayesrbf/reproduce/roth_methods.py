@@ -1,4 +1,4 @@
-"""Methods of the experiments on hybrid mixtures: what each leaves open, and how it is chosen."""
+"""Methods of the experiments on hybrid mixtures: the settings that each chooses from."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ DIAGONAL: Final[tuple[Settings, ...]] = (
     {"covariance_type": "diag", "tied": True},
     {"covariance_type": "diag", "prior": MixturePrior(degrees_of_freedom=1000.0)},
 )
-"""Structures for pixels: one diagonal for all, or one each that is held near the columns'."""
+"""Structures for pixels: one diagonal for all, or one each that is shrunk towards the columns'."""
 COMPONENTS: Final = {"usps": 2, "mnist": 8, DIAGONAL_50: 128}
 """Diagonal components a class, as in the thesis."""
 LIKELY: Final = 32
-"""The same where the likelihood is maximised."""
+"""Components a class where the likelihood is maximised."""
 MARGINS: Final = ((8.0, 20.0), (50.0, 100.0))
-"""Of the hinge: in principal components, and among pixels, whose log ratios are larger."""
+"""Margins of the hinge: in principal components, and among pixels, whose log ratios are larger."""
 WEIGHTS: Final = ((4.0, 16.0), (10.0, 100.0))
+"""Weights of the hinge, for the same two kinds of columns."""
 WITH_HOLES: Final = "hinge, holes learned"
-"""Learns from the rows and from a copy of each that has holes."""
+"""Learns from the rows and from a copy of each with missing cells."""
 CHOSEN: Final[Mapping[tuple[str, str], Settings]] = {
     ("usps", WITH_HOLES): {
         "n_components": 8,
@@ -76,18 +77,21 @@ CHOSEN: Final[Mapping[tuple[str, str], Settings]] = {
         "objective_iter": 30,
     },
 }
-"""Settings by table and method that were chosen once: on a fifth of the rows to fit to, half of
-its cells hidden; of fits to 5,000 images, on 4,000 images from the 50,001st on; and there, too, of
-fits to 12,500 images with 32 components a class."""
+"""Settings by table and method that were chosen once.
+
+The choice was made on a fifth of the training rows with half of its cells hidden. For fits to 5,000
+images, and for fits to 12,500 images with 32 components a class, it was made on 4,000 images from
+the 50,001st on.
+"""
 MOST_HIDDEN: Final = 0.9
-"""A copy's share of hidden cells is uniform below this."""
+"""Upper end of the uniform distribution of a copy's share of hidden cells."""
 KAPPAS: Final = (0.3, 0.1, 0.03)
 SVMS: Final = {"linear SVM": {"kernel": "linear"}, "RBF SVM": {"kernel": "rbf"}}
 COSTS: Final = (0.3, 1.0, 3.0, 10.0)
 HEAVY: Final = (("mnist", "RBF SVM, 3-NN"), ("mnist", "RBF SVM, mean"))
-"""Not run: neighbours among 784 columns with holes, for every cell, take hours."""
+"""Not run: neighbours among 784 columns with missing cells take hours for every cell."""
 ONLY: Final[Mapping[str, tuple[str, ...]]] = {DIAGONAL_50: ("ML", "hinge")}
-"""Tables on which few of the methods are run."""
+"""Tables on which only some of the methods are run."""
 IMPUTERS: Final[Mapping[str, Callable[[], object]]] = {
     "mean": SimpleImputer,
     "3-NN": partial(KNNImputer, n_neighbors=3),
@@ -96,41 +100,13 @@ IMPUTERS: Final[Mapping[str, Callable[[], object]]] = {
 
 @cache
 def few(table: str, n_train: int) -> tuple[Split, ...]:
-    """The splits of a table, with no more than so many rows to fit to.
-
-    Parameters
-    ----------
-    table : str
-        Its name.
-    n_train : int
-        Most rows to fit to.
-
-    Returns
-    -------
-    tuple of Split
-        All splits.
-    """
+    """The splits of a table, with at most ``n_train`` training rows."""
     return tuple(split.first(n_train) for split in splits(table))
 
 
 @cache
 def weighted(table: str, weight: float, n_train: int) -> ClassifierMixin:
-    """The hinge of one weight, fitted.
-
-    Parameters
-    ----------
-    table : str
-        A table of pixels.
-    weight : float
-        Weight of the hinge beside the likelihood.
-    n_train : int
-        Most rows to fit to.
-
-    Returns
-    -------
-    estimator
-        The first structure with the first margin.
-    """
+    """The hinge of one weight on a table of pixels, with the first structure and margin."""
     [split] = few(table, n_train)
     structure = structures(table, "hinge", n_train)[0]
     settings = {**HINGE, **structure, "margin": MARGINS[1][0], "hinge_weight": weight}
@@ -139,23 +115,9 @@ def weighted(table: str, weight: float, n_train: int) -> ClassifierMixin:
 
 @cache
 def fitted(table: str, name: str, n_train: int, index: int) -> ClassifierMixin:
-    """A method fitted to one split; what it leaves open is chosen inside the rows to fit to.
+    """A method fitted to one split; its settings are chosen inside the training rows.
 
-    Parameters
-    ----------
-    table : str
-        Its name.
-    name : str
-        Name of the method.
-    n_train : int
-        Most rows to fit to.
-    index : int
-        Which split.
-
-    Returns
-    -------
-    estimator
-        The setting that is best on five folds, of images on the first of them.
+    The best setting on five folds is taken, for images on the first of them.
     """
     split = few(table, n_train)[index]
     if name == WITH_HOLES:
@@ -178,29 +140,14 @@ def fitted(table: str, name: str, n_train: int, index: int) -> ClassifierMixin:
 
 
 def _holed(X: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
-    """Rows with holes, a share of each row's own."""
+    """Rows with missing cells, of which each row has its own share."""
     rng = np.random.default_rng(0)
     shares = rng.uniform(0, MOST_HIDDEN, (len(X), 1))
     return np.where(rng.random(X.shape) < shares, np.nan, X)
 
 
 def structures(table: str, name: str, n_train: int) -> tuple[Settings, ...]:
-    """Shapes of mixture that a method may choose from.
-
-    Parameters
-    ----------
-    table : str
-        Name of the table.
-    name : str
-        Name of the method.
-    n_train : int
-        Most rows to fit to.
-
-    Returns
-    -------
-    tuple of mapping
-        Arguments of the classifier.
-    """
+    """Shapes of mixture that a method may choose from, as arguments of the classifier."""
     if table not in IMAGES:
         return SMALL
     if table == DIAGONAL_50:
@@ -212,22 +159,7 @@ def structures(table: str, name: str, n_train: int) -> tuple[Settings, ...]:
 
 
 def candidates(table: str, name: str, n_train: int) -> list[ClassifierMixin]:
-    """What a method leaves open.
-
-    Parameters
-    ----------
-    table : str
-        Name of the table.
-    name : str
-        Name of the method.
-    n_train : int
-        Most rows to fit to.
-
-    Returns
-    -------
-    list of estimator
-        To choose from.
-    """
+    """Classifiers that a method chooses from."""
     if (table, name) in CHOSEN:
         return [clone(MIXTURE).set_params(**CHOSEN[table, name])]
     kind, _, imputer = name.partition(", ")
@@ -251,18 +183,7 @@ def candidates(table: str, name: str, n_train: int) -> list[ClassifierMixin]:
 
 
 def n_parameters(model: ClassifierMixin) -> int:
-    """Numbers that a fit has chosen (table 4.2): of a machine, its vectors and their weights.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted mixture, or a machine in a pipeline.
-
-    Returns
-    -------
-    int
-        Their number.
-    """
+    """Number of fitted parameters (table 4.2): of a machine, its vectors and their weights."""
     if isinstance(model, HybridMixtureClassifier):
         return int(model.model_.log_posterior(model.rows_).dimension)
     machine = model[-1]

@@ -1,4 +1,4 @@
-"""Tables of the experiments on hybrid mixtures, split as they are judged, and holes in them."""
+"""Tables of the experiments on hybrid mixtures, their splits, and hidden cells."""
 
 from __future__ import annotations
 
@@ -19,29 +19,18 @@ COMPONENTS: Final = 50
 PIXELS: Final = ("mnist", "usps")
 """Tables of images as pixels."""
 DIAGONAL_50: Final = "mnist50, diagonal"
-"""MNIST in principal components once more, for the many diagonal components of the thesis."""
+"""MNIST in principal components again, for the many diagonal components of the thesis."""
 IMAGES: Final = (*PIXELS, "mnist50", DIAGONAL_50)
 """Tables of images: as pixels, and in principal components."""
 USPS_TEST: Final = 3_000
-"""Images of USPS to judge by: as many as the thesis has, drawn from both parts of the table."""
+"""Test images of USPS: as many as the thesis has, drawn from both parts of the table."""
 Mechanism = Literal["MCAR", "MAR", "NMAR"]
+"""Whether a cell is hidden by chance, by the row's first feature (which stays), or by its value."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to fit to and rows to judge by.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_train, n_features)
-        Rows to fit to.
-    y : ndarray of shape (n_train,)
-        Their class codes.
-    X_new : ndarray of shape (n_test, n_features)
-        Rows to judge by; NaN where a cell is hidden.
-    y_new : ndarray of shape (n_test,)
-        Their class codes.
-    """
+    """Training and test rows; hidden test cells are NaN."""
 
     X: Float[np.ndarray, "train feature"]
     y: Int[np.ndarray, " train"]
@@ -49,55 +38,18 @@ class Split:
     y_new: Int[np.ndarray, " test"]
 
     def first(self, n_train: int) -> Split:
-        """The split with fewer rows to fit to.
-
-        Parameters
-        ----------
-        n_train : int
-            Most rows to fit to.
-
-        Returns
-        -------
-        Split
-            The first of them.
-        """
+        """The split with at most ``n_train`` training rows, the first of them."""
         return replace(self, X=self.X[:n_train], y=self.y[:n_train])
 
     def hidden(self, share: float, mechanism: Mechanism, seed: int) -> Split:
-        """The split with cells of its test rows hidden.
-
-        Parameters
-        ----------
-        share : float
-            Share of the cells to hide.
-        mechanism : {"MCAR", "MAR", "NMAR"}
-            Whether a cell is hidden by chance, with odds that grow with the row's
-            first feature (which stays), or with odds that grow with its own value.
-        seed : int
-            Seed of the holes.
-
-        Returns
-        -------
-        Split
-            The same rows with holes.
-        """
+        """The split with a share of its test cells hidden."""
         return replace(self, X_new=with_holes(self.X_new, share, mechanism, seed))
 
 
 def splits(name: str) -> Iterator[Split]:
     """The splits of a table: its own where it has one, else five stratified folds.
 
-    Parameters
-    ----------
-    name : str
-        ``"iris"``, ``"breast_cancer"``, ``"segment"``, ``"mnist"``, ``"usps"``,
-        ``"mnist50"``, which is in 50 principal components of the training rows, or
-        ``"mnist50, diagonal"``, which is the same.
-
-    Yields
-    ------
-    Split
-        Rows to fit to and rows to judge by.
+    ``"mnist50"`` and ``"mnist50, diagonal"`` are both 50 principal components of the training rows.
     """
     if name in IMAGES:
         yield _images(name)
@@ -143,26 +95,8 @@ def _images(name: str) -> Split:
 def with_holes(
     X: Float[np.ndarray, "row feature"], share: float, mechanism: Mechanism, seed: int
 ) -> Float[np.ndarray, "row feature"]:
-    """Hide a share of the cells.
+    """Hide a share of the cells, in [0, 1) on average.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Complete rows.
-    share : float
-        Mean share of hidden cells, in [0, 1).
-    mechanism : {"MCAR", "MAR", "NMAR"}
-        What decides which cells are hidden, see :meth:`Split.hidden`.
-    seed : int
-        Seed of the holes.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
-        Rows with NaN.
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).normal(size=(1000, 4))
     >>> holes = with_holes(X, 0.3, "NMAR", seed=1)
     >>> float(np.isnan(holes).mean().round(1))
@@ -173,7 +107,7 @@ def with_holes(
     rng = np.random.default_rng(seed)
     ranks = X.argsort(axis=0).argsort(axis=0) / max(len(X) - 1, 1)
     lift = {"MCAR": np.full(X.shape, 0.5), "MAR": ranks[:, :1] + 0 * X, "NMAR": ranks}[mechanism]
-    # Odds run from 0 to twice the share (or from 2 share - 1 to 1) with the rank that decides.
+    # The probability rises with the rank, from 0 to twice the share or from 2 share - 1 to 1.
     low = max(0.0, 2 * share - 1)
     chances = low + 2 * (share - low) * lift
     hidden = rng.random(X.shape) < chances

@@ -1,7 +1,7 @@
 """A sparse mixture as the last layer of a network beside softmax: MNIST, after Hayashi (2021).
 
-The network is small, not the paper's; both heads stand behind the same normalisation, learn from
-the same images in the same order, and see the same number of steps.
+The network is smaller than the paper's. Both heads follow the same normalisation, learn from the
+same images in the same order, and see the same number of steps.
 
 References
 ----------
@@ -32,7 +32,7 @@ N_COMPONENTS: Final = 2
 BATCH: Final = 128
 EPOCHS: Final = 10
 LONGER: Final = 30
-"""Epochs of two features once more: so narrow a network is slow to learn."""
+"""Epochs of a second run with two features: so narrow a network learns slowly."""
 REFIT: Final = 0.8
 """Fraction of the epochs after which weights are pruned and the rest trained without penalty."""
 
@@ -72,9 +72,9 @@ def _mnist(n_features: int, head: str, n_images: int, seed: int, epochs: int) ->
 
 
 def make_network(n_features: int, head: str) -> nn.Sequential:
-    """Three convolutions, some features of mean 0 and variance 1, and the head.
+    """A network from images of one channel to class logits: three convolutions, features, head.
 
-    It takes images of one channel to class logits.
+    The features have mean 0 and variance 1.
     """
     last: nn.Module = nn.Linear(n_features, N_CLASSES)
     if head == "SDGM":
@@ -98,7 +98,7 @@ def make_network(n_features: int, head: str) -> nn.Sequential:
 def trained(
     n_features: int, head: str, X: torch.Tensor, y: torch.Tensor, seed: int, epochs: int = EPOCHS
 ) -> nn.Sequential:
-    """Train from random weights; the network comes back in evaluation mode.
+    """Train from random weights and return the network in evaluation mode.
 
     The mixture's penalty rises over the first half.
     """
@@ -115,7 +115,7 @@ def trained(
             last.prune()
             last.eval()
         for rows in torch.randperm(len(X)).split(BATCH):
-            if len(rows) < 2:  # one row has no variance to normalise by
+            if len(rows) < 2:  # one row has no variance to normalise with
                 continue
             loss = cross_entropy(network(X[rows]), y[rows])
             if beta:

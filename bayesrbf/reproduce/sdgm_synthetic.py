@@ -1,7 +1,7 @@
 """The chequerboard of appendix B and figures 1 and 3 of Hayashi (2021), computed anew.
 
-The chequerboard has eight normal components a class; its table says what is left of many. The
-figures show boundaries of classes and of components.
+The chequerboard has eight normal components a class; its table says how many are left of those at
+the start. The figures show boundaries of classes and of components.
 
 References
 ----------
@@ -31,13 +31,13 @@ from bayesrbf.reproduce.cells import Cell, Figures, print_table
 CENTRES: Final = (-0.75, -0.25, 0.25, 0.75)
 SPREAD: Final = 0.125
 N_EACH: Final = 20
-"""Rows of each of the 16 squares to learn from."""
+"""Training rows of each of the 16 squares."""
 N_EACH_NEW: Final = 100
-"""Rows of each of the 16 squares to predict."""
+"""Test rows of each of the 16 squares."""
 STARTS: Final = (2, 4, 8, 12, 16, 20)
 """Components a class at the start."""
 TABLES: Final = 5
-"""Tables that are drawn, each with a seed of its own."""
+"""Number of drawn tables, each with its own seed."""
 N_INIT: Final = 4
 SHOWN: Final = (
     ("train_error", "error, trained %"),
@@ -61,8 +61,6 @@ def chequerboard(
 ) -> tuple[Float[np.ndarray, "obs 2"], Int[np.ndarray, " obs"]]:
     """Draw the table of appendix B: 16 squares of rows, whose neighbours differ in class.
 
-    Examples
-    --------
     >>> X, y = chequerboard(20, np.random.default_rng(0))
     >>> X.shape, np.bincount(y).tolist()
     ((320, 2), [160, 160])
@@ -91,10 +89,7 @@ def cells(
 def fitted(
     n_components: int, seed: int, n_init: int = N_INIT
 ) -> tuple[SDGMClassifier, np.ndarray, np.ndarray]:
-    """A fit in the kernel form, one mode as published, and the table that it was fitted to.
-
-    The seed is that of the table and of the fit.
-    """
+    """A fit in the kernel form, with one mode as published, and its table, both from ``seed``."""
     X, y = chequerboard(N_EACH, np.random.default_rng(seed))
     model = SDGMClassifier(
         n_components, form="kernel", prediction="single-mode", n_init=n_init, random_state=seed
@@ -118,9 +113,9 @@ def _figures(n_components: int, seed: int, n_init: int) -> Figures:
 
 
 def print_synthetic(figures: Mapping[str, Figures], console: Console | None = None) -> None:
-    """Show means over the tables, a row a number of components at the start.
+    """Print means over the tables, a row a number of components at the start.
 
-    Figures of other cells than this module's are passed over.
+    Figures of cells of other modules are ignored.
     """
     found: dict[int, list[Figures]] = {}
     for name, values in figures.items():
@@ -140,7 +135,7 @@ def _mean(figures: list[Figures], name: str) -> float:
 
 
 def draw(folder: Path, *, quick: bool = False) -> list[Path]:
-    """Draw what is not there yet; all pictures, whether they are new or not.
+    """Draw the missing pictures and return the paths of all.
 
     A quick run draws figure 1 alone, from one start.
     """
@@ -156,10 +151,7 @@ def draw(folder: Path, *, quick: bool = False) -> list[Path]:
 
 
 def boundaries(n_init: int = 8) -> list[Panel]:
-    """Panels of figure 1: one component a class, three of them, and what sparsity leaves.
-
-    They are on Ripley's table.
-    """
+    """Panels of figure 1 on Ripley's table: one component a class, three, and the sparse fit."""
     train = load_table("ripley_synth_train")
     one_mode = partial(SDGMClassifier, prediction="single-mode", n_init=n_init, random_state=0)
     models = {
@@ -169,7 +161,7 @@ def boundaries(n_init: int = 8) -> list[Panel]:
         "three at the start, sparse": one_mode(3),
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the second stops at once
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the second fit stops at once
         return [
             (title, model.fit(train.X, train.y), train.X, train.y)
             for title, model in models.items()
@@ -177,10 +169,7 @@ def boundaries(n_init: int = 8) -> list[Panel]:
 
 
 def initial_components() -> list[Panel]:
-    """Panels of figure 3: boundaries by the number of components at the start.
-
-    They are on the chequerboard of appendix B.
-    """
+    """Panels of figure 3 on the chequerboard, by the number of components at the start."""
     return [
         (f"{2 * start} components at the start", *fitted(start, seed=0)) for start in DRAWN_STARTS
     ]

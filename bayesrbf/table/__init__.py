@@ -1,8 +1,8 @@
-"""Tables in, arrays out and back: kinds of columns, codes, masks, units, row order.
+"""From tables to arrays and back: kinds of columns, codes, masks, units, row order.
 
-A table (NumPy array, pandas or polars frame, list of lists) is read once by
-:func:`learn_columns`, which says what each column is; :func:`encode` turns any
-table with the same columns into two arrays, :func:`decode` turns them back.
+A table (NumPy array, pandas or polars frame, list of lists) is read once by :func:`learn_columns`,
+which says what each column is. :func:`encode` turns any table with the same columns into two
+arrays, and :func:`decode` turns them back.
 """
 
 from __future__ import annotations

@@ -73,14 +73,12 @@ def learn_columns(
     ``categorical_features`` None and "from_dtype" infer: category, string and boolean columns of a
     frame, and columns of strings or booleans in an object array, are categorical; everything else
     is real. Otherwise exactly the given columns (positions, names or a mask) are categorical. Under
-    ``missingness="informative"`` the mask of every column with holes becomes a binary categorical
-    column. Levels are sorted, whatever the order of the rows.
+    ``missingness="informative"`` the mask of every column with missing cells becomes a binary
+    categorical column. Levels are sorted, whatever the order of the rows.
 
     ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
     column mixes types.
 
-    Examples
-    --------
     >>> columns = learn_columns([[1.5, "b"], [2.5, "a"], [None, "b"]])
     >>> columns.kinds, columns.levels
     (('real', 'categorical'), (('a', 'b'),))

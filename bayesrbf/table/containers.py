@@ -1,4 +1,4 @@
-"""Reading a container into one clean array per column, before any meaning is given."""
+"""Reading a container into one clean array per column, before the columns are interpreted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """View a pandas or polars frame through narwhals; None when X is no frame.
 
     ValueError if two columns have the same name. TypeError if the frame is lazy: its cells are not
-    there yet.
+    computed yet.
     """
     try:
         frame = nw.from_native(X, pass_through=True)
@@ -102,7 +102,7 @@ def _read_array(X: Any) -> Cells:
 
 
 def _as_array(X: Any) -> np.ndarray:
-    """X as an array whose dtype still tells numbers from strings."""
+    """X as an array whose dtype still separates numbers from strings."""
     if hasattr(X, "nnz"):
         raise TypeError(
             "Sparse data was passed, but a table with missing cells must be dense; "
@@ -114,7 +114,7 @@ def _as_array(X: Any) -> np.ndarray:
         return values
     array = np.asarray(X)
     if array.dtype.kind == "U":
-        # NumPy turns [["a", 1.5, None]] into text; a list still knows better.
+        # NumPy turns [["a", 1.5, None]] into text; the cells of a list keep their types.
         array = np.asarray(X, dtype=object)
         if hasattr(X, "dtype"):
             _check_text_array(array)
@@ -205,7 +205,7 @@ def clean(values: Sequence[object], name: str) -> np.ndarray:
 
 
 def _is_missing(value: object) -> bool:
-    """Whether a cell is None, NaN, or pandas' NA or NaT (told by name: pandas is optional)."""
+    """Whether a cell is None, NaN, or pandas' NA or NaT, by the type's name: pandas is optional."""
     if value is None or type(value).__name__ in _PANDAS_MISSING:
         return True
     return isinstance(value, float | np.floating | Decimal) and bool(value != value)

@@ -1,4 +1,4 @@
-"""Tables and labels as arrays of numbers and codes, and two arrays as a table."""
+"""From tables and labels to arrays of numbers and codes, and from two arrays to a table."""
 
 from __future__ import annotations
 
@@ -23,14 +23,11 @@ _MISSING, _UNKNOWN = -1, -2
 def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Observations:
     """Read rows, labels hidden, under the columns learnt from another table.
 
-    NaN, None and pandas' NA are missing.
+    NaN, None and pandas' NA are missing. A category that training did not have is treated as
+    missing with a warning, or is an error under ``handle_unknown="error"``. ValueError, too, if X
+    has the wrong width, names, or kind of column, or holds infinity; TypeError if a column mixes
+    types.
 
-    A category that training did not have is treated as missing with a warning, or is an error under
-    ``handle_unknown="error"``. ValueError, too, if X has the wrong width, names, or kind of column,
-    or holds infinity; TypeError if a column mixes types.
-
-    Examples
-    --------
     >>> from bayesrbf.table import learn_columns
     >>> columns = learn_columns([[1.5, "b"], [2.5, "a"]])
     >>> rows = encode([[None, "a"]], columns)
@@ -144,8 +141,6 @@ def decode(
     Codes of masks are left out. The index and the dtypes of columns are those of ``like`` where
     they still fit. An array is float64 when every column is a number, else object.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from bayesrbf.table import learn_columns
     >>> columns = learn_columns([[1.5, "b"], [2.5, "a"]])
@@ -189,7 +184,7 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any]) -> Any:
         if text or isinstance(dtype, nw.Categorical | nw.Enum):
             values = values.cast(dtype)
         series[name] = values
-    # Without backend=: given one, from_dict forgets the dtypes of the series.
+    # No backend=: with one, from_dict drops the dtypes of the series.
     native = nw.from_dict(series).to_native()
     if backend.is_pandas():
         native.columns = like.columns
@@ -207,8 +202,6 @@ def encode_labels(
     of the classes is that of y where y has one. ValueError if every label is hidden, or labels are
     infinite or not discrete; TypeError if they mix types.
 
-    Examples
-    --------
     >>> encode_labels(["b", None, "a", "b"])
     (array(['a', 'b'], dtype=object), array([ 1, -1,  0,  1]))
     """
@@ -236,7 +229,7 @@ def encode_labels(
 
 
 def _as_array(y: Any) -> Any:
-    """Labels as an array; whole numbers with nulls stay whole, which NumPy would make floats."""
+    """Labels as an array; whole numbers with nulls stay whole, where NumPy would make floats."""
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return np.array(series.to_list(), dtype=object) if series.dtype.is_integer() else y

@@ -1,25 +1,24 @@
 r"""A canonical order of columns and classes, which depends on the cells and on nothing else.
 
-Starts are drawn column by column and class by class, and sums differ in their last bits with
-the order of their terms. So a table is fitted in an order of its own: whatever order its rows
-and columns came in, and whatever its classes are called, the same numbers meet in the same order.
+Starts are drawn column by column and class by class, and sums differ in their last bits with the
+order of their terms. A table is therefore fitted in its canonical order: the numbers are then the
+same, whatever the order of rows and columns and whatever the names of the classes.
 
-Columns, classes and rows are told apart by colour refinement, as graphs are. A colour is 64
-bits, mixed from the cells it meets, by their ranks within the column (units do not matter,
-unless ranks leave columns alike):
+Colour refinement, as for graphs, distinguishes columns, classes and rows. A colour is 64 bits,
+mixed from the ranks of cells within their columns (so units do not matter, unless ranks leave
+columns alike):
 
 .. math:: r_i = h\Big(v_i, k_{y_i}, \sum_j h(c_j, x_{ij})\Big), \quad
     c_j \leftarrow h\Big(c_j, \sum_i h(r_i, x_{ij})\Big), \quad
     k_l \leftarrow h\Big(k_l, \sum_{i: y_i = l} h(r_i)\Big)
 
-for columns c, rows r of weight v, and classes k, until no more colours part. Sums of whole
-numbers modulo :math:`2^{64}` have no rounding, and no order. Of columns or classes that are still
-alike without being copies, one is set apart and the refinement goes on: a symmetry of the table
-would take it to any other, so it does not matter which.
+for columns c, rows r of weight v, and classes k, until the number of colours stays the same. Sums
+of whole numbers modulo :math:`2^{64}` have no rounding, and no order. Where columns or classes are
+still alike without being copies, one of them gets its own colour and the refinement goes on. They
+are alike by a symmetry of the table, so it does not matter which one.
 
-References
-----------
-Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI Series 2, 9, 12-16.
+References ---------- Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI
+Series 2, 9, 12-16.
 """
 
 from __future__ import annotations
@@ -46,24 +45,12 @@ Colours = UInt64[np.ndarray, " _"]
 
 
 def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
-    """Find the canonical order of columns and classes.
+    """Place in the given table of every column and class of the canonical table.
 
-    Parameters
-    ----------
-    rows : Observations
-        Distinct rows of positive weight.
-    n_classes : int, optional
-        Number of classes; those without a row come last. None: as many as there are codes.
+    The rows are distinct and have positive weights. Classes without a row come last; ``n_classes``
+    None means as many as there are codes. Copies of a column, and columns or classes that a
+    symmetry of the table exchanges, come in any order: the table is the same.
 
-    Returns
-    -------
-    Order
-        Where every column and class of the canonical table stands in the given one.
-        Copies of a column, and columns or classes that a symmetry of the table
-        exchanges, stand in any order: the table is the same.
-
-    Examples
-    --------
     >>> cells = np.array([[1.0, 7.0], [2.0, 7.0], [5.0, 8.0]])
     >>> rows = Observations(cells, np.zeros((3, 0), int), np.array([0, 0, 1]), np.ones(3))
     >>> turned = Observations(cells[:, ::-1], rows.codes, 1 - rows.labels, rows.weights)
@@ -81,7 +68,7 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
     cells = _Cells.of(replace(rows, labels=labels), present.size)
     kinds = np.repeat([1, 2], [n_features, rows.codes.shape[1]]).astype(np.uint64)
     colouring = cells.settled(_Colouring(kinds, np.zeros(present.size, np.uint64)))
-    if not cells.told(colouring):  # by their ranks; their values may tell them apart
+    if not cells.told(colouring):  # ranks leave some alike; their values may differ
         columns = colouring.columns.copy()
         columns[:n_features] ^= _mix(np.ascontiguousarray(rows.real.T).view(np.uint64)).sum(axis=1)
         colouring = cells.settled(replace(colouring, columns=columns))
@@ -103,7 +90,7 @@ class _Colouring:
 
     @property
     def number(self) -> int:
-        """How many different ones there are."""
+        """Number of different colours."""
         return np.unique(self.columns).size + np.unique(self.classes).size
 
 
@@ -122,7 +109,7 @@ class _Cells:
         reals = [np.where(np.isnan(column), 0, 1 + _ranks(column)) for column in rows.real.T]
         shape = (rows.real.shape[1] + rows.codes.shape[1], rows.n_obs)
         ranks = np.array([*reals, *(rows.codes.T + 1)], np.uint32).reshape(shape)
-        # Weights of copies add up with rounding: the last bits do not count.
+        # Weights of copies add up with rounding, so their last bits are dropped.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
         return cls(ranks, _ranks(shares).astype(np.uint64), rows.labels, n_classes)
 
@@ -131,7 +118,7 @@ class _Cells:
         return colouring.number == self.ranks.shape[0] + self.n_classes
 
     def settled(self, colouring: _Colouring) -> _Colouring:
-        """Refine until no more colours part."""
+        """Refine until the number of colours stays the same."""
         number = 0
         while number < colouring.number and not self.told(colouring):
             number = colouring.number
@@ -139,7 +126,7 @@ class _Cells:
         return colouring
 
     def parted(self, colouring: _Colouring) -> _Colouring | None:
-        """Set one apart of several that are alike without being copies; None if all are told."""
+        """Give one of several alike columns or classes its own colour; None if only copies are."""
         if self.told(colouring):
             return None
         one_by_one = _mix(np.arange(self.labels.size, dtype=np.uint64))
@@ -160,14 +147,14 @@ class _Cells:
         )
 
     def _over_columns(self, colours: Colours) -> Colours:
-        """Every row's weight and cells, mixed with the colours of their columns."""
+        """Every row's weight and cells, mixed with the colours of the columns."""
         total = np.zeros(self.labels.size, np.uint64)
         for part in self._blocks():
             total += _mix(self.ranks[part], colours[part, None]).sum(axis=0)
         return _mix(total, self.weights)
 
     def _over_rows(self, colours: Colours) -> Colours:
-        """Every column's cells, mixed with the colours of their rows."""
+        """Every column's cells, mixed with the colours of the rows."""
         parts = [_mix(self.ranks[part], colours).sum(axis=1) for part in self._blocks()]
         return np.concatenate([np.zeros(0, np.uint64), *parts])
 
@@ -179,14 +166,14 @@ class _Cells:
         return total
 
     def _blocks(self) -> list[slice]:
-        """Columns, some at a time."""
+        """Blocks of columns of limited size."""
         n_columns, n_rows = self.ranks.shape
         step = max(1, CELLS // max(1, n_rows))
         return [slice(start, start + step) for start in range(0, n_columns, step)]
 
 
 def _parted(colours: Colours, contents: Colours) -> Colours | None:
-    """Another colour for the first of one colour whose contents differ; None if there is none."""
+    """Recolour the first item whose contents differ from its colour's; None if there is none."""
     _, first, group = np.unique(colours, return_index=True, return_inverse=True)
     odd = np.flatnonzero(contents != contents[first[group]])
     if not odd.size:
@@ -196,7 +183,7 @@ def _parted(colours: Colours, contents: Colours) -> Colours | None:
 
 
 def _ranks(values: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
-    """Place of each value among the different ones."""
+    """Rank of each value among the distinct ones."""
     return np.unique(values, return_inverse=True)[1]
 
 

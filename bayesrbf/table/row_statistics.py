@@ -11,7 +11,7 @@ from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.table.order import canonical_order
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
-"""Most spread, relative to the largest cell, that rounding alone can make."""
+"""Largest spread, relative to the largest cell, that rounding alone can make."""
 _LEAST = 1e-154
 """Smallest scale whose square, a variance, is still a normal number."""
 
@@ -21,14 +21,12 @@ def standardisation(
 ) -> Standardisation:
     """Weighted mean and standard deviation of the observed cells of each column.
 
-    location = sum v x / sum v,  scale^2 = sum v (x - location)^2 / sum v
+        location = sum v x / sum v,    scale^2 = sum v (x - location)^2 / sum v
 
     The scale is 1 for a column that is constant up to rounding (or whose spread is below 1e-154);
     location is 0 and scale 1 for one without a cell. ValueError if a spread is above 1e154: its
     square is not a number.
 
-    Examples
-    --------
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
@@ -68,12 +66,8 @@ def marginals(
     n_levels: tuple[int, ...],
     weights: Float[np.ndarray, " obs"],
 ) -> tuple[Float[np.ndarray, " _"], ...]:
-    """Smoothed level frequencies of each categorical column.
+    """Smoothed level frequencies of each categorical column, p_l = (n_l + 1/2) / sum_m (n_m + 1/2).
 
-    p_l = (n_l + 1/2) / sum_m (n_m + 1/2)
-
-    Examples
-    --------
     >>> marginals(np.array([[0], [0], [-1]]), (2,), np.ones(3))[0].round(3)
     array([0.833, 0.167])
     """
@@ -89,13 +83,11 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     """Distinct rows in a canonical order, and the place of each given row among them.
 
     The weights of copies are added up. The result depends on the multiset of rows alone: not on
-    their order, and not on whether a row stands twice or has weight 2. -0.0 is 0.0, NaN is NaN.
-    Rows are sorted by label, codes and real cells, classes and columns taken in their own
-    canonical order (:func:`bayesrbf.table.canonical_order`). Rows of weight zero are dropped, and
-    their place is -1.
+    their order, and not on whether a row is there twice or has weight 2. -0.0 is 0.0, NaN is NaN.
+    Rows are sorted by label, codes and real cells, classes and columns taken in their own canonical
+    order (:func:`bayesrbf.table.canonical_order`). Rows of weight zero are dropped, and their place
+    is -1.
 
-    Examples
-    --------
     >>> cells = np.array([[2.0], [1.0], [2.0]])
     >>> rows = Observations(cells, np.empty((3, 0), int), np.zeros(3, int), np.ones(3))
     >>> once, inverse = distinct(rows)
@@ -105,7 +97,7 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     kept = np.flatnonzero(observations.weights > 0)
     used = observations.take(kept)
     used = replace(used, real=np.where(np.isnan(used.real), np.nan, used.real + 0.0))
-    # Weights come last, so that copies are added up in one order whatever the input's.
+    # Weights are the last key, so that copies are added up in an order of their own.
     order = np.lexsort([used.weights, *_keys(used)])
     first = np.zeros(len(order), dtype=bool)
     first[:1] = True
@@ -125,5 +117,5 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
 
 
 def _keys(rows: Observations) -> list[np.ndarray]:
-    """What rows are sorted by, the last first, as lexsort takes them."""
+    """Sort keys of the rows, the last one first, as lexsort takes them."""
     return [*rows.real.T[::-1], *rows.codes.T[::-1], rows.labels]

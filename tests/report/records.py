@@ -7,16 +7,24 @@ import numpy as np
 from bayesrbf.inference.judgements import Finding
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.report.costs import Costs
-from bayesrbf.report.model_records import Density, Described, Diagnostics, Learned, Member, Node
-from bayesrbf.report.records import Column, Reading, Report, Score
-from bayesrbf.report.row_records import (
+from bayesrbf.report.records import (
     Check,
+    Column,
+    Density,
+    Described,
+    Diagnostics,
     Doubt,
     Filled,
     Imputations,
+    Learned,
+    Member,
+    Node,
     OddCell,
     Oddities,
     OddLabel,
+    Reading,
+    Report,
+    Score,
     UnsureRow,
 )
 

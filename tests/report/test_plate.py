@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.report.model_records import Node
 from bayesrbf.report.plate import gathered, layers, nodes_of, plate
+from bayesrbf.report.records import Node
 
 
 @pytest.fixture(scope="module")

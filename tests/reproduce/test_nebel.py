@@ -12,9 +12,15 @@ from sklearn.svm import SVC
 
 from bayesrbf.reproduce import nebel
 from bayesrbf.reproduce.cells import read_cells
-from bayesrbf.reproduce.directions import RIDGES, Centring, ClassDirections, LeadingDirections
+from bayesrbf.reproduce.dissimilarity_methods import (
+    RIDGES,
+    Centring,
+    ClassDirections,
+    ClippedKernelSVC,
+    LabelledPropagation,
+    LeadingDirections,
+)
 from bayesrbf.reproduce.dissimilarity_tables import Categories
-from bayesrbf.reproduce.rivals import ClippedKernelSVC, LabelledPropagation
 
 
 def blobs(n_obs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,9 +5,9 @@ r"""Categorical columns: one table look-up for several columns at once.
 Neighbouring columns of few levels are packed into one column of combined codes, and a missing cell
 is a further level whose log probability is 0. A combined code is the number of a line of one table
 (code, component): the look-up adds a line of contiguous numbers, and counting adds the
-responsibilities back to the same line. What a line stands for is written in ``members`` (code,
-column of the pack), as numbers of lines of a table of all single levels whose last line, the
-missing one, holds zeros.
+responsibilities back to the same line. ``members`` (code, column of the pack) says which levels a
+line combines, as numbers of lines of a table of all single levels whose last line, the missing one,
+holds zeros.
 """
 
 from __future__ import annotations
@@ -78,11 +78,7 @@ def add_log_probability(
     log_joint: np.ndarray,
     by_row: np.ndarray,
 ) -> None:
-    """Add the log probability of a tile's codes to ``log_joint``.
-
-    The tile has components from the first of ``components`` up to the second, which is not
-    included.
-    """
+    """Add the log probability of a tile's codes to ``log_joint``."""
     low, high = components
     for r in range(codes.shape[1]):
         for k in range(low, high):
@@ -117,7 +113,7 @@ def add_counts(
 
 
 def _compiled(sources: str) -> Callable[..., None]:
-    """Compile :data:`unpack_counts` under a key that knows all kernel files."""
+    """Compile :data:`unpack_counts` under a key that covers all kernel files."""
 
     @entry_point
     def unpack_counts(counts: np.ndarray, members: np.ndarray, by_level: np.ndarray) -> None:

@@ -38,7 +38,7 @@ from bayesrbf.numerics.kernels.space import Holes, Space, room_for_complete, roo
 from bayesrbf.numerics.kernels.tiles import Tiles
 
 LOWEST: Final = -1e300
-"""Floor of a log density: a row that no component explains has equal shares, not NaN."""
+"""Floor of a log density: a row that no component explains has equal responsibilities, not NaN."""
 
 
 class Model(NamedTuple):
@@ -67,7 +67,7 @@ class Results(NamedTuple):
 def _normalise(
     tiles: Tiles, tile: int, part: tuple[int, int], space: Space, results: Results
 ) -> None:
-    """Turn log joints into shares, in place; add counts and hand out log densities."""
+    """Turn log joints into responsibilities in place; add counts and write log densities."""
     low, high = part
     log_joint, lines = space.log_joint, space.complete.lines
     n_rows = log_joint.shape[1]
@@ -110,7 +110,7 @@ def _hand_out(tiles: Tiles, tile: int, log_joint: np.ndarray, out: np.ndarray) -
 def _take(
     tiles: Tiles, tile: int, slopes: np.ndarray, log_joint: np.ndarray, counts: np.ndarray
 ) -> None:
-    """Put the caller's slopes in the place of a tile's log joint; unused places have none."""
+    """Replace a tile's log joint by the caller's slopes, which are 0 in unused places."""
     for k in range(log_joint.shape[0]):
         for r in range(log_joint.shape[1]):
             slope = slopes[tiles.rows[tile, r], k] if r < tiles.sizes[tile] else 0.0
@@ -172,7 +172,7 @@ def _add_statistics(
     space: Space,
     results: Results,
 ) -> None:
-    """Add the statistics of a tile whose log joint has become shares."""
+    """Add the statistics of a tile whose log joint has become responsibilities."""
     cells, m, number = tiles.cells[tile], tiles.n_missing[tile], tiles.pattern[tile]
     shares, first, second = space.log_joint, results.first, results.second
     if full is not None:  # noqa: SIM102
@@ -190,7 +190,7 @@ def _add_statistics(
 
 
 def _compiled(sources: str) -> Callable[..., None]:
-    """Compile :data:`expect` under a key that knows all kernel files."""
+    """Compile :data:`expect` under a key that covers all kernel files."""
 
     @entry_point
     def expect(

@@ -35,9 +35,11 @@ import numpy as np
 from bayesrbf.numerics.kernels.compilation import exact_kernel
 
 NEGLIGIBLE: Final = -72.0
-"""Log of the smallest share that is not zero, 5e-32, the square of what rounding loses: nothing
-is lost beside a component whose share is one, nor from the sums of a component that has any
-weight beside its prior, and rows cost no second moments where they do not belong."""
+"""Log of the smallest responsibility that is not zero, 5e-32, the square of the rounding error.
+
+Nothing is lost beside a component of responsibility one, nor from the sums of a component that has
+any weight beside its prior, and rows cost no second moments where they do not belong.
+"""
 
 INVERSE_LN_2: Final = 1 / math.log(2)
 LN_2: Final = math.log(2)
@@ -56,18 +58,7 @@ LOGARITHM_TERMS: Final = tuple(2.0 / (2 * i + 1) for i in range(10, 0, -1))
 
 @exact_kernel
 def exponential(x: float) -> float:
-    """Compute e^x of a number that is not positive; 0 below :data:`NEGLIGIBLE`.
-
-    Parameters
-    ----------
-    x : float
-        A number that is not positive.
-
-    Returns
-    -------
-    float
-        e^x.
-    """
+    """Compute e^x of a number that is not positive; 0 below :data:`NEGLIGIBLE`."""
     bounded = max(x, NEGLIGIBLE)
     n = np.floor(bounded * INVERSE_LN_2 + 0.5)
     r = (bounded - n * LN_2_HIGH) - n * LN_2_LOW
@@ -81,18 +72,7 @@ def exponential(x: float) -> float:
 
 @exact_kernel
 def logarithm(x: float) -> float:
-    """Compute the natural logarithm of a positive normal number.
-
-    Parameters
-    ----------
-    x : float
-        A positive normal number.
-
-    Returns
-    -------
-    float
-        ln x.
-    """
+    """Compute the natural logarithm of a positive normal number."""
     bits = np.float64(x).view(np.int64)
     exponent = (bits - SQRT_HALF_BITS) >> FRACTION_BITS
     m = np.int64(bits - (exponent << FRACTION_BITS)).view(np.float64)

@@ -1,7 +1,7 @@
 """Every pair of two sets of rows by a compiled function of two rows.
 
-It is compiled for each function anew and not kept on disk: Numba cannot know of a function
-that it is handed whether it is still the same.
+It is compiled again for each function and not kept on disk: Numba cannot check whether a function
+that it was given is still the same.
 """
 
 from __future__ import annotations

@@ -26,11 +26,11 @@ from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 
 ROOM: Final = 690.0
-"""Most log of a product: exp(690) is a double, and so is exp(-690)."""
+"""Largest log of a product: exp(690) is a double, and so is exp(-690)."""
 
 
 def _swap_scores(sources: str) -> Callable[..., None]:
-    """Compile :data:`add_swap_scores` under a key that knows all kernel files."""
+    """Compile :data:`add_swap_scores` under a key that covers all kernel files."""
 
     @entry_point
     def add_swap_scores(
@@ -76,12 +76,15 @@ def _swap_scores(sources: str) -> Callable[..., None]:
 
 
 add_swap_scores = _swap_scores(SOURCES)
-"""Add what depends on the candidate: kernels (row, candidate), per row whether the candidate
-is of its class, sums of the others of its class and of all, and weights."""
+"""Add the terms that depend on the candidate.
+
+Kernels are (row, candidate). Each row has whether the candidate is of its class, the sums over the
+other prototypes of its class and of all, and a weight.
+"""
 
 
 def _sweep(sources: str) -> Callable[..., None]:
-    """Compile :data:`sweep_exemplars` under a key that knows all kernel files."""
+    """Compile :data:`sweep_exemplars` under a key that covers all kernel files."""
 
     @entry_point
     def sweep_exemplars(
@@ -128,7 +131,7 @@ def _sweep(sources: str) -> Callable[..., None]:
 
 @kernel
 def best_place(totals: np.ndarray, now: int, tolerance: float) -> int:
-    """Where the total is largest; the present place unless the gain is more than rounding."""
+    """The place with the largest total; the present one unless the gain exceeds ``tolerance``."""
     best = now
     for c in range(totals.size):
         if totals[c] > totals[best]:
@@ -138,7 +141,7 @@ def best_place(totals: np.ndarray, now: int, tolerance: float) -> int:
 
 @kernel
 def drawn_place(totals: np.ndarray, uniform: float) -> int:
-    """A draw with probabilities proportional to the exponentials, by the inverse of their sum."""
+    """A draw with probabilities proportional to the exponentials, by their running sum."""
     largest = totals.max()
     cumulative = np.empty(totals.size)
     whole = 0.0
@@ -150,17 +153,18 @@ def drawn_place(totals: np.ndarray, uniform: float) -> int:
 
 
 sweep_exemplars = _sweep(SOURCES)
-"""Move prototypes in an order to the best of their candidates or to one that is drawn.
+"""Move prototypes, in an order, to the best of their candidates or to a drawn one.
 
-Kernels of all classes one after the other, each (row, candidate) in one piece, where each
-class begins among the candidates; classes of prototypes; labels and weights of rows; what
-takes the place of the own class in a bound (prototype, candidate) and uniform numbers of draws,
-both empty where there are none; what rounding explains. Kernels (prototype, row) and places of
-prototypes are written to."""
+Kernels of all classes follow each other, each (row, candidate) in one piece; ``starts`` says where
+each class begins among the candidates. ``bound`` (prototype, candidate) replaces the own class in a
+bound, and ``uniforms`` give the draws; both are empty where unused. Gains up to ``tolerance`` count
+as rounding. ``lines``, the kernels (prototype, row), and ``positions`` of the prototypes are
+written to.
+"""
 
 
 def _margin_scores(sources: str) -> Callable[..., None]:
-    """Compile :data:`add_margin_scores` under a key that knows all kernel files."""
+    """Compile :data:`add_margin_scores` under a key that covers all kernel files."""
 
     @entry_point
     def add_margin_scores(
@@ -192,13 +196,15 @@ def _margin_scores(sources: str) -> Callable[..., None]:
 
 
 add_margin_scores = _margin_scores(SOURCES)
-"""Add margins 2 g - 1 or logs of g, the far share, were the prototype each candidate:
-dissimilarities (row, candidate), per row whether the candidate is of its class, the nearest
-other of its class and of the others, and weights."""
+"""Add margins 2 g - 1 or logs of g, the far fraction, as if each candidate were the prototype.
+
+Dissimilarities are (row, candidate). Each row has whether the candidate is of its class, the
+nearest other prototype of its class and of the other classes, and a weight.
+"""
 
 
 def _label_logs(sources: str) -> Callable[..., None]:
-    """Compile :data:`write_label_logs` under a key that knows all kernel files."""
+    """Compile :data:`write_label_logs` under a key that covers all kernel files."""
 
     @entry_point
     def write_label_logs(
@@ -231,5 +237,8 @@ def _label_logs(sources: str) -> Callable[..., None]:
 
 
 write_label_logs = _label_logs(SOURCES)
-"""Write log p(y | x) of rows: dissimilarities (row, prototype), class codes, where each class
-begins among the prototypes, 1 / sigma squared, and what log kernels are held above."""
+"""Write log p(y | x) of rows.
+
+Takes dissimilarities (row, prototype), class codes, where each class begins among the prototypes,
+``1 / sigma^2``, and a lower bound of the log kernels.
+"""

@@ -38,10 +38,10 @@ class CompleteScratch(NamedTuple):
     deviation: np.ndarray  # (feature, place): x - mu
     lines: np.ndarray  # (4, place)
     waiting: np.ndarray  # (component, feature, place): x - mu of rows that wait
-    shares: np.ndarray  # (component, place): their shares
+    shares: np.ndarray  # (component, place): their responsibilities
     sizes: np.ndarray  # (component,): how many wait
-    places: np.ndarray  # (place,): rows of a tile that have a share
-    found: np.ndarray  # (place,): their shares
+    places: np.ndarray  # (place,): rows of a tile with a responsibility
+    found: np.ndarray  # (place,): their responsibilities
 
 
 @inlined
@@ -52,21 +52,7 @@ def add_log_density(
     log_joint: np.ndarray,
     scratch: CompleteScratch,
 ) -> None:
-    """Subtract half the squared Mahalanobis distance of a tile's rows from ``log_joint``.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    gaussians : FullGaussians
-        Parameters of the components.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    scratch : CompleteScratch
-        Space for the tile.
-    """
+    """Subtract half the squared Mahalanobis distance of a tile's rows from ``log_joint``."""
     deviation = scratch.deviation
     for k in range(components[0], components[1]):
         deviate(cells, gaussians.means, k, deviation)
@@ -86,25 +72,9 @@ def add_moments(
 ) -> None:
     """Add a tile's centred first and second moments, or let its rows wait for others.
 
-    Rows of many columns mostly belong to one component. Where few of a tile have a share in a
-    component, these wait until they are enough for long loops: :func:`add_all_waiting` ends it.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    gaussians : FullGaussians
-        Parameters of the components.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features, n_features)
-        Second moments, added to in place.
-    scratch : CompleteScratch
-        Space for the tile.
+    Rows of many columns mostly belong to one component. Where few rows of a tile have a
+    responsibility in a component, these wait until they are enough for long loops:
+    :func:`add_all_waiting` adds the rest.
     """
     deviation, width = scratch.deviation, shares.shape[1]
     for k in range(components[0], components[1]):
@@ -121,17 +91,7 @@ def add_moments(
 
 @kernel
 def add_all_waiting(first: np.ndarray, second: np.ndarray, scratch: CompleteScratch) -> None:
-    """Add the moments of the rows that still wait after the last tile.
-
-    Parameters
-    ----------
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features, n_features)
-        Second moments, added to in place.
-    scratch : CompleteScratch
-        Where they wait.
-    """
+    """Add the moments of the rows that still wait after the last tile."""
     for k in range(len(scratch.sizes)):
         if scratch.sizes[k] > 0:
             _add_waiting(k, first, second, scratch)
@@ -149,7 +109,7 @@ def _add_waiting(k: int, first: np.ndarray, second: np.ndarray, scratch: Complet
 def _let_wait(
     cells: np.ndarray, means: np.ndarray, k: int, n_rows: int, scratch: CompleteScratch
 ) -> None:
-    """Put the rows of a tile that were found beside those that wait."""
+    """Append the selected rows of a tile to those that wait."""
     start = scratch.sizes[k]
     for r in range(n_rows):
         scratch.shares[k, start + r] = scratch.found[r]
@@ -162,19 +122,7 @@ def _let_wait(
 
 @kernel
 def deviate(cells: np.ndarray, means: np.ndarray, k: int, deviation: np.ndarray) -> None:
-    """Write x - mu_k of a tile.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    means : ndarray of shape (n_components, n_features)
-        Component means.
-    k : int
-        Component.
-    deviation : ndarray of shape (n_features, width)
-        Deviations x - mu.
-    """
+    """Write x - mu_k of a tile."""
     for i in range(cells.shape[0]):
         mean = means[k, i]
         for r in range(cells.shape[1]):

@@ -1,13 +1,13 @@
-r"""Gaussian components with diagonal or spherical covariances, whatever cells are missing.
+r"""Gaussian components with diagonal or spherical covariances, with or without missing cells.
 
 With s the square roots of the precisions and O the observed cells of a row,
 
 .. math:: \log N(x_o; \mu, s) = \sum_{i \in O}
-          \bigl[ c_i - \tfrac12 s_i^2 (x_i - \mu_i)^2 \bigr] ,
-          \qquad c_i = \log s_i - \tfrac12 \log 2\pi .
+        \bigl[ c_i - \tfrac12 s_i^2 (x_i - \mu_i)^2 \bigr] ,
+        \qquad c_i = \log s_i - \tfrac12 \log 2\pi .
 
-The caller adds the sum of all :math:`c_i`; a missing cell, which is NaN, takes its own away
-again. In the moments it adds nothing to the first and its variance :math:`s_i^{-2}` to the
+The caller adds the sum of all :math:`c_i`; the kernel subtracts those of missing cells, which are
+NaN. A missing cell adds nothing to the first moments and its variance :math:`s_i^{-2}` to the
 second. Scales come as :math:`s / \sqrt 2`.
 """
 
@@ -35,7 +35,7 @@ def add_log_density(
     components: tuple[int, int],
     log_joint: np.ndarray,
 ) -> None:
-    """Subtract from ``log_joint`` what each cell of a tile costs, two features at a time."""
+    """Subtract the cost of each cell of a tile from ``log_joint``, two features at a time."""
     n_features, n_rows = cells.shape
     means, scales, constants = gaussians.means, gaussians.scales, gaussians.constants
     for k in range(components[0], components[1]):

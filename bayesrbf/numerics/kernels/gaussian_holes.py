@@ -1,6 +1,6 @@
-"""What the two kernels for missing cells under full covariances share.
+"""The parts that the two kernels for missing cells under full covariances share.
 
-Their mathematics is told in :mod:`bayesrbf.numerics.kernels.gaussian_missing`.
+Their mathematics is in :mod:`bayesrbf.numerics.kernels.gaussian_missing`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,7 @@ class GaussiansWithHoles(NamedTuple):
 
 @kernel
 def find_missing(cells: np.ndarray, n_rows: int, missing: np.ndarray) -> None:
-    """List the missing features of the first rows of a tile in ascending order.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    n_rows : int
-        Rows to look at.
-    missing : ndarray of shape (n_missing, width)
-        Where the features go.
-    """
+    """List the missing features (missing cell, place) of a tile's first rows, ascending."""
     for r in range(n_rows):
         found = 0
         for feature in range(cells.shape[0]):
@@ -49,19 +39,7 @@ def find_missing(cells: np.ndarray, n_rows: int, missing: np.ndarray) -> None:
 def zero_filled_deviation(
     cells: np.ndarray, means: np.ndarray, k: int, completed: np.ndarray
 ) -> None:
-    """Write x - mu_k of a tile to ``completed[k]``, zero where missing.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    means : ndarray of shape (n_components, n_features)
-        Component means.
-    k : int
-        Component.
-    completed : ndarray of shape (n_components, n_features, width)
-        Where the deviations go.
-    """
+    """Write x - mu_k of a tile, zero where missing, to ``completed[k]`` (feature, place)."""
     for i in range(cells.shape[0]):
         mean = means[k, i]
         for r in range(cells.shape[1]):
@@ -73,25 +51,7 @@ def zero_filled_deviation(
 def multiply_line(
     matrices: np.ndarray, g: int, i: int, deviation: np.ndarray, k: int, out: np.ndarray, o: int
 ) -> None:
-    """Write line i of matrix g times ``deviation[k]`` to line o of ``out``.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (n_matrices, n_lines, n_features)
-        Matrices.
-    g : int
-        Which matrix.
-    i : int
-        Line of the matrix.
-    deviation : ndarray of shape (n_components, n_features, width)
-        Deviations of all components.
-    k : int
-        Component whose deviations are meant.
-    out : ndarray of shape (n_lines, width)
-        Where the product goes.
-    o : int
-        Line of ``out``.
-    """
+    """Write line i of matrix g times ``deviation[k]`` (feature, place) to line o of ``out``."""
     n_features, n_rows = deviation.shape[1:]
     for r in range(n_rows):
         out[o, r] = 0.0

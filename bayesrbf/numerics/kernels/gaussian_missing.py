@@ -58,8 +58,8 @@ class MixedScratch(NamedTuple):
     missing: np.ndarray  # (missing cell, place): which feature
     block: np.ndarray  # (entry, place): where the entries of P_mm stand in a flat (D, D)
     lines: np.ndarray  # (4, place)
-    places: np.ndarray  # (place,): rows that have a share
-    found: np.ndarray  # (place,): their shares
+    places: np.ndarray  # (place,): rows with a responsibility
+    found: np.ndarray  # (place,): their responsibilities
 
 
 @inlined
@@ -71,23 +71,7 @@ def add_log_density(
     log_joint: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Complete a tile's rows under every component and subtract what they cost.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    n_missing : int
-        Missing cells of each row.
-    gaussians : GaussiansWithHoles
-        Parameters of the components.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    scratch : MixedScratch
-        Space for the tile.
-    """
+    """Complete a tile's rows under every component and subtract half their squared distances."""
     find_missing(cells, cells.shape[1], scratch.missing)
     _locate_block(cells.shape[0], n_missing, scratch)
     precisions = gaussians.precisions
@@ -110,23 +94,7 @@ def add_moments(
     second: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed.
-
-    Parameters
-    ----------
-    n_missing : int
-        Missing cells of each row.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features, n_features)
-        Second moments, added to in place.
-    scratch : MixedScratch
-        Space for the tile.
-    """
+    """Add the moments of a tile that ``add_log_density`` has completed."""
     flat_second = second.reshape(len(second), -1)
     places, found = scratch.places, scratch.found
     for k in range(components[0], components[1]):
@@ -268,7 +236,7 @@ def _invert(k: int, n_missing: int, n_rows: int, scratch: MixedScratch) -> None:
 def _add_covariances(
     k: int, n_missing: int, n_rows: int, flat_second: np.ndarray, scratch: MixedScratch
 ) -> None:
-    """Add every row's share of its C = R^-T R^-1 to the upper triangle of component k."""
+    """Add every row's responsibility times C = R^-T R^-1 to the upper triangle of component k."""
     inverse, block, lines = scratch.inverse, scratch.block, scratch.lines
     places, found = scratch.places, scratch.found
     for i in range(n_missing):

@@ -45,8 +45,8 @@ class PatternScratch(NamedTuple):
     completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
     imputed: np.ndarray  # (missing cell, place): E[d_m | x_o]
     lines: np.ndarray  # (4, place)
-    places: np.ndarray  # (place,): rows that have a share
-    found: np.ndarray  # (place,): their shares
+    places: np.ndarray  # (place,): rows with a responsibility
+    found: np.ndarray  # (place,): their responsibilities
 
 
 @inlined
@@ -59,24 +59,9 @@ def add_log_density(
     log_joint: np.ndarray,
     scratch: PatternScratch,
 ) -> None:
-    """Complete a tile's rows under every component and subtract what they cost.
+    """Complete a tile's rows under every component and subtract half their squared distances.
 
-    Parameters
-    ----------
-    cells : ndarray of shape (n_features, width)
-        Cells of the tile, NaN where missing.
-    n_missing : int
-        Missing cells of each row.
-    pattern : int
-        Number of the pattern, the same for all tiles with these missing cells and components.
-    gaussians : GaussiansWithHoles
-        Parameters of the components.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    scratch : PatternScratch
-        Space for the tile.
+    Tiles with the same missing cells and components have the same ``pattern`` number.
     """
     if scratch.known[0] != pattern:
         _learn(cells, n_missing, gaussians, components, scratch)
@@ -105,23 +90,7 @@ def add_moments(
     second: np.ndarray,
     scratch: PatternScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed.
-
-    Parameters
-    ----------
-    n_missing : int
-        Missing cells of each row.
-    components : tuple of int
-        First component of the tile and the one after its last.
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features, n_features)
-        Second moments, added to in place.
-    scratch : PatternScratch
-        Space for the tile.
-    """
+    """Add the moments of a tile that ``add_log_density`` has completed."""
     missing, places, found = scratch.missing, scratch.places, scratch.found
     for k in range(components[0], components[1]):
         n_rows = count_shares(shares, k, second.shape[1])

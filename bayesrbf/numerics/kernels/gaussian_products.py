@@ -1,9 +1,9 @@
-r"""Squares and products of the rows of a tile: what all kernels with full covariances share.
+"""Squares and products of the rows of a tile, which all kernels with full covariances use.
 
-A tile holds its rows side by side, one feature a line (D, R), and every inner loop runs over
-the rows. Squared distances take four lines of the result at a time from four lines of the
-input: sixteen multiply-adds per twelve reads and writes. Products take two lines with four,
-and fill the upper triangle only.
+A tile holds its rows side by side, one feature a line (D, R), and every inner loop runs over the
+rows. Squared distances take four lines of the result at a time from four lines of the input:
+sixteen multiply-adds per twelve reads and writes. Products take two lines with four, and fill the
+upper triangle only. ``lines`` is scratch (4, place).
 """
 
 from __future__ import annotations
@@ -15,31 +15,17 @@ import numpy as np
 from bayesrbf.numerics.kernels.compilation import kernel
 
 FEWEST_COLUMNS: Final = 16
-"""Columns below which products cost no more than the search for rows that need none."""
+"""Below this number of columns, products cost no more than a search for rows that need none."""
 
 MOVE: Final = 20
-"""Multiply-adds, of those in vector registers, for which a cell is moved."""
+"""Cost of moving a cell, in multiply-adds in vector registers."""
 
 
 @kernel
 def count_shares(shares: np.ndarray, k: int, n_features: int) -> int:
-    """Count the rows of a tile that have a share in a component.
+    """Count the rows of a tile with a responsibility in a component.
 
-    All count where moving those that have one together would cost more than it saves.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    k : int
-        Component.
-    n_features : int
-        Columns of the rows.
-
-    Returns
-    -------
-    int
-        How many count.
+    All count where moving those rows together would cost more than it saves.
     """
     width, n_rows = shares.shape[1], 0
     if n_features < FEWEST_COLUMNS:
@@ -53,20 +39,9 @@ def count_shares(shares: np.ndarray, k: int, n_features: int) -> int:
 def find_shares(
     shares: np.ndarray, k: int, n_rows: int, places: np.ndarray, found: np.ndarray
 ) -> None:
-    """Find the rows that :func:`count_shares` has counted.
+    """Write the places of the rows that :func:`count_shares` counted, and their responsibilities.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (n_components, width)
-        Weighted responsibilities of the rows.
-    k : int
-        Component.
-    n_rows : int
-        How many count.
-    places : ndarray of shape (width,)
-        Their places in the tile; what follows repeats the first.
-    found : ndarray of shape (width,)
-        Their shares; what follows has none.
+    After these, ``places`` repeats the first one and ``found`` is 0.
     """
     width, n = shares.shape[1], 0
     for r in range(width):
@@ -81,17 +56,7 @@ def find_shares(
 
 @kernel
 def move_together(values: np.ndarray, places: np.ndarray, n_rows: int) -> None:
-    """Move the rows at ``places`` to the front of a tile.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_lines, width)
-        Any values of the tile, changed in place.
-    places : ndarray of shape (width,)
-        What :func:`find_shares` has found.
-    n_rows : int
-        How many rows to move.
-    """
+    """Move the rows at ``places`` to the front of a tile's values (line, place)."""
     for i in range(len(values)):
         for r in range(n_rows):
             values[i, r] = values[i, places[r]]
@@ -108,23 +73,8 @@ def subtract_squares(
 ) -> None:
     """Subtract |F'd|^2 of each row from component k, F being lower triangle g of factors.
 
-    Lines of F'd are gathered four at a time in ``lines``; line e reads d from e on. The
-    lines that four do not divide come first, one by one, so that fours end evenly.
-
-    Parameters
-    ----------
-    factors : ndarray of shape (n_groups, n_features, n_features)
-        Lower triangular factors.
-    g : int
-        Covariance group.
-    deviation : ndarray of shape (n_features, width)
-        Deviations x - mu.
-    log_joint : ndarray of shape (n_components, width)
-        Log joint densities, changed in place.
-    k : int
-        Component.
-    lines : ndarray of shape (4, width)
-        Scratch.
+    Lines of F'd are gathered four at a time in ``lines``; line e reads d from e on. The lines that
+    four do not divide come first, one by one, so that fours end evenly.
     """
     n_features, n_rows = deviation.shape
     single = n_features % 4
@@ -188,22 +138,7 @@ def add_products(
 ) -> None:
     """Add sum r d to ``first[k]`` and sum r d d' to the upper triangle of ``second[k]``.
 
-    Parameters
-    ----------
-    deviation : ndarray of shape (n_features, width)
-        Deviations x - mu.
-    shares : ndarray of shape (width,)
-        Weighted responsibilities r of the rows.
-    n_rows : int
-        Places that count; those after them do not.
-    k : int
-        Component.
-    first : ndarray of shape (n_components, n_features)
-        First moments, added to in place.
-    second : ndarray of shape (n_components, n_features, n_features)
-        Second moments, added to in place.
-    lines : ndarray of shape (4, width)
-        Scratch, of which two are used.
+    ``shares`` (place,) are r; places from ``n_rows`` on do not count.
     """
     n_features = len(deviation)
     for i in range(0, n_features - 1, 2):

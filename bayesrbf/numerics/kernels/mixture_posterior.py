@@ -153,7 +153,7 @@ def simplex_gradient(
 
 
 def _compiled(sources: str) -> Callable[..., None]:
-    """Compile :data:`log_posterior` under a key that knows all kernel files."""
+    """Compile :data:`log_posterior` under a key that covers all kernel files."""
 
     @entry_point
     def log_posterior(
@@ -209,6 +209,5 @@ def _compiled(sources: str) -> Callable[..., None]:
 log_posterior = _compiled(SOURCES)
 """Write log densities at points ``thetas``, without constants, and their gradients.
 
-Where there is no room for the gradients, ``sums`` has none for moments either, and they are left
-out.
+Gradients are left out where ``gradients`` is empty; ``sums`` then has no moments either.
 """

@@ -1,14 +1,14 @@
-"""Rows in the order and the layout that the kernels want.
+"""Rows in the order and the layout that the kernels use.
 
 Rows are sorted by label, then by the number of their missing cells, then by which cells are
-missing, and cut into tiles of at most R rows that share label and number. A tile stores its
-rows side by side, one feature a line, so that the kernels' inner loops run over contiguous
-rows. Patterns with enough rows get tiles of their own: their conditional covariance is the
-same for all rows; tiles of mixed patterns compute it row by row. Unused places of a tile
-repeat its first row with weight 0.
+missing, and cut into tiles of at most R rows that share label and number. A tile stores its rows
+side by side, one feature a line, so that the kernels' inner loops run over contiguous rows.
+Patterns with enough rows get tiles of their own, because their conditional covariance is the same
+for all rows; tiles of mixed patterns compute it row by row. Unused places of a tile repeat its
+first row with weight 0.
 
-The width R is the one whose tiles hold the fewest places, each tile counting
-:data:`TILE_OVERHEAD` places more for being started at all.
+The width R is the one whose tiles hold the fewest places, where each tile counts
+:data:`TILE_OVERHEAD` places more for its start.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _sort(observations: Observations, by_pattern: bool) -> _Runs:
 
 
 def _words(mask: np.ndarray) -> np.ndarray:
-    """Boolean rows as few whole numbers, for sorting."""
+    """Boolean rows as a few whole numbers, for sorting."""
     packed = np.packbits(mask, axis=1)
     words = np.zeros((len(mask), 8 * -(-packed.shape[1] // 8)), np.uint8)
     words[:, : packed.shape[1]] = packed
@@ -174,6 +174,6 @@ def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.nda
 
 
 CHUNK_WORK: Final = 2_000_000.0
-"""Multiply-adds for which handing work to another thread pays."""
+"""Multiply-adds from which handing work to another thread pays."""
 
 MOST_CHUNKS: Final = 8

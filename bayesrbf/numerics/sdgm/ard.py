@@ -50,21 +50,26 @@ from bayesrbf.records.results import Status
 from bayesrbf.records.sdgm import CompletedRows, SDGMParameters, SDGMTrace
 
 LEAST_PRECISION = 1e-6
-"""The prior standard deviation of a weight stays below 1000, also where the classes are
-separable and the likelihood has no maximum."""
+"""The prior standard deviation of a weight is at most 1000.
+
+Otherwise it has no bound where the classes are separable: the likelihood has no maximum there.
+"""
 BARELY = 0.01
-"""A weight whose gamma (the part of its prior variance that the rows explain) is below this may
-be dropped at once: see :func:`_doomed`."""
+"""A weight whose gamma is below this may be dropped at once: see :func:`_doomed`.
+
+Gamma is the part of its prior variance that the rows explain.
+"""
 SETTLED = 0.1
 """Once no log precision changes by more than this, single precisions may jump to their maximum."""
 LOOSE = 1e-8
-"""Mode searches between updates end when a step would raise the log posterior by half of this,
-in nats."""
+"""Mode searches between updates end where a step would raise the log posterior by half of it."""
 TIGHT = 1e-16
-"""The same for the last mode search of a run."""
+"""The same for the last mode search of a run; both in nats."""
 LOOSE_STEPS, TIGHT_STEPS = 2, 100
-"""Most Newton steps between updates, and in the last search. Few are enough between updates,
-because each update moves the mode anyway."""
+"""Most Newton steps between updates, and in the last search.
+
+Few are enough between updates, because each update moves the mode anyway.
+"""
 
 
 @dataclass(frozen=True)
@@ -177,7 +182,7 @@ def _update(
     precisions = np.full(active.size, np.inf)
     precisions[active] = determined[active] / coefficients[active] ** 2
     precisions = np.maximum(precisions, LEAST_PRECISION)
-    change = np.inf  # what prunes has not settled
+    change = np.inf  # after pruning nothing has settled
     if active.all():
         moves = np.abs(np.log(precisions / state.precisions))
         change = float(moves.max(initial=0.0))
@@ -213,7 +218,7 @@ def _doomed(
 def _best(precision: float, determined: float, penalty: float) -> float:
     """The precision with the highest evidence while all others are held.
 
-    MacKay's steps converge to it, but cover only the fraction gamma of the way in each step: a
+    MacKay's steps converge to it, but cover only the fraction gamma of the distance in each step: a
     weight that the rows hardly determine would need hundreds.
     """
     excess = penalty - determined * (1 - determined)
@@ -273,12 +278,10 @@ def log_masses(runs: list[Run], alpha_max: float) -> Float[np.ndarray, " restart
 
 
 def log_volume(determined: Float[np.ndarray, " weight"], alpha_max: float) -> float:
-    """Log of the part of the precisions' prior that their posterior takes, at most 0.
+    """Log of the fraction of the precisions' prior that their posterior takes, at most 0.
 
     ``determined`` is MacKay's gamma of the active weights.
 
-    Examples
-    --------
     >>> round(log_volume(np.array([1.0]), alpha_max=1e5), 2)
     -1.97
     """

@@ -1,7 +1,7 @@
-"""The fit: several starts, each maximised to its own sparse model, weighed by its evidence.
+"""The fit: several starts, each maximised to its own sparse model and weighted by its evidence.
 
-Starts are clusters within the classes, and weights that lead there. Ends that say the same of
-the rows are one mode, and count once.
+Starts are clusters within the classes, and weights that lead there. Ends with the same class
+probabilities of the rows are one mode, and count once.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from bayesrbf.records.sdgm import (
 from bayesrbf.records.specification import MixtureSpecification
 
 LATER_START = 0.1
-"""Every other restart begins with this fraction of the first precision. Which of the two prunes
-good weights too early depends on the table."""
+"""Every other restart begins with this fraction of the first precision.
+
+Which of the two prunes good weights too early depends on the table.
+"""
 RACE_ROWS = 5000
 """Most rows that the restarts see in the primal form; the winner is then run on all rows."""
 MOST_NUMBERS = 2**29
@@ -41,12 +43,11 @@ MOST_NUMBERS = 2**29
 OWN_RESPONSIBILITY = 0.9
 """Responsibility of a row's own cluster at the start."""
 FIRST_STEPS = 5
-"""Newton steps towards the clusters before they are forgotten."""
+"""Newton steps towards the clusters, after which the search is free."""
 ALIKE = 0.01
 """Ends whose class probabilities at the training rows differ by less than this are one mode."""
 LEAST_PROBABILITY = 1e-3
-"""Modes below this fraction of the most probable one's probability are left out, because draws
-would seldom meet them."""
+"""Modes below this fraction of the largest probability are left out, as draws seldom meet them."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +82,19 @@ def fit_sdgm(
     rng: np.random.Generator,
     settings: Settings,
 ) -> SDGMFit:
-    """Maximise the evidence from several starts and weigh the ends.
+    """Maximise the evidence from several starts and weight the ends.
 
-    ``rows`` are in the user's units; ``observations`` are the same rows with their holes, in
-    standard units, and with the label of no class where a row may have several: the starts are
+    ``rows`` are in the user's units; ``observations`` are the same rows with their missing cells,
+    in standard units, and with the label of no class where a row may have several: the starts are
     drawn from them.
 
     The last component of the last class has no weights, because logits are differences. Two
-    restarts in four begin with fewer components, for the evidence to judge: a component that is
+    restarts in four begin with fewer components, and the evidence judges them: a component that is
     not needed is seldom pruned once it has rows of its own.
 
-    Of more than ``RACE_ROWS`` rows, the restarts see as many, evenly spread. The
-    responsibilities of the most probable end then start one run with all rows and with the
-    components that it began with; that run's end is the only mode.
+    Of more than ``RACE_ROWS`` rows, the restarts see as many, evenly spread. The responsibilities
+    of the most probable end then start one run with all rows and with the components that it began
+    with; that run's end is the only mode.
 
     May raise ValueError where the weights would fill the memory.
     """
@@ -205,7 +206,7 @@ def cluster_responsibilities(
     """Responsibilities of clusters within the classes that a row may have, one line a point.
 
     Most of a row belongs to the component of its nearest cluster. ``observations`` are the rows
-    with their holes, in standard units, and with the label of no class where a row may have
+    with their missing cells, in standard units, and with the label of no class where a row may have
     several.
     """
     real = np.zeros(specification.n_features)
@@ -225,8 +226,8 @@ def inherited_responsibilities(
 ) -> Float[np.ndarray, "point component"]:
     """Responsibilities of a sparse model, in the first components of every class.
 
-    ``specification`` has the components of every class before any was pruned; a little is left
-    for those that the sparse model does without.
+    ``specification`` has the components of every class before any was pruned; the pruned ones get a
+    small responsibility.
     """
     classes = np.asarray(specification.component_class)
     phi = problem.factored.features
@@ -280,8 +281,8 @@ def probable_modes(
 ) -> SDGMModes:
     """The distinct ends of the restarts, the most probable first.
 
-    Of ends that are alike the one with the largest of the ``masses`` (see :func:`log_masses`)
-    is kept; modes that are hardly probable are left out.
+    Of ends that are alike the one with the largest of the ``masses`` (see :func:`log_masses`) is
+    kept; improbable modes are left out.
     """
     kept: list[int] = []
     seen: list[np.ndarray] = []

@@ -1,10 +1,9 @@
 r"""A point of the type-II maximisation: components, active weights, and their whitened features.
 
-The whitened features of a component have no more coordinates than the features have rank.
-With Phi = F B, F of full rank r, and A the precisions of a component's n weights,
-the singular vectors V of :math:`A^{-1/2} B^\top` span all that the rows can see:
-:math:`w = A^{-1/2} V c` with c standard normal, and the rest of w keeps its prior.
-For n <= r, V is the identity.
+The whitened features of a component have no more coordinates than the features have rank. With Phi
+= F B, F of full rank r, and A the precisions of a component's n weights, the singular vectors V of
+:math:`A^{-1/2} B^\top` span all directions that change a logit of a row: :math:`w = A^{-1/2} V c`
+with c standard normal, and the rest of w keeps its prior. For n <= r, V is the identity.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ class Factored:
 
 
 def factor_features(features: Float[np.ndarray, "point feature"], reduce: bool) -> Factored:
-    """Factor the features by their rank, where it is worth it.
+    """Factor the features by their rank, unless they are few and independent.
 
-    It is not where the features are few and independent. Without ``reduce`` the factors have
-    more rank than any component has weights, and are not used.
+    Without ``reduce`` the factors have more rank than any component has weights, and are not used.
     """
     if not reduce:
         return Factored(features, features, np.eye(features.shape[1]))
@@ -69,7 +67,7 @@ class Whitened:
     def coordinates(
         self, weights: Float[np.ndarray, " weight"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates ``V' A^1/2 w`` of what the rows can see of given weights."""
+        """Coordinates ``V' A^1/2 w`` of the part of given weights that the rows determine."""
         edges = np.cumsum([len(v) for v in self.directions])[:-1]
         parts = np.split(weights / self.deviations, edges)
         pairs = zip(self.directions, parts, strict=True)
@@ -92,7 +90,7 @@ class Whitened:
     ) -> Float[np.ndarray, "weight weight"]:
         """Posterior covariance of the weights, given that of c.
 
-        Directions that no row sees keep their prior.
+        Directions that change no row keep their prior.
         """
         n_weights = self.deviations.size
         v = np.zeros((n_weights, len(inverse)))
@@ -150,7 +148,7 @@ class State:
 
 
 def without_superfluous(state: State) -> State:
-    """Drop components that are rare or like another; their probability goes to one that stays.
+    """Drop components that are rare or like another, and give their probability to one that stays.
 
     Every class keeps a component.
     """

@@ -38,7 +38,7 @@ BLOCK_NUMBERS = 4_000_000
 
 @dataclass(frozen=True)
 class Labels:
-    """What is known of the components of every point: those that its row may have.
+    """The components that the row of every point may have.
 
     ``starts`` is the first point of every row, and ``weights`` are row weights.
     """
@@ -55,7 +55,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class LabelExpectation:
-    """The E-step: everything that the value and its derivatives need at one point of the logits."""
+    """The E-step: all that the value and its derivatives need at one point of the logits."""
 
     pointwise: Float[np.ndarray, " row"]
     """Unweighted log likelihood of every row."""
@@ -96,9 +96,9 @@ def expect(labels: Labels, logits: Float[np.ndarray, "point component"]) -> Labe
 def completion_error(labels: Labels, expectation: LabelExpectation) -> float:
     r"""Standard error, in nats, of the log likelihood for the finite number of completions.
 
-    With n completions of relative probabilities :math:`n t_s`, the error of the log of their
-    mean is :math:`\mathrm{sd}(n t_s) / \sqrt n`. It is an upper bound in practice, because
-    quasi-random draws are more even than independent ones. Rows without holes have none.
+    With n completions of relative probabilities :math:`n t_s`, the error of the log of their mean
+    is :math:`\mathrm{sd}(n t_s) / \sqrt n`. It is an upper bound in practice, because quasi-random
+    draws are more even than independent ones. Complete rows have none.
     """
     sizes = labels.sizes
     relative = expectation.completion_probabilities * np.repeat(sizes, sizes)
@@ -120,7 +120,7 @@ def to_logits(
 
 
 def places(designs: Designs) -> tuple[slice, ...]:
-    """Where each component's weights lie in the vector of all."""
+    """Slice of each component's weights in the vector of all."""
     edges = np.cumsum([0] + [design.shape[1] for design in designs]).tolist()
     return tuple(slice(a, b) for a, b in itertools.pairwise(edges))
 
@@ -212,7 +212,7 @@ def _spread(
         for design, slot in zip(designs, slots, strict=True):
             chosen = design[points]
             total[slot, slot] += chosen.T @ (scaled[:, slot] * weights[:, None])
-        # One product has the off-diagonal blocks, too.
+        # One product gives the off-diagonal blocks, too.
         scaled *= np.sqrt(weights)[:, None]
         total -= scaled.T @ scaled
     return total

@@ -1,15 +1,15 @@
-r"""The mode of the weights given their precisions, and the spread around it.
+r"""The mode of the weights given their precisions, and the covariance around it.
 
-Weights are whitened, :math:`w_k = T_k c_k` with :math:`T_k T_k^\top` the prior
-covariance (of those directions that the rows can tell apart), so that every prior is
-standard normal. Where a component has more weights than the features have rank, its
-c has one coordinate a rank: the Woodbury identity, by a change of basis.
+Weights are whitened, :math:`w_k = T_k c_k` with :math:`T_k T_k^\top` the prior covariance (of those
+directions that the rows distinguish), so that every prior is standard normal. Where a component has
+more weights than the features have rank, its c has one coordinate a rank: the Woodbury identity, by
+a change of basis.
 
-The search is Newton's method with a line search. Steps and spread come from one curvature
-matrix of all weights or, where they are too many for that, from one a component. Then
-conjugate gradients take the components' curvatures as their preconditioner, and the spread
-is that of each component with the others held. That is good enough to find the weights that
-the rows say nothing about, which are most of them at first.
+The search is Newton's method with a line search. Steps and covariance come from one curvature
+matrix of all weights or, where they are too many for that, from one a component. Then conjugate
+gradients take the components' curvatures as their preconditioner, and the covariance is that of
+each component with the others held. That is accurate enough to find the weights that the rows do
+not determine, which are most of them at first.
 """
 
 from __future__ import annotations
@@ -40,14 +40,16 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
 HALVINGS = 30
 """Most halvings of a step in the line search."""
 BLENDS = (0.0, 0.25, 0.5, 1.0)
-"""Fractions of the hidden information that stay in the Hessian, tried in turn. At 1 it is the
-complete-data curvature, which is never indefinite."""
+"""Fractions of the hidden information that stay in the Hessian, tried in turn.
+
+At 1 it is the complete-data curvature, which is never indefinite.
+"""
 WIDE = 5e9
 """Beyond this many products in one curvature of all weights, every component has its own."""
 MOST_COORDINATES = 12_000
 """With more whitened weights than this, one curvature would take more than 1 GiB."""
 GRADIENTS = 20
-"""Most iterations of conjugate gradients in a step; each of them leads upwards."""
+"""Most iterations of conjugate gradients in a step; each of them ascends."""
 RELATIVE = 0.1
 """Conjugate gradients end when the residual is below this fraction of the gradient."""
 
@@ -80,12 +82,11 @@ def find_mode(
     """Climb the log posterior of the whitened weights.
 
     The step is Newton's on the observed Hessian, blended towards the complete-data one where it
-    would not lead upwards. The search ends when a step promises a rise of at most ``tol / 2``
-    nats.
+    would not ascend. The search ends when a step promises a rise of at most ``tol / 2`` nats.
 
-    A ``teacher`` gives responsibilities to learn from in place of the point's own: the
-    complete-data problem, which has one mode. Where the weights are ``wide``, too many for one
-    curvature matrix, steps are those of conjugate gradients on the complete-data curvature.
+    A ``teacher`` gives responsibilities that replace the point's own: the complete-data problem,
+    which has one mode. Where the weights are ``wide``, too many for one curvature matrix, steps are
+    those of conjugate gradients on the complete-data curvature.
     """
 
     def evaluate(coordinates: np.ndarray) -> tuple[LabelExpectation, float]:
@@ -114,7 +115,7 @@ def find_mode(
         if found is None:
             break
         here, expectation, value = found
-        # Newton's steps end quadratically: the next one would promise the square of this.
+        # Newton's method converges quadratically: the next step would promise the square of this.
         if exact and decrement**2 <= tol:
             break
     return Mode(here, expectation, value, decrement)
@@ -183,10 +184,10 @@ def newton_step(
     *,
     complete: bool,
 ) -> tuple[Float[np.ndarray, " coordinate"], bool]:
-    """Newton's step on the least blended Hessian that is positive definite; it leads upwards.
+    """Newton's step on the least blended Hessian that is positive definite; it ascends.
 
-    The flag says whether the Hessian was not blended. With ``complete`` it is that of the
-    complete data, and exact. Raises FloatingPointError where the Hessian is not finite.
+    The flag says whether the Hessian was not blended. With ``complete`` it is that of the complete
+    data, and exact. Raises FloatingPointError where the Hessian is not finite.
     """
     curvature = complete_curvature(designs, labels, expectation)
     curvature[np.diag_indices_from(curvature)] += 1.0
@@ -208,7 +209,7 @@ def newton_step(
 def separate_step(
     designs: Designs, expectation: LabelExpectation, gradient: Float[np.ndarray, " coordinate"]
 ) -> Float[np.ndarray, " coordinate"]:
-    """About Newton's step on the complete-data Hessian, which is never formed; it leads upwards."""
+    """About Newton's step on the complete-data Hessian, which is never formed; it ascends."""
     slots, shape = places(designs), (gradient.size, gradient.size)
     roots = [
         cho_factor(block + np.eye(len(block)), lower=True)

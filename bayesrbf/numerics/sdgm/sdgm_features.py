@@ -1,22 +1,19 @@
 r"""Rows as complete points, and the features of a point.
 
-The components of this family are no densities of x: adding one quadratic function to
-all of them changes every "marginal" and no :math:`p(c | x)`. So missing cells cannot
-be integrated out of the components. What is sound is
+The components of this family are no densities of x: adding one quadratic function to all of them
+changes every "marginal" and no :math:`p(c | x)`. So missing cells cannot be integrated out of the
+components. What is valid is
 
 .. math:: p(c | x_o) = \int p(c | x) \, p(x_m | x_o) \, dx_m
 
-with a density of x of its own, a mixture that never sees the labels. A row with holes is
-several points, drawn from that companion.
+with a density of x from a companion mixture that never sees the labels. A row with missing cells
+becomes several points, drawn from that companion.
 
-Features are monomials of degree two, or kernels with training rows. The one-half of a
-quadratic form is not in the features but in the weights: a normal component with mean mu
-and precision P has, up to a constant,
-:math:`w_i = (P \mu)_i,\; w_{ii} = -P_{ii}/2,\; w_{ij} = -P_{ij}`.
+Features are monomials of degree two, or kernels with training rows. The one-half of a quadratic
+form is not in the features but in the weights: a normal component with mean mu and precision P has,
+up to a constant, :math:`w_i = (P \mu)_i,\; w_{ii} = -P_{ii}/2,\; w_{ij} = -P_{ij}`.
 
-References
-----------
-Hayashi and Uchida (2021), A discriminative Gaussian mixture model with
+References ---------- Hayashi and Uchida (2021), A discriminative Gaussian mixture model with
 sparsity, ICLR, section 2.1 (primal) and 2.4 (kernel).
 """
 
@@ -53,7 +50,7 @@ def complete(
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
     """Points of every row, and the first point of each row.
 
-    A row without holes is its own only point; a row with holes has ``draws`` completions, a
+    A complete row is its own only point; a row with missing cells has ``draws`` completions, a
     power of two, drawn from the companion mixture, whose parameters are in standard units.
     ``replicate`` numbers independent sets of draws; cells are drawn in ``order``. Points are the
     reals in the user's units, then the indicators of all levels. Labels are not used.
@@ -63,7 +60,7 @@ def complete(
         standard, parameters, specification, draws=draws, replicate=replicate, order=order
     )
     sizes = np.diff(starts, append=rows.n_obs)
-    # Cells that were seen stay what they were, to the last bit.
+    # Observed cells keep their values to the last bit.
     seen = np.repeat(observations.real, sizes, axis=0)
     real = np.where(np.isnan(seen), units.backward(rows.real), seen)
     return np.column_stack([real, one_hot(rows.codes, specification.levels)]), starts
@@ -73,13 +70,11 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
     """All monomials of degree at most two that are not sums of others.
 
     These are the intercept, every coordinate and every product of two. The first ``n_reals``
-    coordinates are real columns; the indicators of all levels of the categorical columns
-    follow. Products within one categorical column are left out: an indicator is its own square,
-    and two of one column are never 1 together. Where all these were more than
-    ``MOST_FEATURES``, products with indicators are left out, too.
+    coordinates are real columns; the indicators of all levels of the categorical columns follow.
+    Products within one categorical column are left out: an indicator is its own square, and two of
+    one column are never 1 together. Where all these were more than ``MOST_FEATURES``, products with
+    indicators are left out, too.
 
-    Examples
-    --------
     >>> quadratic_basis(2, ()).factors.tolist()
     [[-1, -1], [-1, 0], [-1, 1], [0, 0], [0, 1], [1, 1]]
     """
@@ -96,8 +91,6 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
 def has_all_products(n_reals: int, levels: tuple[int, ...]) -> bool:
     """Whether products with indicators are in the basis: not where they would be too many.
 
-    Examples
-    --------
     >>> has_all_products(5, (3, 4)), has_all_products(5, (40, 40))
     (True, False)
     """
@@ -135,22 +128,8 @@ def sparse_basis(basis: Basis, used: Int[np.ndarray, " used"]) -> Basis:
 
 
 def numbers_of(some: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
-    """Find features among others.
+    """Numbers of some features in a basis that has them.
 
-    Parameters
-    ----------
-    some : QuadraticBasis
-        Features to find.
-    basis : QuadraticBasis
-        A basis that has them.
-
-    Returns
-    -------
-    ndarray of shape (n_features of some,)
-        Their numbers in the basis.
-
-    Examples
-    --------
     >>> numbers_of(QuadraticBasis(np.array([[-1, 1], [0, 1]])), quadratic_basis(2, ())).tolist()
     [2, 4]
     """

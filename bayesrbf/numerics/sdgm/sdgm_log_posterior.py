@@ -78,8 +78,8 @@ class SDGMLogPosterior(LogPosterior):
     def component_class(self) -> Int[np.ndarray, " component"]:
         """Components with the same number are exchangeable.
 
-        Those of a class are, unless constant precisions tell them apart: then every component
-        has a number of its own.
+        Those of a class are, unless constant precisions distinguish them: then every component has
+        a number of its own.
         """
         if isinstance(self.specification.precisions, np.ndarray):
             return np.arange(self.specification.n_components)
@@ -112,7 +112,7 @@ class SDGMLogPosterior(LogPosterior):
         return complete - hidden_information(self._designs, self._labels, expectation)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
-        """Unweighted log probability of what is known of every row's label, in nats."""
+        """Unweighted log probability of every row's known label, in nats."""
         return self._expect(self._weights(theta)).pointwise
 
     def component_log_joint(

@@ -29,11 +29,12 @@ REPLICATES = 8
 DRAWS = 256
 """Draws of the weights in a replicate."""
 DRAWS_OF_COMPLETED = 32
-"""Draws of the weights for each completion of a row with holes. There can be fewer, because
-completions differ more than draws."""
+"""Draws of the weights for each completion of a row with missing cells.
+
+Fewer are enough, because completions differ more than draws.
+"""
 BLOCK_NUMBERS = 100_000
-"""Points are taken in blocks whose logits under all draws are about this many numbers, so that
-they stay in the cache."""
+"""Numbers in the logits of one block of points under all draws: about what the cache holds."""
 Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
 """Number of a replicate -> points of all rows in the user's units, first point of every row."""
 
