@@ -51,18 +51,7 @@ class Draws:
         return self.n_draws == 1
 
     def first(self, draws: int) -> Self:
-        """The first draws of every chain.
-
-        Parameters
-        ----------
-        draws : int
-            How many of each, at most as many as there are.
-
-        Returns
-        -------
-        Draws
-            Incomplete, where some are left out.
-        """
+        """The first draws of every chain; the result is incomplete where some are left out."""
         return replace(
             self,
             theta=self.theta[:, :draws],
