@@ -20,10 +20,9 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
-    asked_settings,
     check_scheme,
+    fit_sentence,
     fit_to_rows,
-    published_sentence,
     read_responses,
     refuse_without_joint,
     start_of,
@@ -32,7 +31,7 @@ from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
-from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.posterior.noise import fit_noise
 from bayesrbf.records.mixture import Observations
@@ -82,13 +81,11 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     link : float, optional
         gamma of the Dirichlet link; None: the scheme's own.
     l1 : float
-        Rate of the Laplace factor of the prior of output weights, the response in
-        standard units.
+        Rate of the Laplace factor of the prior of output weights, the response in standard units.
     l2 : float
         Precision of its normal factor.
     kappa : float, optional
-        Power of p(x) in the joint. None: one over the number of columns, and at least
-        0.3 where cells are missing.
+        Power of p(x) in the joint. None: 1 / n_columns, and at least 0.3 where cells are missing.
     grow : tuple of int, optional
         ``(step, maximum)`` of ``"em_lr_link_k"``.
     hidden_cells : {"marginalise", "impute"}
@@ -106,8 +103,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     max_iter : int
         Most iterations.
     tol : float
-        The fit stops when an iteration gains at most ``tol`` nats per unit of row
-        weight.
+        The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
     warm_start : bool
         Start at the previous fit.
     random_state : int, RandomState or None
@@ -115,8 +111,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns. Frames: by dtype
-        if None; arrays: none if None.
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
@@ -244,8 +239,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Raises
         ------
         ValueError
-            If an argument, the table, the responses or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the table, the responses or the weights cannot be used.
         """
         weights = self._check(X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
@@ -254,16 +248,14 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self.model_, fit = self._fit_rows(distinct, responses, self.seed_, self._start)
         self._n_features_out = self.model_.n_features
         self.conditional_path_ = fit.conditional
-        self.n_falls_ = count_falls(fit.joint)
+        self.n_falls_ = fit.falls
         self._report(fit.status, Trace(fit.joint))
-        if self.scheme != "joint":
-            rounds = fit.joint.size - 1
-            self.status_ = published_sentence(rounds, self.converged_, self.n_falls_)
+        self.status_ = fit_sentence(self.scheme, fit)
         self.noise_scale_, self.noise_df_ = self._noise(self.calibrate, self.cv)
         return self._infer()
 
     def _check_arguments(self) -> None:
-        """Check every constructor argument, and what goes together with the scheme."""
+        """Check every argument, and what goes together with the scheme."""
         super()._check_arguments()
         check_scheme(self)
 
@@ -275,8 +267,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         begin: Begin,
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        settings = asked_settings(self, FEATURES, seed)
-        return fit_to_rows(self, rows, self.columns_.n_levels, responses, settings, begin)
+        return fit_to_rows(self, rows, responses, FEATURES, seed, begin)
 
     def _noise(self, calibrate: bool, cv: object) -> tuple[float, float]:
         """Scale and tails of residuals out of fold, in units of the fitted noise."""
@@ -419,8 +410,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Returns
         -------
         ndarray of shape (n_obs, n_components)
-            Features at the fitted point, as ``features`` says: responsibilities,
-            densities or their logarithms.
+            Responsibilities, densities or their logarithms at the fitted point.
         """
         return self.model_.features(self._read(X))
 
