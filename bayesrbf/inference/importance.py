@@ -1,4 +1,4 @@
-"""Importance ratios of an approximation: how far to trust it, and how to mend it."""
+"""Importance ratios of an approximation: their Pareto tail, smoothed weights, a resample."""
 
 from __future__ import annotations
 

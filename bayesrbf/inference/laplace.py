@@ -1,4 +1,4 @@
-"""Laplace's approximation: draws of the Gaussian at the mode, with their trust measured."""
+"""Laplace's approximation: draws of the Gaussian at the mode, with importance weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The No-U-Turn sampler of nutpie over the kernel's log posterior: nothing is compiled."""
+"""The No-U-Turn sampler of nutpie over the log posterior of the numerics, without compiling."""
 
 from __future__ import annotations
 

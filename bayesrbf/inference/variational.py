@@ -1,4 +1,4 @@
-"""The Gaussian nearest to a log posterior, found by an objective without noise."""
+"""The Gaussian nearest to a posterior, found by a deterministic objective."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class VariationalFit:
 
     @property
     def converged(self) -> bool:
-        """Whether the gradient is as good as zero."""
+        """Whether the gradient is zero to the tolerance."""
         return self.slope <= _LEVEL
 
     @property

@@ -1,4 +1,4 @@
-"""Are the probabilities right: calibration error, and what chance alone does to it.
+"""Calibration error of class probabilities, and what chance alone does to it.
 
 Labels are class codes, probabilities have one column per class. Every number has a
 picture and every picture a band: what a perfectly calibrated classifier with the very

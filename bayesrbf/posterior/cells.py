@@ -1,4 +1,4 @@
-r"""What the rest of its row says about each observed cell: tail probabilities, one cell left out.
+r"""Tail probabilities of observed cells, each given the rest of its row.
 
 For a real cell, with o the observed cells, :math:`Q = \Sigma_{oo}^{-1}` and
 :math:`d = x_o - \mu_o`, every leave-one-out conditional of a component comes from one

@@ -1,4 +1,4 @@
-"""Two numbers that calibrate a regression: scale and tails of residuals out of fold."""
+"""Noise of a regression that is calibrated on out-of-fold residuals: its scale and tails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By how much log probabilities should be stretched: the calibration slope."""
+"""The calibration slope: the factor of the log probabilities that fits the labels best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the draws say about every row, summed up."""
+"""Summaries over draws of the class probabilities of every row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST = 1e-15
 
 @dataclass(frozen=True)
 class PredictiveSummary:
-    r"""What the draws say about every row.
+    r"""Class probabilities of every row, summarised over the draws.
 
     Where the fitted point is given out, draws are moved in log odds, class by class, so that
     it is their median; where their mean is, they stay. The entropy of what is given out is

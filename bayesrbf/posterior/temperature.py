@@ -1,4 +1,4 @@
-"""One number that calibrates: class log probabilities times an out-of-fold temperature."""
+"""Temperature scaling: class log probabilities times a number fitted out of fold."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Dissimilarities:
 
     @cached_property
     def to_candidates(self) -> Float[np.ndarray, " entry"] | None:
-        """Labelled rows to candidates, class after class, each in one piece, where they are few."""
+        """Dissimilarities of labelled rows to candidates, class after class; None if too many."""
         n_rows, n_candidates = self.labelled.size, self.candidate_starts[-1]
         if n_rows * n_candidates > MOST_KEPT:
             return None

@@ -1,4 +1,4 @@
-"""Frozen records of arrays: rows, parameters, units."""
+"""Frozen records of a mixture: rows, parameters, units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one spelling of every dimension, variable and group name.
+"""Names of dimensions, variables and groups, each written once.
 
 Numerics, declared graph and DataTree use these names and no others, so that a
 number can be followed from a kernel to a plot by its name alone.

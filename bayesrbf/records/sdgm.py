@@ -138,7 +138,7 @@ class SDGMParameters:
 
     @cached_property
     def root(self) -> Float[np.ndarray, "weight weight"]:
-        """R with ``R R'`` the covariance, the longest axis first, all towards the weights."""
+        """R with ``R R'`` the covariance: axes from the longest on, none opposed to the weights."""
         variances, axes = np.linalg.eigh(self.covariance)
         axes = axes * np.where(self.coefficients @ axes < 0, -1.0, 1.0)
         return (axes * np.sqrt(np.maximum(variances, 0)))[:, ::-1]
@@ -188,16 +188,18 @@ class SDGMModes:
 
 @dataclass(frozen=True)
 class SDGMTrace:
-    """Path of the type-II maximisation: one entry a step, of what is active and survives.
+    """Path of the type-II maximisation, one entry a step.
 
-    The evidence is the Laplace approximation of its log in nats; while weights are very many, of
-    every component with the others held. It need not ascend: the updates of alpha and pi are
-    fixed-point steps.
+    The evidence is the Laplace approximation of the log evidence in nats. While weights are very
+    many, it is that of every component with the others held. It need not rise: the updates of
+    alpha and pi are fixed-point steps.
     """
 
     evidence: Float[np.ndarray, " iteration"]
     n_weights: Int[np.ndarray, " iteration"]
+    """Active weights."""
     n_components: Int[np.ndarray, " iteration"]
+    """Surviving components."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a mixture is before it has seen a number: columns, components, covariances."""
+"""Structure of a mixture before a fit: columns, components, covariances."""
 
 from __future__ import annotations
 

@@ -108,8 +108,7 @@ class MedianLVQClassifier(Classifier):
     unlabelled_candidates : bool
         Whether a row without a label may be an exemplar, of any class.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
-        Class probabilities where the model will be used, in the order of
-        ``classes_``; None: those of the training table.
+        Class probabilities of use, in the order of ``classes_``; None: those of training.
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities (or margins).
     cv : int, splitter or iterable of index pairs
@@ -283,8 +282,7 @@ class MedianLVQClassifier(Classifier):
         Raises
         ------
         ValueError
-            If an argument, the rows, the labels or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the rows, the labels or the weights cannot be used.
         """
         self._check_arguments()
         rows = read_rows(self, X, reset=True)

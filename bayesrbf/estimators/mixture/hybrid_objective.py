@@ -1,4 +1,4 @@
-"""Which objective a hybrid mixture follows, where that is left to the data."""
+"""The objective of a hybrid mixture, and its choice by out-of-fold log score."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and what held-out rows said about it."""
+    """The chosen setting and its temperature."""
 
     setting: Setting
     scores: Float[np.ndarray, " setting"]

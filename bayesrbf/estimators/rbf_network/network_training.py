@@ -144,14 +144,14 @@ def fit_to_rows(
 def start_of(
     previous: FittedNetwork | None, specification: RBFNetworkSpecification
 ) -> RBFNetworkParameters | None:
-    """A fit of the same structure in the user's units; a network may have grown or lost parts."""
+    """The start from a previous fit of the same structure, in the user's units; else None."""
     if previous is None or previous.specification != specification:
         return None
     return previous.start
 
 
 def refuse_without_joint(scheme: str) -> None:
-    """A published scheme is an alternation without a posterior."""
+    """Refuse to draw under a published scheme: an alternation has no posterior."""
     if scheme != "joint":
         raise ValueError(
             f"scheme={scheme!r} is an alternation without one declared joint, and so "

@@ -389,7 +389,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         return self._predictive(X).log_density(np.asarray(y, dtype=np.float64))
 
     def _predictive(self, X: object) -> StudentMixture:
-        """What is said of the responses, in the user's units."""
+        """Predictive distribution of the responses, in the user's units."""
         rows = self._read(X)  # has the words for an estimator that is not fitted
         if self.draws_ is None:
             fitted = self.model_.predictive(rows, None)

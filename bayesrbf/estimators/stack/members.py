@@ -172,7 +172,7 @@ class FittedMember(FittedModel):
 
     @property
     def density(self) -> FittedMixture | None:
-        """That of mapped rows is none of the user's."""
+        """None: a density of mapped rows is not one of the user's rows."""
         return None
 
     def class_log_joint(
