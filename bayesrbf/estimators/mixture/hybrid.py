@@ -290,9 +290,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         labels, weights = self._read_labels(X, y, weights, full)
         components = components_per_class(self.n_components, self.classes_, type(self).__name__)
         self._read_rows(X, labels, weights)
-        n_features, levels = self.rows_.real.shape[1], self.columns_.n_levels
         specification = MixtureSpecification(
-            n_features, levels, components, self.covariance_type, self.tied
+            self.rows_.real.shape[1],
+            self.columns_.n_levels,
+            components,
+            self.covariance_type,
+            self.tied,
         )
         open_weight = self.unlabelled_weight == "cv"
         prior = MixturePrior() if self.prior is None else self.prior

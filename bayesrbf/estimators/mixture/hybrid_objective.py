@@ -1,4 +1,4 @@
-"""The objective of a hybrid mixture, and its choice by out-of-fold log score."""
+"""Which objective a hybrid mixture follows, where that is left to the data."""
 
 from __future__ import annotations
 

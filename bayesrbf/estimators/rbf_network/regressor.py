@@ -60,10 +60,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     priors; the published alternations work here as well. Missing cells are summed out;
     rows whose response is NaN teach the hidden layer.
 
-    The features of a row with holes, :math:`f(x_o)`, mean what the training rows made them
-    mean. Where at least half of these were complete, a row with holes is therefore predicted
-    by :math:`p(y | x_o) = \int p(y | x)\, p(x_m | x_o)\, dx_m` over draws of its missing
-    cells, and its interval is as wide as what is not known; otherwise by :math:`f(x_o)`.
+    Where at least half of the training rows were complete, a row with holes is predicted by
+    :math:`p(y | x_o) = \int p(y | x)\, p(x_m | x_o)\, dx_m` over draws of its missing cells, and
+    its interval covers their uncertainty; otherwise by :math:`f(x_o)`, as in training.
 
     Parameters
     ----------
@@ -72,9 +71,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
         As in :class:`bayesrbf.RBFNetworkClassifier`.
     features : {"responsibility", "density", "log_density"}, optional
-        What a component tells the output layer. None: logarithms for the joint, which
-        make a surface of second degree; else as for the classifier. Responsibilities
-        make any surface, but ask for many rows.
+        What a component tells the output layer. None: logarithms for the joint, which make a
+        surface of second degree; else as for the classifier. Responsibilities make any surface,
+        but need many rows.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Shape of the covariances. Log densities of a diagonal one are sums over columns,
         and so is what is predicted from them: take ``"full"`` where columns interact.
@@ -91,9 +90,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     hidden_cells : {"marginalise", "impute"}
         Sum missing cells out, or fill them in by their conditional mean.
     calibrate : bool
-        Describe the noise at the fitted point by residuals of rows held out, scale and
-        tails of Student's t, and not by those of the rows that were fitted. Draws of
-        :meth:`refine` speak for themselves.
+        Describe the noise at the fitted point by out-of-fold residuals, with scale and tails of
+        Student's t, and not by residuals of the fitted rows. Draws of :meth:`refine` keep their
+        own noise.
     cv : int, splitter or iterable of index pairs
         Folds of the calibration.
     prior : MixturePrior, optional
