@@ -96,9 +96,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     unlabelled_weight : float or "cv"
-        Factor of the weight of rows without a label; 0 drops them. ``"cv"`` picks 0, 1 / n_columns
-        or 1 by out-of-fold log score, with fits that start at the fit to the labelled rows.
-        Objectives without a density (conditional, margin) do not use rows without a label.
+        Factor of the weight of rows without a label; 0 drops them. ``"cv"`` picks 0,
+        1 / n_columns or 1 by out-of-fold log score, with fits that start at the fit to
+        the labelled rows. Rows without a label say nothing to objectives without a
+        density (conditional, margin).
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
