@@ -1,4 +1,4 @@
-"""Folds: which rows are held out when, and what models that have not seen them say of them."""
+"""Folds, and predictions of the rows that are held out of a fit."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def split_rows(
 def _as_given(
     cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], *, classifier: bool
 ) -> Iterator[Fold]:
-    """Folds of a splitter, which speaks of the rows as they were given."""
+    """Folds of a splitter, whose indices are of the rows as they were given."""
     n_given = int(kept.max()) + 1
     labels = np.full(n_given, -1)
     labels[kept] = rows.labels
@@ -125,7 +125,7 @@ def _as_given(
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What models said about rows that they were not fitted to, all folds one after another."""
+    """Out-of-fold predictions of all folds, one fold after another."""
 
     values: Float[np.ndarray, "obs *values"]
     labels: Int[np.ndarray, " obs"]

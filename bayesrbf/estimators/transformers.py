@@ -18,7 +18,7 @@ from bayesrbf.table import standardisation
 
 
 class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Half the value, half its normal score: what kernels like to see.
+    r"""Mean of the standardised value and its normal score, for kernels.
 
     .. math:: x \mapsto \tfrac12 \, \mathrm{clip}(z, \pm 4)
         + \tfrac12 \, \Phi^{-1}(\text{mid-rank}(x) / n)

@@ -1,4 +1,4 @@
-"""Warnings that name the line of the user's that led to them."""
+"""Warnings at the line of the user's code that led to them."""
 
 from __future__ import annotations
 

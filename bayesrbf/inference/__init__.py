@@ -1,1 +1,1 @@
-"""A log posterior in, draws out: approximations, samplers, and how far to trust them."""
+"""Draws from a log posterior: approximations, samplers and their diagnostics."""

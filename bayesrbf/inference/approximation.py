@@ -1,4 +1,4 @@
-"""What Laplace and variational fits share: draws of a Gaussian, and their trust measured."""
+"""What Laplace and variational fits share: draws of a Gaussian and their importance weights."""
 
 from __future__ import annotations
 

@@ -45,35 +45,10 @@ def bootstrap(
     .. math:: \theta_s = \arg\max_\theta \sum_n w_{sn} \log p(y_n | \theta) + \log p(\theta),
         \quad w_s \sim \mathrm{Dirichlet}(v) \sum_n v_n
 
-    Draws are independent, one chain of them. They spread as the fit would over other tables,
-    whether or not the model is true. An interrupt (Ctrl-C) returns what was drawn.
-
-    Parameters
-    ----------
-    reweighted : callable
-        Maps weights of the rows to the log posterior.
-    weights : ndarray of shape (n_obs,)
-        Weights v of the fit.
-    start : ndarray of shape (dimension,)
-        The fitted mode, where every search begins.
-    draws : int
-        Number of draws.
-    random_state : int, numpy.random.Generator or None
-        Source of the weights.
-    progress_bar : bool
-        Show how far the draws are.
-
-    Returns
-    -------
-    Draws
-        Stats ``lp``, the log density under the weights of the fit.
-
-    Raises
-    ------
-    ValueError
-        If ``draws`` is below 1.
-    KeyboardInterrupt
-        If interrupted before the first draw.
+    Every search begins at ``start``, the fitted mode; v are the weights of the fit, and ``lp`` is
+    the log density under them. Draws are independent, one chain of them. They spread as the fit
+    would over other tables, whether or not the model is true. An interrupt (Ctrl-C) returns what
+    was drawn, or is raised before the first draw.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Chains of one run: in this process, or in several where that pays.
+"""Chains of one run, in this process or in several where that is faster.
 
 Python's threads do not help samplers whose steps take microseconds: all chains want the
 interpreter, and handing it over costs more than a step. So chains run in groups, each group in
@@ -140,7 +140,7 @@ class _HereWatch:
 
 
 class _FileWatch:
-    """A watch that processes share: a file with the wish to stop and every group's steps."""
+    """A watch that processes share: a file with the request to stop and every group's steps."""
 
     def __init__(self, path: Path, place: int = 0) -> None:
         self.path = path
@@ -217,7 +217,7 @@ def _in_group(work: Work, group: Sequence[Any], path: Path, place: int) -> list[
 
 
 def _can_be_sent(work: Sequence[object]) -> bool:
-    """Whether all of it can be sent to another process."""
+    """Whether objects can be pickled and so sent to another process."""
     import cloudpickle
 
     try:

@@ -40,7 +40,7 @@ class Draws:
 
     @property
     def worth(self) -> float:
-        """Most independent draws that these can stand for: copies in a resample are one draw."""
+        """Upper bound on the independent draws: copies in a resample count as one draw."""
         resampled = bool(self.attributes.get("resampled", 0))
         share = float(self.attributes["importance_share"]) if resampled else 1.0
         return share * self.n_draws
@@ -51,18 +51,7 @@ class Draws:
         return self.n_draws == 1
 
     def first(self, draws: int) -> Self:
-        """The first draws of every chain.
-
-        Parameters
-        ----------
-        draws : int
-            How many of each, at most as many as there are.
-
-        Returns
-        -------
-        Draws
-            Incomplete, where some are left out.
-        """
+        """The first draws of every chain; the result is incomplete where some are left out."""
         return replace(
             self,
             theta=self.theta[:, :draws],
@@ -97,5 +86,5 @@ def on_grid(
 def one_after_another(
     thetas: Float[np.ndarray, "*batch coordinate"],
 ) -> Float[np.ndarray, "draw coordinate"]:
-    """Draws of all chains in one list, though they may have no coordinate at all."""
+    """Draws of all chains as rows; the number of coordinates may be 0."""
     return thetas.reshape(math.prod(thetas.shape[:-1]), thetas.shape[-1])

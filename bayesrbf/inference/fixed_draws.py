@@ -1,4 +1,4 @@
-"""The variational objective over draws that never change: a function without noise."""
+"""The variational objective over fixed draws: a deterministic function."""
 
 from __future__ import annotations
 

@@ -226,9 +226,9 @@ class Whitened:
 
 
 def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> Whitened:
-    r"""Coordinates in which a posterior is nearly round, at the price of few products.
+    r"""Coordinates in which the posterior covariance is near the identity, cheap to multiply by.
 
-    Coordinates whose correlation in the precision P is below 3 % are whitened apart: of
+    Coordinates whose correlation in the precision P is below 3 % are whitened separately: of
     the blocks b that remain, with S the root of the diagonal of P,
 
     .. math:: C_{bb} = S_b^{-1} \left( S_b^{-1} P_{bb} S_b^{-1} \right)^{-1/2}.

@@ -53,45 +53,13 @@ def gibbs(
 
     .. math:: u \sim p(u \mid \theta, x, y), \quad \theta' \sim p(\theta \mid u, x, y).
 
+    Each chain starts near ``start``, throws ``tune`` sweeps away and keeps one draw in ``thin``
+    sweeps; ``lp`` is the log density with Jacobian.
     The kernel may learn from the draws of the tuning, of all chains together,
     before these are thrown away. Each chain has random numbers of its own, so that
-    a seed gives the same bits on any number of processes. An interrupt (Ctrl-C)
-    returns what was drawn, marked incomplete.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density, which brings its kernel.
-    start : ndarray of shape (dimension,)
-        Around which the chains start, such as the MAP estimate.
-    draws : int
-        Draws of each chain after tuning.
-    tune : int
-        Sweeps of each chain that are thrown away.
-    thin : int
-        Sweeps for each draw that is kept.
-    chains : int
-        Number of chains.
-    random_state : int, numpy.random.Generator or None
-        Source of randomness; a number gives the same bits again.
-    progress_bar : bool
-        Show a progress bar.
-    cores : int or None
-        Processes among which the chains are dealt; None for one, or, where a run
-        takes longer than starting them, for one a processor.
-
-    Returns
-    -------
-    Draws
-        Stats ``lp``, the log density with Jacobian.
-
-    Raises
-    ------
-    ValueError
-        If ``draws``, ``thin``, ``chains`` or ``cores`` is below 1, ``tune`` below 4, the
-        family has no kernel, or the rows have weights that it cannot take.
-    KeyboardInterrupt
-        If interrupted before the first draw.
+    a seed gives the same bits on any number of processes (``cores``; None: one, or, where a run
+    takes longer than starting them, one a processor). An interrupt (Ctrl-C)
+    returns what was drawn, marked incomplete, or is raised before the first draw.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Importance ratios of an approximation: how far to trust it, and how to mend it."""
+"""Importance ratios of an approximation: their Pareto tail, smoothed weights, a resample."""
 
 from __future__ import annotations
 
@@ -17,28 +17,12 @@ _EXACT: Final = 1e-6
 def pareto_smooth(
     log_ratios: Float[np.ndarray, " draw"],
 ) -> tuple[Float[np.ndarray, " draw"], float]:
-    r"""Pareto-smoothed importance weights and the shape of their tail.
+    r"""Normalised Pareto-smoothed importance weights and the shape k of their tail.
 
-    The largest ratios :math:`p(\theta_s) / q(\theta_s)` are replaced by
-    quantiles of a generalised Pareto distribution fitted to them.
-
-    Parameters
-    ----------
-    log_ratios : ndarray of shape (n_draws,)
-        ``log p - log q`` of independent draws from q, each up to a constant.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_draws,)
-        Normalised smoothed weights.
-    pareto_k : float
-        Tail shape; above 0.7 the draws do not represent p. Minus infinity when
-        all ratios are equal, NaN with fewer than 25 draws, which have no tail.
-
-    Raises
-    ------
-    ValueError
-        If no ratio is finite.
+    The largest ratios :math:`p(\theta_s) / q(\theta_s)` of independent draws from q, known up to a
+    constant, are replaced by quantiles of a generalised Pareto distribution fitted to them.
+    Where k is above 0.7 the draws do not represent p. It is minus infinity when
+    all ratios are equal, and NaN with fewer than 25 draws, which have no tail.
 
     References
     ----------
@@ -74,17 +58,7 @@ def resample(
 ) -> Int[np.ndarray, " draw"]:
     """Indices of a systematic resample, in random order.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_draws,)
-        Normalised importance weights.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of shape (n_draws,)
-        Index ``s`` appears ``n_draws * weights[s]`` times, rounded up or down.
+    Index ``s`` appears ``n_draws * weights[s]`` times, rounded up or down; weights sum to one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Laplace's approximation: draws of the Gaussian at the mode, with their trust measured."""
+"""Laplace's approximation: draws of the Gaussian at the mode, with importance weights."""
 
 from __future__ import annotations
 
@@ -28,40 +28,10 @@ def laplace(
         \hat\theta = \arg\max \log p(\theta), \quad
         H = -\nabla^2 \log p(\hat\theta),
 
-    with the Jacobian in p: the approximation lives where theta is unbounded. An
-    interrupt (Ctrl-C) returns what was drawn, marked incomplete.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    start : ndarray of shape (dimension,)
-        Where the mode search begins, such as the MAP estimate.
-    draws : int
-        Draws of each chain.
-    chains : int
-        Number of chains; all are independent draws.
-    random_state : int, numpy.random.Generator or None
-        Source of randomness.
-    resample : bool
-        Replace the draws by a Pareto-smoothed importance resample of them.
-    progress_bar : bool
-        Show how far the curvature and the draws are.
-
-    Returns
-    -------
-    Draws
-        Stats ``lp`` and ``log_q``; attributes ``pareto_k``, ``importance_share``,
-        ``n_indefinite``, ``gradient_norm``, ``curvature`` (a sentence) and
-        ``resampled``.
-
-    Raises
-    ------
-    ValueError
-        If ``draws`` or ``chains`` is below 1, or the density is not finite at
-        the start.
-    KeyboardInterrupt
-        If interrupted before the first draw.
+    with the Jacobian in p: the approximation lives where theta is unbounded. The mode search begins
+    at ``start``, where the density must be finite. All draws of all chains are independent;
+    ``resample`` replaces them by a Pareto-smoothed importance resample. An interrupt (Ctrl-C)
+    returns what was drawn, marked incomplete, or is raised before the first draw.
 
     References
     ----------

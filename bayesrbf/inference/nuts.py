@@ -1,4 +1,4 @@
-"""The No-U-Turn sampler of nutpie over the kernel's log posterior: nothing is compiled."""
+"""The No-U-Turn sampler of nutpie over the log posterior of the numerics, without compiling."""
 
 from __future__ import annotations
 
@@ -57,53 +57,17 @@ def nuts(
     target_accept: float = 0.9,
     cores: int | None = None,
 ) -> Draws:
-    r"""Draw from the posterior by Hamiltonian Monte Carlo.
+    r"""Draw from the posterior by Hamiltonian Monte Carlo, which needs nutpie.
 
     The chains run in z with :math:`\theta = \hat\theta + C z`, where :math:`C C'`
     is nearly the covariance of the Laplace approximation
     (:func:`bayesrbf.inference.gaussian_at_mode.whitened`): in z the posterior is nearly
-    round, and nutpie's adaptation finds little to mend. They start at draws twice
-    as wide as that. A seed gives the same
-    bits on any number of processes. An interrupt (Ctrl-C) returns what was drawn,
-    marked incomplete.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    start : ndarray of shape (dimension,)
-        Where the mode search begins, such as the MAP estimate.
-    draws : int
-        Draws of each chain after tuning.
-    tune : int
-        Draws of each chain that adapt the step and are thrown away.
-    chains : int
-        Number of chains.
-    random_state : int, numpy.random.Generator or None
-        Source of randomness; a number gives the same bits again.
-    progress_bar : bool
-        Show a progress bar.
-    target_accept : float
-        Acceptance that the step size aims at, in (0, 1): nearer one means
-        smaller steps and fewer divergences.
-    cores : int or None
-        Processes among which the chains are dealt; None for one, or, where a run
-        takes longer than starting them, for one a processor.
-
-    Returns
-    -------
-    Draws
-        Stats ``lp``, ``diverging``, ``tree_depth``, ``reached_max_treedepth``,
-        ``energy``, ``n_steps``, ``acceptance_rate``, ``step_size``.
-
-    Raises
-    ------
-    ImportError
-        If nutpie is not installed.
-    ValueError
-        If ``draws``, ``chains`` or ``cores`` is below 1, or ``tune`` below 10.
-    KeyboardInterrupt
-        If interrupted before the first draw.
+    round, and nutpie's adaptation finds little to mend. The mode search begins at ``start``; chains
+    start at draws twice as wide as the approximation. ``target_accept`` in (0, 1) is the acceptance
+    that the step size aims at: nearer one means smaller steps and fewer divergences. A seed gives
+    the same bits on any number of processes (``cores``; None: one, or, where a run takes longer
+    than starting them, one a processor). An interrupt (Ctrl-C) returns what was drawn, marked
+    incomplete, or is raised before the first draw.
 
     References
     ----------

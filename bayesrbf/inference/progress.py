@@ -1,4 +1,4 @@
-"""One progress display a run."""
+"""Progress of a run, in one display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gaussian nearest to a log posterior, found by an objective without noise."""
+"""The Gaussian nearest to a posterior, found by a deterministic objective."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ def advi(
     .. math:: q = N(m, \operatorname{diag}(e^{2 s})), \quad
         \max_{m, s} \; \sum_i s_i + \frac{1}{M} \sum_{j=1}^M \log p(m + e^s z_j),
 
-    with draws z that never change: the objective has no noise, so that L-BFGS
-    finds its maximum and its curvature means something. The draws come in
+    with M = 2 ``pairs`` draws z that never change: the objective has no noise, so that L-BFGS
+    finds its maximum and its curvature means something. The search begins at ``start``, where the
+    density must be finite. The draws come in
     pairs z, -z whose coordinates are exactly uncorrelated, in blocks of as many
     coordinates as there are pairs.
 
@@ -63,45 +64,9 @@ def advi(
     which is the block of m in the inverse of the objective's second
     derivatives, mends that; for a normal posterior it is the covariance. It
     costs M gradients a coordinate: with more than a thousand of them
-    ``covariance="mean_field"`` saves minutes. An interrupt (Ctrl-C) returns
-    what was drawn, marked incomplete.
-
-    Parameters
-    ----------
-    log_posterior : LogPosterior
-        The density.
-    start : ndarray of shape (dimension,)
-        Where the search begins, such as the MAP estimate.
-    draws : int
-        Draws of each chain.
-    chains : int
-        Number of chains; all are independent draws.
-    random_state : int, numpy.random.Generator or None
-        Source of randomness.
-    resample : bool
-        Replace the draws by a Pareto-smoothed importance resample of them.
-    covariance : {"linear_response", "mean_field"}
-        Covariance of the draws; the mean is the same.
-    pairs : int
-        Half the number M of fixed draws, at least 2.
-    max_iter : int
-        Most steps of L-BFGS.
-    progress_bar : bool
-        Show how far the fit and the draws are.
-
-    Returns
-    -------
-    Draws
-        Stats ``lp`` and ``log_q``; attributes ``pareto_k``, ``importance_share``,
-        ``resampled`` and those of :class:`bayesrbf.inference.variational.VariationalFit`.
-
-    Raises
-    ------
-    ValueError
-        If ``draws`` or ``chains`` is below 1, ``pairs`` below 2, or the density
-        is not finite at the start.
-    KeyboardInterrupt
-        If interrupted before the first draw.
+    ``covariance="mean_field"`` saves minutes; the mean is the same. All draws of all chains are
+    independent; ``resample`` replaces them by a Pareto-smoothed importance resample. An interrupt
+    (Ctrl-C) returns what was drawn, marked incomplete, or is raised before the first draw.
 
     References
     ----------
@@ -164,7 +129,7 @@ class VariationalFit:
 
     @property
     def converged(self) -> bool:
-        """Whether the gradient is as good as zero."""
+        """Whether the gradient is zero to the tolerance."""
         return self.slope <= _LEVEL
 
     @property

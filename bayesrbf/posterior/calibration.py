@@ -1,4 +1,4 @@
-"""Are the probabilities right: calibration error, and what chance alone does to it.
+"""Calibration error of class probabilities, and what chance alone does to it.
 
 Labels are class codes, probabilities have one column per class. Every number has a
 picture and every picture a band: what a perfectly calibrated classifier with the very
@@ -19,44 +19,30 @@ from bayesrbf.posterior.scores import Labels, Probabilities, Weights
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """Predicted probability against observed frequency of one class, bin by bin.
-
-    Attributes
-    ----------
-    predicted : ndarray of shape (n_bins,)
-        Mean predicted probability of the rows in a bin.
-    observed : ndarray of shape (n_bins,)
-        Weighted share of the class among them.
-    lower, upper : ndarray of shape (n_bins,)
-        Consistency band: where a perfectly calibrated classifier's ``observed`` lies.
-    mass : ndarray of shape (n_bins,)
-        Total row weight of a bin.
-    """
+    """Predicted probability against observed frequency of one class, bin by bin."""
 
     predicted: Float[np.ndarray, " bin"]
+    """Mean predicted probability of the rows in a bin."""
     observed: Float[np.ndarray, " bin"]
+    """Weighted share of the class among them."""
     lower: Float[np.ndarray, " bin"]
+    """Lower end of the consistency band, where a calibrated classifier's ``observed`` lies."""
     upper: Float[np.ndarray, " bin"]
+    """Its upper end."""
     mass: Float[np.ndarray, " bin"]
+    """Total row weight of a bin."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Calibration of one set of predictions, with what chance alone would do to it.
-
-    Attributes
-    ----------
-    error : float
-        Classwise expected calibration error (:func:`classwise_error`).
-    noise : tuple of float
-        Equal-tailed interval of that error under perfect calibration.
-    curves : tuple of ReliabilityCurve
-        One curve per class.
-    """
+    """Calibration of one set of predictions, with what chance alone would do to it."""
 
     error: float
+    """Classwise expected calibration error (:func:`classwise_error`)."""
     noise: tuple[float, float]
+    """Equal-tailed interval of that error under perfect calibration."""
     curves: tuple[ReliabilityCurve, ...]
+    """One curve per class."""
 
     @property
     def within_noise(self) -> bool:
@@ -71,27 +57,11 @@ def classwise_error(
     *,
     n_bins: int = 10,
 ) -> float:
-    """Classwise expected calibration error over bins of equal weight.
+    """Classwise expected calibration error over at most ``n_bins`` bins of equal weight per class.
 
     ``1/C sum_c sum_b (V_cb / V) |mean of p_nc - share of class c|`` over the rows of bin
-    b, whose weight is V_cb. Bins hold equal weight; equal probabilities are never split,
+    b, whose weight is V_cb: between 0 (calibrated) and 1. Equal probabilities are never split,
     so that a constant prediction is judged in one bin, in whatever order the rows come.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Class probabilities.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-    weights : ndarray of shape (n_obs,), optional
-        Row weights, at least 0; 1 by default.
-    n_bins : int
-        Most bins per class.
-
-    Returns
-    -------
-    float
-        Between 0 (calibrated) and 1.
 
     References
     ----------
@@ -118,32 +88,10 @@ def calibration(
     n_resamples: int = 1000,
     random_state: int = 0,
 ) -> Calibration:
-    """Classwise calibration error, reliability curves, and both their noise bands.
+    """Classwise calibration error, reliability curves, and bands of both with probability ``prob``.
 
     The bands come from labels drawn from the predictions themselves,
     ``y_n ~ Categorical(p_n)``, scored in the same bins.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Class probabilities; rows sum to one.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-    weights : ndarray of shape (n_obs,), optional
-        Row weights, at least 0; 1 by default.
-    n_bins : int
-        Most bins per class.
-    prob : float
-        Probability of the bands.
-    n_resamples : int
-        Number of drawn label vectors.
-    random_state : int
-        Seed of the draws.
-
-    Returns
-    -------
-    Calibration
-        Error, its band, and one curve per class.
 
     References
     ----------
@@ -183,25 +131,17 @@ def calibration(
 
 @dataclass(frozen=True)
 class _Bins:
-    """Bins of equal weight along each class's probability, flat over classes.
-
-    Attributes
-    ----------
-    index : ndarray of shape (n_obs, n_classes)
-        Flat bin of every row and class.
-    weights : ndarray of shape (n_obs,)
-        Row weights.
-    mass, predicted : ndarray of shape (n_bins,)
-        Weight and mean probability of every flat bin.
-    of_class : tuple of slice
-        Flat bins of each class.
-    """
+    """Bins of equal weight along each class's probability, flat over classes."""
 
     index: Int[np.ndarray, "obs label"]
+    """Flat bin of every row and class."""
     weights: Weights
     mass: Float[np.ndarray, " bin"]
+    """Row weight of every flat bin."""
     predicted: Float[np.ndarray, " bin"]
+    """Mean probability of every flat bin."""
     of_class: tuple[slice, ...]
+    """Flat bins of each class."""
 
     @classmethod
     def of(cls, probabilities: Probabilities, weights: Weights | None, n_bins: int) -> _Bins:

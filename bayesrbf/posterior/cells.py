@@ -1,4 +1,4 @@
-r"""What the rest of its row says about each observed cell: tail probabilities, one cell left out.
+r"""Tail probabilities of observed cells, each given the rest of its row.
 
 For a real cell, with o the observed cells, :math:`Q = \Sigma_{oo}^{-1}` and
 :math:`d = x_o - \mu_o`, every leave-one-out conditional of a component comes from one
@@ -28,28 +28,18 @@ ROUNDING = 1 + 1e-9
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Every observed cell beside what the rest of its row suggests.
-
-    Attributes
-    ----------
-    tail : ndarray of shape (n_obs, n_features)
-        ``2 min(F, 1 - F)`` at the cell, F the distribution given the rest of the row;
-        NaN where missing.
-    expected : ndarray of shape (n_obs, n_features)
-        Mean of that distribution; NaN where missing.
-    sd : ndarray of shape (n_obs, n_features)
-        Its standard deviation; NaN where missing.
-    level_tail : ndarray of shape (n_obs, n_categorical)
-        Probability of all levels at most as probable as the observed one; NaN where missing.
-    level_expected : ndarray of shape (n_obs, n_categorical)
-        Most probable level given the rest of the row; -1 where missing.
-    """
+    """Every observed cell beside what the rest of its row suggests; NaN where missing."""
 
     tail: Float[np.ndarray, "obs feature"]
+    """``2 min(F, 1 - F)`` at the cell, F the distribution given the rest of the row."""
     expected: Float[np.ndarray, "obs feature"]
+    """Mean of that distribution."""
     sd: Float[np.ndarray, "obs feature"]
+    """Its standard deviation."""
     level_tail: Float[np.ndarray, "obs categorical"]
+    """Probability of all levels at most as probable as the observed one."""
     level_expected: Int[np.ndarray, "obs categorical"]
+    """Most probable level given the rest of the row; -1 where missing."""
 
 
 def leave_one_cell_out(
@@ -57,21 +47,9 @@ def leave_one_cell_out(
     parameters: MixtureParameters,
     specification: MixtureSpecification,
 ) -> LeftOut:
-    """Judge every observed cell by the rest of its row; its label too, where there is one.
+    """Judge every observed cell by the rest of its row, and by its label where there is one.
 
-    Parameters
-    ----------
-    observations : Observations
-        Rows, in the units of ``parameters``.
-    parameters : MixtureParameters
-        Point of the mixture.
-    specification : MixtureSpecification
-        Structure of the mixture.
-
-    Returns
-    -------
-    LeftOut
-        Tail probabilities and what was expected instead, in the same units.
+    Rows and result are in the units of the parameters.
 
     Examples
     --------

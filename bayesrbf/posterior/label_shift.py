@@ -23,27 +23,19 @@ TOL = 1e-10
 
 @dataclass(frozen=True)
 class LabelShift:
-    """An estimated prevalence.
-
-    Attributes
-    ----------
-    prior : ndarray of shape (n_classes,)
-        New class probabilities, all positive.
-    covariance : ndarray of shape (n_classes, n_classes)
-        Covariance of their estimate, from the observed information; rows sum to 0.
-    gain : float
-        Log likelihood at the new prevalence less that at the trained one, in nats:
-        half the likelihood-ratio statistic of no shift.
-    n_iter : int
-        Iterations of EM.
-    converged : bool
-        Whether EM converged.
-    """
+    """An estimated prevalence."""
 
     prior: Float[np.ndarray, " label"]
+    """New class probabilities, all positive."""
     covariance: Float[np.ndarray, "label label"]
+    """Covariance of their estimate, from the observed information; rows sum to 0."""
     gain: float
+    """Log likelihood less that at the trained prevalence, in nats.
+
+    It is half the likelihood-ratio statistic of no shift.
+    """
     n_iter: int
+    """Iterations of EM."""
     converged: bool
 
     @property
@@ -61,23 +53,9 @@ def adapt_prior(
 ) -> LabelShift:
     """Estimate the prevalence of a new population by EM.
 
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (n_obs, n_classes)
-        Log class probabilities of new rows under the trained prevalence, in nats;
-        calibrated ones, or the estimate inherits the fault.
-    trained : ndarray of shape (n_classes,)
-        Class probabilities of the training population, positive.
-    weights : ndarray of shape (n_obs,), optional
-        Row weights; 1 by default.
-    pseudo_rows : float
-        Rows at the trained prevalence that are added, at least 0: they keep classes
-        that the new rows do not show possible.
-
-    Returns
-    -------
-    LabelShift
-        Prevalence, its covariance, and how much better it explains the rows.
+    The log probabilities hold under the trained prevalence and must be calibrated, or the estimate
+    inherits the fault. As many ``pseudo_rows`` at the trained prevalence are added: they keep
+    classes possible that the new rows do not show.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Two numbers that calibrate a regression: scale and tails of residuals out of fold."""
+"""Noise of a regression that is calibrated on out-of-fold residuals: its scale and tails."""
 
 from __future__ import annotations
 
@@ -19,30 +19,17 @@ STARTS = (3.0, 8.0, 40.0)
 def fit_noise(
     residuals: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
 ) -> tuple[float, float]:
-    r"""Scale and degrees of freedom of Student's t that describe standardised residuals.
+    r"""Scale s and degrees of freedom nu > 2 of Student's t that describe standardised residuals.
 
     .. math:: \arg\max_{s, \nu} \sum_n v_n \log t_\nu(z_n / s) / s
         - 2 \log^2 (s / \hat s) + \log(\nu - 2) - (\nu - 2) / 10
 
+    The residuals z are out of fold, over the fitted standard deviation.
     Maximum a posteriori: the scale is expected near that of normal residuals with the mean
     absolute value that was seen, :math:`\hat s`, and :math:`\nu - 2` has the prior of Juarez
     and Steel [1]_, Gamma(2, rate 0.1). A model that follows its training rows
     has :math:`s > 1`; a rare miss makes heavy tails, where a standard deviation would make every
     interval wide.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n_obs,)
-        Out-of-fold residuals over the fitted standard deviation.
-    weights : ndarray of shape (n_obs,)
-        Row weights v, at least 0.
-
-    Returns
-    -------
-    scale : float
-        Factor s of the fitted standard deviation.
-    df : float
-        Degrees of freedom, above 2.
 
     References
     ----------

@@ -84,7 +84,7 @@ class ClassPosterior:
         return result, thinning
 
     def _thinning(self, n_obs: int) -> int:
-        """Distance of the draws whose probabilities fit into the memory."""
+        """Smallest step k such that every k-th draw fits into the memory."""
         chains, n_draws, _ = self.theta.shape
         row_bytes = 8 * chains * self.n_classes * n_obs
         affordable = int(self.memory // row_bytes) if row_bytes else n_draws
@@ -124,7 +124,7 @@ class ClassPosterior:
         return np.exp(at_prevalence(calibrated, self.log_ratio))
 
     def mean(self, observations: Observations) -> Float[np.ndarray, "obs label"]:
-        """Bayes' rule on the mean of the class probabilities; never are all draws held."""
+        """Mean of the class probabilities, then Bayes' rule; draws are never held all at once."""
         predict = self.predictor(observations)
         total = np.zeros((observations.n_obs, self.n_classes))
         thetas = self.theta.reshape(self.n_draws, -1)

@@ -1,4 +1,4 @@
-"""By how much log probabilities should be stretched: the calibration slope."""
+"""The calibration slope: the factor of the log probabilities that fits the labels best."""
 
 from __future__ import annotations
 
@@ -19,23 +19,8 @@ def calibration_slope(
     1 for calibrated probabilities, below 1 where they are too extreme, above 1 where they
     are too timid. For two classes it is the slope of the usual logistic recalibration on
     ``logit p``. Weak priors ``b - 1 ~ Normal(0, 10)``, ``a_c ~ Normal(0, 10)`` keep it
-    finite where the classes are told apart without error.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Class probabilities.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-    weights : ndarray of shape (n_obs,), optional
-        Row weights, at least 0; 1 by default.
-
-    Returns
-    -------
-    slope : float
-        The slope b.
-    standard_error : float
-        From the curvature at the mode.
+    finite where the classes are told apart without error. The error is from the curvature at
+    the mode.
 
     References
     ----------

@@ -14,19 +14,7 @@ Weights = Float[np.ndarray, " obs"]
 
 
 def log_loss(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
-    """Log score of every row: ``-log p_n[y_n]``.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Class probabilities; rows sum to one.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        Losses in nats, at least 0; 0 is certainty of what is true.
+    """Log score of every row, in nats: ``-log p_n[y_n]``.
 
     Examples
     --------
@@ -39,19 +27,9 @@ def log_loss(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, 
 
 
 def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
-    """Brier score of every row: ``sum_c (p_nc - [y_n = c])^2``.
+    """Brier score of every row: ``sum_c (p_nc - [y_n = c])^2``, between 0 and 2.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Class probabilities; rows sum to one.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        Losses between 0 and 2; for two classes twice the textbook's binary score.
+    For two classes it is twice the textbook's binary score.
 
     Examples
     --------
@@ -65,20 +43,9 @@ def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " o
 
 
 def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
-    """Whether the most probable class is the true one; ties share the credit.
+    """Whether the most probable class is the true one, 1 or 0; the mean is the accuracy.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Class probabilities.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-
-    Returns
-    -------
-    ndarray of shape (n_obs,)
-        1 where right, 0 where wrong, 1/m where m classes tie at the top and the true
-        one is among them; the mean is the accuracy.
+    It is 1/m where m classes tie at the top and the true one is among them.
 
     Examples
     --------
@@ -99,23 +66,7 @@ def mean_over_folds(
 
     ``m = sum_n v_n l_n / sum_n v_n`` and ``se^2 = F/(F-1) sum_f q_f^2 (m_f - m)^2``
     with ``q_f`` the share of fold f in the total weight: for folds of one size the
-    standard deviation of the fold means over ``sqrt(F)``.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n_obs,)
-        One loss per row.
-    folds : ndarray of shape (n_obs,)
-        Fold in which each row was held out.
-    weights : ndarray of shape (n_obs,), optional
-        Row weights, at least 0; 1 by default.
-
-    Returns
-    -------
-    mean : float
-        Weighted mean loss.
-    standard_error : float
-        NaN for a single fold.
+    standard deviation of the fold means over ``sqrt(F)``. It is NaN for a single fold.
 
     References
     ----------
@@ -139,26 +90,7 @@ def mean_over_folds(
 
 
 def one_hot(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, "obs label"]:
-    """Indicator of the true class, in the shape of the probabilities.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_obs, n_classes)
-        Class probabilities, for their shape.
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-
-    Returns
-    -------
-    ndarray of shape (n_obs, n_classes)
-        1 at the true class, 0 elsewhere.
-
-    Examples
-    --------
-    >>> one_hot(np.zeros((2, 2)), np.array([1, 0]))
-    array([[0., 1.],
-           [1., 0.]])
-    """
+    """Indicator of the true class, in the shape of the probabilities."""
     indicator = np.zeros_like(probabilities)
     indicator[np.arange(labels.size), labels] = 1.0
     return indicator

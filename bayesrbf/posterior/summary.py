@@ -1,4 +1,4 @@
-"""What the draws say about every row, summed up."""
+"""Summaries over draws of the class probabilities of every row."""
 
 from __future__ import annotations
 
@@ -16,36 +16,32 @@ LEAST = 1e-15
 
 @dataclass(frozen=True)
 class PredictiveSummary:
-    r"""What the draws say about every row.
+    r"""Class probabilities of every row, summarised over the draws.
 
     Where the fitted point is given out, draws are moved in log odds, class by class, so that
     it is their median; where their mean is, they stay. The entropy of what is given out is
-    what one does not know in all. What more data would tell is the information that the
+    the total uncertainty. What more data would tell is the information that the
     draws have on the class,
 
     .. math:: I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
-
-    Attributes
-    ----------
-    mean, sd, lower, upper : ndarray of shape (n_obs, n_classes)
-        The class probability that is given out; standard deviation and equal-tailed
-        interval of the draws around it. It lies within the interval.
-    total, aleatoric : ndarray of shape (n_obs,)
-        Entropy of that probability, and what more data would leave of it, in nats.
-    log_density : ndarray of shape (n_obs,)
-        Log of the posterior mean density of the observed cells.
-    prob : float
-        Probability inside the interval.
     """
 
     mean: Float[np.ndarray, "obs label"]
+    """The class probability that is given out; it lies within the interval."""
     sd: Float[np.ndarray, "obs label"]
+    """Standard deviation of the draws around it."""
     lower: Float[np.ndarray, "obs label"]
+    """Lower end of the equal-tailed interval of the draws."""
     upper: Float[np.ndarray, "obs label"]
+    """Its upper end."""
     total: Float[np.ndarray, " obs"]
+    """Entropy of ``mean``, in nats."""
     aleatoric: Float[np.ndarray, " obs"]
+    """What more data would leave of that entropy, in nats."""
     log_density: Float[np.ndarray, " obs"]
+    """Log of the posterior mean density of the observed cells."""
     prob: float
+    """Probability inside the interval."""
 
     @property
     def epistemic(self) -> Float[np.ndarray, " obs"]:
@@ -55,16 +51,6 @@ class PredictiveSummary:
 
 def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows"]:
     r"""Entropy :math:`-\sum_c p_c \log p_c` in nats.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (..., n_classes)
-        Probabilities that sum to one over the last axis.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Entropies, from 0 to log n_classes.
 
     Examples
     --------
@@ -81,25 +67,11 @@ def summarised(
     delivered: Float[np.ndarray, "obs label"] | None = None,
     centred: bool = True,
 ) -> dict[str, np.ndarray]:
-    """Spread, interval and entropies of class probabilities over draws.
+    """Spread, interval and entropies of class probabilities over draws, as in the summary's fields.
 
-    Parameters
-    ----------
-    p : ndarray of shape (n_draws, n_obs, n_classes)
-        Class probabilities under every draw.
-    weights : ndarray of shape (n_draws, n_obs), optional
-        What every draw counts for a row, summing to one over the draws; None: all alike.
-    prob : float
-        Probability inside the intervals.
-    delivered : ndarray of shape (n_obs, n_classes), optional
-        The probabilities that are given out; None: the mean of the draws.
-    centred : bool
-        Whether draws are moved to have these as their median.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Fields of :class:`PredictiveSummary`, but for the density.
+    The weights of the draws sum to one for every row; None weighs all alike. ``delivered`` are the
+    probabilities that are given out, by default the mean of the draws; ``centred`` moves the draws
+    to have these as their median.
     """
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights

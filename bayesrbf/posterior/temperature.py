@@ -1,4 +1,4 @@
-"""One number that calibrates: class log probabilities times an out-of-fold temperature."""
+"""Temperature scaling: class log probabilities times a number fitted out of fold."""
 
 from __future__ import annotations
 
@@ -16,21 +16,10 @@ LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
 def tempered(
     log_joint: Float[np.ndarray, "*rows label"], temperature: float
 ) -> Float[np.ndarray, "*rows label"]:
-    """Calibrated class log probabilities.
+    """Calibrated class log probabilities in nats, whose exponentials sum to one per row.
 
-    ``log q(c | x) = t log p(c | x) - log sum_b exp(t log p(b | x))``
-
-    Parameters
-    ----------
-    log_joint : ndarray of shape (..., n_classes)
-        ``log p(x, c)`` in nats, up to a constant per row.
-    temperature : float
-        Factor t of the log probabilities, positive; 1 leaves them alone.
-
-    Returns
-    -------
-    ndarray of shape (..., n_classes)
-        Log probabilities in nats; their exponentials sum to one per row.
+    ``log q(c | x) = t log p(c | x) - log sum_b exp(t log p(b | x))`` with the positive temperature
+    t, of log joints up to a constant per row.
 
     Examples
     --------
@@ -48,25 +37,11 @@ def fit_temperature(
     labels: Int[np.ndarray, " obs"],
     weights: Float[np.ndarray, " obs"],
 ) -> float:
-    """Temperature that calibrates out-of-fold log probabilities.
+    """Temperature t that calibrates out-of-fold log probabilities, below 1 if too sure.
 
     ``argmin_t -sum_n v_n log softmax(t log p_n)[y_n] + 2 (log t)^2``: maximum a
     posteriori under ``log t ~ Normal(0, 1/2)``. Where a model says the mean over draws,
     every draw is tempered: ``log mean_s softmax(t log p_ns)[y_n]``.
-
-    Parameters
-    ----------
-    log_probabilities : ndarray of shape (n_obs, n_classes) or (n_obs, n_draws, n_classes)
-        Out-of-fold class log probabilities in nats, up to a constant per row (and draw).
-    labels : ndarray of shape (n_obs,)
-        True class codes.
-    weights : ndarray of shape (n_obs,)
-        Row weights v, at least 0.
-
-    Returns
-    -------
-    float
-        The temperature t: below 1 where the model was too sure of itself.
 
     References
     ----------

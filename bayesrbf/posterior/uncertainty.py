@@ -30,26 +30,10 @@ def to_dataset(
     *,
     point_estimate: bool,
 ) -> xr.Dataset:
-    """Pack a predictive summary with its names.
+    """Pack a predictive summary under the names of its classes and rows; entropies are in nats.
 
-    Parameters
-    ----------
-    summary : PredictiveSummary
-        What the draws say about every row.
-    labels : sequence of length n_classes
-        Class names.
-    rows : sequence of length n_obs
-        Row names.
-    point_estimate : bool
-        Whether there was only one draw, which says nothing of its own
-        uncertainty: spreads are NaN then, and a warning says so.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``mean``, ``sd``, ``lower``, ``upper`` over obs and label;
-        ``total_entropy``, ``aleatoric_entropy``, ``epistemic_entropy`` in nats
-        and ``novelty`` over obs. Attribute ``prob``.
+    A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
+    NaN then, and a warning says so.
     """
     if point_estimate:
         warnings.warn(

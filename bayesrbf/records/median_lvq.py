@@ -18,25 +18,19 @@ MOST_KEPT = 2**26
 
 @dataclass(frozen=True)
 class Dissimilarities:
-    """Rows of a training table as an exemplar model sees them.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_obs, n_obs)
-        ``values[n, m] = d(x_n, x_m)`` of row n to row m as its exemplar; at
-        least 0. It need be neither symmetric nor a metric.
-    labels : ndarray of shape (n_obs,)
-        Class codes, -1 where the label is hidden: such a row has no likelihood.
-    weights : ndarray of shape (n_obs,)
-        Factor of each row's log likelihood, at least 0.
-    candidates : tuple of ndarray of shape (n_candidates,)
-        Rows that may be an exemplar of each class, ascending; at least one.
-    """
+    """Rows of a training table as an exemplar model sees them."""
 
     values: Real[np.ndarray, "obs obs"]
+    """``values[n, m] = d(x_n, x_m)``, at least 0, of row n to row m as its exemplar.
+
+    It need be neither symmetric nor a metric.
+    """
     labels: Int[np.ndarray, " obs"]
+    """Class codes, -1 where the label is hidden: such a row has no likelihood."""
     weights: Float[np.ndarray, " obs"]
+    """Factor of each row's log likelihood, at least 0."""
     candidates: tuple[Int[np.ndarray, " _"], ...]
+    """Rows that may be an exemplar of each class, ascending; at least one."""
 
     def __getstate__(self) -> dict[str, object]:
         """What is pickled: not the columns, which are made again."""
@@ -79,7 +73,7 @@ class Dissimilarities:
 
     @cached_property
     def to_candidates(self) -> Float[np.ndarray, " entry"] | None:
-        """Labelled rows to candidates, class after class, each in one piece, where they are few."""
+        """Dissimilarities of labelled rows to candidates, class after class; None if too many."""
         n_rows, n_candidates = self.labelled.size, self.candidate_starts[-1]
         if n_rows * n_candidates > MOST_KEPT:
             return None
@@ -93,15 +87,10 @@ class Dissimilarities:
 
 @dataclass(frozen=True)
 class Prototypes:
-    """How many prototypes every class has.
-
-    Attributes
-    ----------
-    classes : tuple of int
-        Class of every prototype, non-decreasing from 0.
-    """
+    """How many prototypes every class has."""
 
     classes: tuple[int, ...]
+    """Class of every prototype, non-decreasing from 0."""
 
     def __post_init__(self) -> None:
         steps = np.diff(self.classes, prepend=0)
@@ -125,34 +114,17 @@ class Prototypes:
 
 @dataclass(frozen=True)
 class MedianLVQParameters:
-    """A point of a median LVQ model.
-
-    Attributes
-    ----------
-    exemplars : ndarray of shape (n_prototypes,)
-        Training row that each prototype is.
-    sigma : float or None
-        Width of the kernel ``exp(-d / sigma**2)``, in the square root of the
-        unit of d; None for GLVQ, which has no kernel.
-    """
+    """A point of a median LVQ model."""
 
     exemplars: Int[np.ndarray, " prototype"]
+    """Training row that each prototype is."""
     sigma: float | None
+    """Width of ``exp(-d / sigma**2)``, in the square root of d's unit; None for GLVQ: no kernel."""
 
 
 @dataclass(frozen=True)
 class SigmaPrior:
-    r"""Log-normal prior of the width, in the units of a table.
-
-    .. math:: \log\sigma \sim N(m, s^2)
-
-    Attributes
-    ----------
-    location : float
-        Mean m of log sigma.
-    spread : float
-        Standard deviation s of log sigma.
-    """
+    """Log-normal prior of the width, in a table's units: ``log sigma ~ N(location, spread**2)``."""
 
     location: float
     spread: float
@@ -192,18 +164,7 @@ class MedianLVQPrior:
                 )
 
     def resolve(self, median: float) -> SigmaPrior:
-        """Fix the prior for one table.
-
-        Parameters
-        ----------
-        median : float
-            Median dissimilarity of its rows.
-
-        Returns
-        -------
-        SigmaPrior
-            Prior of log sigma.
-        """
+        """Fix the prior for a table whose rows have this median dissimilarity."""
         return SigmaPrior(float(np.log(self.scale * median) / 2), self.spread / 2)
 
 

@@ -1,4 +1,4 @@
-"""Frozen records of arrays: rows, parameters, units."""
+"""Frozen records of a mixture: rows, parameters, units."""
 
 from __future__ import annotations
 
@@ -14,27 +14,18 @@ from bayesrbf.records.specification import MixtureSpecification
 
 @dataclass(frozen=True)
 class Observations:
-    """Rows of a table as the numerics see them.
-
-    Attributes
-    ----------
-    real : ndarray of shape (n_obs, n_features)
-        Real cells, NaN where missing.
-    codes : ndarray of shape (n_obs, n_categorical)
-        Level codes of the categorical cells, -1 where missing.
-    labels : ndarray of shape (n_obs,)
-        Class codes, -1 where the label is hidden (0 everywhere for a density).
-    weights : ndarray of shape (n_obs,)
-        Factor of each row's log density, at least 0.
-    further : tuple of ndarray of shape (n_obs, n_columns)
-        Cells of the columns under laws of their own, one array a law; NaN where missing.
-    """
+    """Rows of a table as the numerics see them."""
 
     real: Float[np.ndarray, "obs feature"]
+    """Real cells, NaN where missing."""
     codes: Int[np.ndarray, "obs categorical"]
+    """Level codes of the categorical cells, -1 where missing."""
     labels: Int[np.ndarray, " obs"]
+    """Class codes, -1 where the label is hidden (0 everywhere for a density)."""
     weights: Float[np.ndarray, " obs"]
+    """Factor of each row's log density, at least 0."""
     further: tuple[Float[np.ndarray, "obs _"], ...] = ()
+    """Cells of the columns under laws of their own, one array a law; NaN where missing."""
 
     @property
     def n_obs(self) -> int:
@@ -42,62 +33,26 @@ class Observations:
         return self.real.shape[0]
 
     def take(self, rows: np.ndarray) -> Observations:
-        """Select rows.
-
-        Parameters
-        ----------
-        rows : ndarray
-            Row indices or a boolean mask.
-
-        Returns
-        -------
-        Observations
-            The selected rows, in the given order.
-        """
+        """Select rows, by index or boolean mask, in the given order."""
         further = tuple(cells[rows] for cells in self.further)
         return Observations(
             self.real[rows], self.codes[rows], self.labels[rows], self.weights[rows], further
         )
 
     def reordered(self, order: Order) -> Observations:
-        """Put columns and classes in another order.
-
-        Parameters
-        ----------
-        order : Order
-            The order.
-
-        Returns
-        -------
-        Observations
-            The same rows, one after another as before.
-        """
+        """Put columns and classes in another order; rows stay in theirs."""
         # take(), unlike an index, makes an array whose rows are in one piece
         real, codes = self.real.take(order.features, 1), self.codes.take(order.categories, 1)
         return replace(self, real=real, codes=codes, labels=order.labels(self.labels))
 
     def unlabelled(self) -> Observations:
-        """Hide the labels.
-
-        Returns
-        -------
-        Observations
-            The same rows, whose labels are all -1.
-        """
+        """Hide the labels: all are -1."""
         return replace(self, labels=np.full_like(self.labels, -1))
 
 
 @dataclass(frozen=True)
 class Standardisation:
-    """Location and scale of the real columns: x = location + scale * z.
-
-    Attributes
-    ----------
-    location : ndarray of shape (n_features,)
-        Column means, in the user's units.
-    scale : ndarray of shape (n_features,)
-        Column standard deviations, positive, in the user's units.
-    """
+    """Means and standard deviations of the real columns: ``x = location + scale * z``."""
 
     location: Float[np.ndarray, " feature"]
     scale: Float[np.ndarray, " feature"]
@@ -126,48 +81,24 @@ class Standardisation:
 class MixtureParameters:
     """A point of the mixture: one value of everything that is free.
 
-    Whether the reals are in standard or in the user's units is the holder's to
-    know: the numerics work in standard units, everything a user sees does not.
-
-    Attributes
-    ----------
-    class_probabilities : ndarray of shape (n_classes,)
-        p(c), summing to one.
-    weights : ndarray of shape (n_components,)
-        p(component | class), summing to one within each class.
-    means : ndarray of shape (n_components, n_features)
-        Component means.
-    precisions_cholesky : ndarray of shape (n_groups, n_features[, n_features])
-        Lower-triangular L with precision = L L' for full covariances; square
-        roots of the precisions for diagonal and spherical ones.
-    category_probabilities : tuple of ndarray of shape (n_components, n_levels)
-        p(level | component), one array per categorical column.
-    further : mapping of str to ndarray of shape (n_components, ...)
-        Values of the variables of laws of their own, by name.
+    The holder knows the units of the reals: the numerics work in standard units, and everything
+    that a user sees is in the user's units.
     """
 
     class_probabilities: Float[np.ndarray, " label"]
+    """p(c), summing to one."""
     weights: Float[np.ndarray, " component"]
+    """p(component | class), summing to one within each class."""
     means: Float[np.ndarray, "component feature"]
     precisions_cholesky: Float[np.ndarray, "group *feature"]
+    """Lower L, precision = L L', if full; roots of the precisions if diagonal or spherical."""
     category_probabilities: tuple[Float[np.ndarray, "component _"], ...]
+    """p(level | component), one array per categorical column."""
     further: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Values of the variables of laws of their own, by name; the first axis is the component."""
 
     def reordered(self, order: Order, specification: MixtureSpecification) -> MixtureParameters:
-        """The same mixture, columns and classes in another order.
-
-        Parameters
-        ----------
-        order : Order
-            The order.
-        specification : MixtureSpecification
-            Structure of the mixture as it is.
-
-        Returns
-        -------
-        MixtureParameters
-            A point of the reordered structure, with the same density.
-        """
+        """The same mixture, columns and classes in another order than the specification's."""
         components = specification.components_in(order)
         groups = specification.covariance_group[components]
         groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
@@ -186,13 +117,7 @@ class MixtureParameters:
         )
 
     def covariances(self) -> Float[np.ndarray, "group feature feature"]:
-        """Covariance matrices (L L')^-1, whatever their shape.
-
-        Returns
-        -------
-        ndarray of shape (n_groups, n_features, n_features)
-            One symmetric matrix per covariance group.
-        """
+        """Covariance matrices (L L')^-1, whatever their shape."""
         if self.precisions_cholesky.ndim == 2:
             variances = self.precisions_cholesky**-2.0
             return variances[:, :, None] * np.eye(variances.shape[1])
@@ -200,36 +125,14 @@ class MixtureParameters:
         return inverse.swapaxes(-1, -2) @ inverse
 
     def in_units(self, units: Standardisation) -> MixtureParameters:
-        """The same mixture for x = location + scale * z, when this one is for z.
-
-        Parameters
-        ----------
-        units : Standardisation
-            Location and scale of the real columns.
-
-        Returns
-        -------
-        MixtureParameters
-            Parameters in the user's units.
-        """
+        """The same mixture for x = location + scale * z, when this one is for z."""
         scale = units.scale
         rows = scale[:, None] if self.precisions_cholesky.ndim == 3 else scale
         factors = self.precisions_cholesky / rows
         return replace(self, means=units.backward(self.means), precisions_cholesky=factors)
 
     def standardised(self, units: Standardisation) -> MixtureParameters:
-        """The inverse of :meth:`in_units`.
-
-        Parameters
-        ----------
-        units : Standardisation
-            Location and scale of the real columns.
-
-        Returns
-        -------
-        MixtureParameters
-            Parameters in standard units.
-        """
+        """The inverse of :meth:`in_units`."""
         scale = units.scale
         rows = scale[:, None] if self.precisions_cholesky.ndim == 3 else scale
         factors = self.precisions_cholesky * rows

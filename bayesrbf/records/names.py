@@ -1,4 +1,4 @@
-"""The one spelling of every dimension, variable and group name.
+"""Names of dimensions, variables and groups, each written once.
 
 Numerics, declared graph and DataTree use these names and no others, so that a
 number can be followed from a kernel to a plot by its name alone.
@@ -76,19 +76,8 @@ OPTIMISER: Final = "optimiser_path"
 def class_weights(index: int, n_classes: int) -> str:
     """Name of the free mixture weights of one class.
 
-    Parameters
-    ----------
-    index : int
-        Position of the class in ``classes_``.
-    n_classes : int
-        Number of classes of the model; 1 for a plain density.
-
-    Returns
-    -------
-    str
-        ``"weights"`` for a plain density, else ``"weights_<index>"``: classes
-        may have different numbers of components, so each has a simplex of its
-        own, and ``"weights"`` is their concatenation.
+    Classes may differ in their number of components, so each has a simplex of its own, and
+    ``"weights"`` is their concatenation. A plain density has one class.
 
     Examples
     --------
@@ -99,19 +88,7 @@ def class_weights(index: int, n_classes: int) -> str:
 
 
 def class_components(index: int, n_classes: int) -> str:
-    """Name of the dim of one class's mixture weights.
-
-    Parameters
-    ----------
-    index : int
-        Position of the class in ``classes_``.
-    n_classes : int
-        Number of classes of the model; 1 for a plain density.
-
-    Returns
-    -------
-    str
-        ``"component"`` for a plain density, else ``"component_<index>"``.
+    """Name of the dim of one class's mixture weights; a plain density has one class.
 
     Examples
     --------
@@ -124,16 +101,7 @@ def class_components(index: int, n_classes: int) -> str:
 def category_probability(index: int) -> str:
     """Name of the level probabilities of one categorical column.
 
-    Parameters
-    ----------
-    index : int
-        Position among the categorical columns.
-
-    Returns
-    -------
-    str
-        ``"probability_<index>"``; the column's own name is an attribute,
-        because a ``/`` in a name would split a DataTree path.
+    The column's own name is an attribute, because a ``/`` in a name would split a DataTree path.
 
     Examples
     --------
@@ -145,16 +113,6 @@ def category_probability(index: int) -> str:
 
 def category_level(index: int) -> str:
     """Name of the dim of the levels of one categorical column.
-
-    Parameters
-    ----------
-    index : int
-        Position among the categorical columns.
-
-    Returns
-    -------
-    str
-        ``"level_<index>"``.
 
     Examples
     --------

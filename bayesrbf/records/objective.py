@@ -42,26 +42,6 @@ class Objective:
     margin        0                0                 1                1
     ============= ================ ================= ================ ================
 
-    Attributes
-    ----------
-    name : {"likelihood", "conditional", "margin", "blend", "hinge"}
-        Which of them.
-    kappa : float
-        Weight of :math:`\log p(x)` beside :math:`\log p(y | x)` in the blend, in
-        [0, 1]: 1 is the likelihood. Scales the prior, too.
-    hinge_weight : float
-        Weight of the hinge beside the likelihood, at least 0: 0 is the likelihood.
-    margin : float
-        Log ratio :math:`\gamma` by which the own class is to win, in nats.
-    smoothing : float
-        Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats.
-    sharpness : float
-        :math:`\eta` of the soft maximum over the other classes; the larger, the
-        nearer to the maximum.
-    ramp_cap : float or None
-        Largest loss :math:`\nu` of a row, in nats, for labels that may be wrong;
-        None: no cap.
-
     References
     ----------
     .. [1] Roth, Peharz, Tschiatschek, Pernkopf (2018), Hybrid generative-discriminative
@@ -77,11 +57,17 @@ class Objective:
 
     name: ObjectiveName = "likelihood"
     kappa: float = 0.3
+    """Weight in [0, 1] of log p(x) beside log p(y | x) in the blend; scales the prior, too."""
     hinge_weight: float = 4.0
+    """Weight of the hinge beside the likelihood, at least 0: 0 is the likelihood."""
     margin: float = 8.0
+    r"""Log ratio :math:`\gamma` by which the own class is to win, in nats."""
     smoothing: float = 0.1
+    r"""Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats."""
     sharpness: float = 10.0
+    r""":math:`\eta` of the soft maximum over the other classes; larger is nearer the maximum."""
     ramp_cap: float | None = None
+    r"""Largest loss :math:`\nu` of a row, in nats, for labels that may be wrong; None: no cap."""
 
     def __post_init__(self) -> None:
         if self.name not in OBJECTIVES:

@@ -11,17 +11,7 @@ from jaxtyping import Int
 
 @dataclass(frozen=True)
 class Order:
-    """Another order of the columns and classes of a table.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_features,)
-        Position that each real column comes from.
-    categories : ndarray of shape (n_categorical,)
-        Position that each categorical column comes from.
-    classes : ndarray of shape (n_classes,)
-        Code that each class comes from.
-    """
+    """Another order of a table: the old position of each real and categorical column and class."""
 
     features: Int[np.ndarray, " feature"]
     categories: Int[np.ndarray, " categorical"]
@@ -43,18 +33,7 @@ class Order:
         return replace(self, classes=np.zeros(1, dtype=np.intp))
 
     def then(self, following: Order) -> Order:
-        """Another order after this one.
-
-        Parameters
-        ----------
-        following : Order
-            An order of what this one leads to.
-
-        Returns
-        -------
-        Order
-            Both as one.
-        """
+        """Both orders as one: this one first, then one of what it leads to."""
         return Order(
             self.features[following.features],
             self.categories[following.categories],
@@ -62,33 +41,14 @@ class Order:
         )
 
     def coordinates(self, levels: tuple[int, ...]) -> Int[np.ndarray, " coordinate"]:
-        """Position that each coordinate of a point comes from: reals, then indicators of levels.
+        """Old position of each coordinate of a point: reals, then indicators of levels.
 
-        Parameters
-        ----------
-        levels : tuple of int
-            Number of levels of every categorical column as it is.
-
-        Returns
-        -------
-        ndarray of shape (n_coordinates,)
-            Levels of a column stay in their order.
+        ``levels`` are the numbers of levels in the old order; levels of a column stay in theirs.
         """
         edges = self.features.size + np.cumsum([0, *levels])
         parts = [np.arange(edges[j], edges[j + 1]) for j in self.categories]
         return np.concatenate([self.features, *parts])
 
     def labels(self, codes: Int[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
-        """Class codes in this order.
-
-        Parameters
-        ----------
-        codes : ndarray of shape (n_obs,)
-            Class codes; -1, where a label is hidden, stays.
-
-        Returns
-        -------
-        ndarray of shape (n_obs,)
-            New codes.
-        """
+        """Class codes in this order; -1, where a label is hidden, stays."""
         return np.append(self.new_codes, -1)[codes]

@@ -60,21 +60,10 @@ class MixturePrior:
         units: Standardisation,
         marginals: tuple[Float[np.ndarray, " _"], ...],
     ) -> MixtureHyperparameters:
-        """Fix every number of the prior for one table.
+        """Fix every number of the prior for one table, in the user's units.
 
-        Parameters
-        ----------
-        specification : MixtureSpecification
-            Structure of the mixture.
-        units : Standardisation
-            Location and scale of the real columns: the prior's centre.
-        marginals : tuple of ndarray of shape (n_levels,)
-            Marginal level probabilities of each categorical column, positive.
-
-        Returns
-        -------
-        MixtureHyperparameters
-            The resolved numbers, in the user's units.
+        The units of the columns are the prior's centre and scale; ``marginals`` are the level
+        probabilities of each categorical column, positive.
         """
         freedom = self.degrees_of_freedom
         freedom = specification.prior_rows if freedom is None else float(freedom)
@@ -91,34 +80,22 @@ class MixturePrior:
 
 @dataclass(frozen=True)
 class MixtureHyperparameters:
-    """The resolved prior of a mixture on one table, in the user's units.
-
-    Attributes
-    ----------
-    degrees_of_freedom : float
-        nu0.
-    mean_precision : float
-        kappa0.
-    location : ndarray of shape (n_features,)
-        Prior mean m0 of the component means.
-    scale : ndarray of shape (n_features,)
-        Square roots of the diagonal of the prior covariance S0.
-    weight_concentration : float
-        Dirichlet parameter of the component weights.
-    class_concentration : float
-        Dirichlet parameter of the class probabilities.
-    category_concentrations : tuple of ndarray of shape (n_levels,)
-        Dirichlet parameters of the level probabilities, one array per
-        categorical column.
-    """
+    """The resolved prior of a mixture on one table, in the user's units."""
 
     degrees_of_freedom: float
+    """nu0."""
     mean_precision: float
+    """kappa0."""
     location: Float[np.ndarray, " feature"]
+    """Prior mean m0 of the component means."""
     scale: Float[np.ndarray, " feature"]
+    """Square roots of the diagonal of the prior covariance S0."""
     weight_concentration: float
+    """Dirichlet parameter of the component weights."""
     class_concentration: float
+    """Dirichlet parameter of the class probabilities."""
     category_concentrations: tuple[Float[np.ndarray, " _"], ...]
+    """Dirichlet parameters of the level probabilities, one array per categorical column."""
 
     @property
     def units(self) -> Standardisation:
@@ -126,29 +103,12 @@ class MixtureHyperparameters:
         return Standardisation(self.location, self.scale)
 
     def standardised(self) -> MixtureHyperparameters:
-        """The same prior in standard units.
-
-        Returns
-        -------
-        MixtureHyperparameters
-            Location 0 and scale 1; everything else is free of units.
-        """
+        """The same prior in standard units: location 0 and scale 1; the rest is free of units."""
         zeros = np.zeros_like(self.location)
         return replace(self, location=zeros, scale=zeros + 1)
 
     def reordered(self, order: Order) -> MixtureHyperparameters:
-        """Put the columns in another order.
-
-        Parameters
-        ----------
-        order : Order
-            The order.
-
-        Returns
-        -------
-        MixtureHyperparameters
-            The same prior.
-        """
+        """Put the columns in another order."""
         return replace(
             self,
             location=self.location[order.features],

@@ -22,25 +22,20 @@ FEATURES: tuple[str, ...] = get_args(Features)
 
 @dataclass(frozen=True)
 class RBFNetworkSpecification:
-    """Structure of an RBF network: a mixture as hidden layer, a linear output layer.
-
-    Attributes
-    ----------
-    mixture : MixtureSpecification
-        The hidden layer. One class: all outputs share one mixture. As many
-        classes as outputs: output c sees the components of mixture c alone.
-    n_outputs : int
-        Number of classes, or 1 for a numeric response.
-    features : {"density", "responsibility", "log_density"}
-        What a component tells the output layer about a row.
-    response : {"classes", "number"}
-        Softmax, or a Gaussian about the linear output.
-    """
+    """Structure of an RBF network: a mixture as hidden layer, a linear output layer."""
 
     mixture: MixtureSpecification
+    """The hidden layer.
+
+    All outputs share a mixture of one class. Where there are as many classes as outputs, output c
+    sees the components of class c alone.
+    """
     n_outputs: int
+    """Number of classes, or 1 for a numeric response."""
     features: Features = "responsibility"
+    """What a component tells the output layer about a row."""
     response: Response = "classes"
+    """Softmax of classes, or a Gaussian about the linear output."""
 
     def __post_init__(self) -> None:
         if self.mixture.further:
@@ -70,76 +65,30 @@ class RBFNetworkSpecification:
         return classes == np.arange(self.n_outputs)[:, None]
 
     def hidden_order(self, order: Order) -> Order:
-        """The order of the hidden layer, whose mixture may be one for all outputs.
-
-        Parameters
-        ----------
-        order : Order
-            Order of columns and outputs.
-
-        Returns
-        -------
-        Order
-            Order of columns and mixtures.
-        """
+        """The order of the hidden layer, whose mixture may be one for all outputs."""
         return order.of_one_class if self.shared else order
 
     def reordered(self, order: Order) -> RBFNetworkSpecification:
-        """Put columns and classes in another order.
-
-        Parameters
-        ----------
-        order : Order
-            The order; of a numeric response, that of one class.
-
-        Returns
-        -------
-        RBFNetworkSpecification
-            The same structure.
-        """
+        """Put columns and classes in another order; a numeric response has that of one class."""
         return replace(self, mixture=self.mixture.reordered(self.hidden_order(order)))
 
 
 @dataclass(frozen=True)
 class RBFNetworkParameters:
-    """A point of an RBF network.
-
-    Attributes
-    ----------
-    mixture : MixtureParameters
-        The hidden layer, in the holder's units.
-    coefficients : ndarray of shape (n_outputs, n_components)
-        Output weights w of the features; zero where an output does not see a
-        component. Features are free of units, and so are these.
-    intercepts : ndarray of shape (n_outputs,)
-        Biases b.
-    noise_precision : float
-        One over the variance of a numeric response about its mean, in the
-        holder's units; 1 where the response is a class.
-    """
+    """A point of an RBF network, in the holder's units."""
 
     mixture: MixtureParameters
     coefficients: Float[np.ndarray, "output component"]
+    """Weights w of the unitless features; zero where an output does not see a component."""
     intercepts: Float[np.ndarray, " output"]
+    """Biases b."""
     noise_precision: float = 1.0
+    """One over a numeric response's variance about its mean; 1 where it is a class."""
 
     def reordered(
         self, order: Order, specification: RBFNetworkSpecification
     ) -> RBFNetworkParameters:
-        """The same network, columns and classes in another order.
-
-        Parameters
-        ----------
-        order : Order
-            The order; of a numeric response, that of one class.
-        specification : RBFNetworkSpecification
-            Structure of the network as it is.
-
-        Returns
-        -------
-        RBFNetworkParameters
-            A point of the reordered structure, with the same outputs.
-        """
+        """The same network, columns and classes in another order than the specification's."""
         hidden = specification.hidden_order(order)
         components = specification.mixture.components_in(hidden)
         return RBFNetworkParameters(
@@ -150,33 +99,11 @@ class RBFNetworkParameters:
         )
 
     def standardised(self, units: Standardisation) -> RBFNetworkParameters:
-        """The same network for standard units of the columns.
-
-        Parameters
-        ----------
-        units : Standardisation
-            Location and scale of the real columns.
-
-        Returns
-        -------
-        RBFNetworkParameters
-            The point with its mixture in standard units.
-        """
+        """The same network with its mixture in standard units of the columns."""
         return replace(self, mixture=self.mixture.standardised(units))
 
     def in_units(self, units: Standardisation) -> RBFNetworkParameters:
-        """The inverse of :meth:`standardised`.
-
-        Parameters
-        ----------
-        units : Standardisation
-            Location and scale of the real columns.
-
-        Returns
-        -------
-        RBFNetworkParameters
-            The point with its mixture in the user's units.
-        """
+        """The inverse of :meth:`standardised`."""
         return replace(self, mixture=self.mixture.in_units(units))
 
 
@@ -189,90 +116,39 @@ class RBFNetworkHyperparameters:
        b \sim N(0, s_b^2), \\
        \pi \mid w &\sim \mathrm{Dirichlet}(a + \gamma\, s(w)), \quad
        s_k(w) = \frac{\sum_c |w_{ck}| + \epsilon}{\sum_j (\sum_c |w_{cj}| + \epsilon)}
-
-    Attributes
-    ----------
-    mixture : MixtureHyperparameters
-        Prior of the hidden layer; a is its ``weight_concentration``.
-    l1 : float
-        Rate of the Laplace factor.
-    l2 : float
-        Precision of the normal factor; one of the two is positive.
-    link : float
-        gamma, finite: rows that pull the mixture weights to the shares of the
-        output weights.
-    kappa : float
-        Power of p(x) beside p(y | x), positive.
-    intercept_scale : float
-        Standard deviation of the intercepts.
-    noise_shape : float
-        Shape of the Gamma prior of the noise precision of a numeric response.
-    noise_rate : float
-        Its rate, the response in standard units.
     """
 
     mixture: MixtureHyperparameters
+    """Prior of the hidden layer; a is its ``weight_concentration``."""
     l1: float
+    """Rate of the Laplace factor; it or ``l2`` is positive."""
     l2: float
+    """Precision of the normal factor."""
     link: float = 0.0
+    """gamma, finite: rows that pull the mixture weights to the shares of the output weights."""
     kappa: float = 1.0
+    """Power of p(x) beside p(y | x), positive."""
     intercept_scale: float = 10.0
+    """Standard deviation of the intercepts."""
     noise_shape: float = 2.0
+    """Shape of the Gamma prior of the noise precision of a numeric response."""
     noise_rate: float = 0.1
+    """Rate of that prior, the response in standard units."""
 
     def standardised(self) -> RBFNetworkHyperparameters:
-        """The same prior for standard units of the columns.
-
-        Returns
-        -------
-        RBFNetworkHyperparameters
-            Location 0 and scale 1; everything else is free of units.
-        """
+        """The same prior in standard units: location 0 and scale 1; the rest is free of units."""
         return replace(self, mixture=self.mixture.standardised())
 
     def reordered(self, order: Order) -> RBFNetworkHyperparameters:
-        """Put the columns in another order.
-
-        Parameters
-        ----------
-        order : Order
-            The order.
-
-        Returns
-        -------
-        RBFNetworkHyperparameters
-            The same prior.
-        """
+        """Put the columns in another order."""
         return replace(self, mixture=self.mixture.reordered(order))
 
     def log_noise(self, precision: float) -> float:
-        """Log prior density of the noise precision.
-
-        Parameters
-        ----------
-        precision : float
-            tau, positive.
-
-        Returns
-        -------
-        float
-            ``log Gamma(tau; noise_shape, noise_rate)``.
-        """
+        """Log prior density ``log Gamma(precision; noise_shape, noise_rate)`` of the noise."""
         shape, rate = self.noise_shape, self.noise_rate
         constant = shape * math.log(rate) - math.lgamma(shape)
         return constant + (shape - 1) * math.log(precision) - rate * precision
 
     def noise_slope(self, precision: float) -> float:
-        """Derivative of :meth:`log_noise`.
-
-        Parameters
-        ----------
-        precision : float
-            tau, positive.
-
-        Returns
-        -------
-        float
-            Derivative in tau.
-        """
+        """Derivative of :meth:`log_noise` in the precision."""
         return (self.noise_shape - 1) / precision - self.noise_rate

@@ -49,15 +49,10 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class Trace:
-    """The way of an optimiser.
-
-    Attributes
-    ----------
-    log_posterior : ndarray of shape (n_iter,)
-        Log posterior density (without Jacobian) at each accepted point.
-    """
+    """Path of an optimiser."""
 
     log_posterior: Float[np.ndarray, " iteration"]
+    """Log posterior density (without Jacobian) at each accepted point."""
 
     @property
     def n_iter(self) -> int:
@@ -67,27 +62,15 @@ class Trace:
 
 @dataclass(frozen=True)
 class Fit:
-    """The winning restart of a fit.
-
-    Attributes
-    ----------
-    parameters : MixtureParameters
-        The point, in standard units.
-    trace : Trace
-        The way of the winner.
-    status : Status
-        The winner's outcome.
-    restarts : ndarray of shape (n_init,)
-        Log posterior that every restart reached; only the best were run to the end.
-    floored : bool
-        Whether a covariance is singular but for the floor of its eigenvalues.
-    """
+    """The winning restart of a fit, in standard units."""
 
     parameters: MixtureParameters
     trace: Trace
     status: Status
     restarts: Float[np.ndarray, " restart"]
+    """Log posterior that every restart reached; only the best were run to the end."""
     floored: bool
+    """Whether a covariance is singular but for the floor of its eigenvalues."""
 
     @property
     def converged(self) -> bool:
@@ -106,14 +89,9 @@ class ClassPrediction:
 
     The parts stay apart: in their sum, a density far from all rows would leave no digit
     to the classes.
-
-    Attributes
-    ----------
-    log_probabilities : ndarray of shape (..., n_obs, n_classes)
-        ``log p(c | x_o)`` in nats, up to a constant a row.
-    log_density : ndarray of shape (..., n_obs)
-        ``log p(x_o)`` in nats.
     """
 
     log_probabilities: Float[np.ndarray, "*draws obs label"]
+    """``log p(c | x_o)`` in nats, up to a constant a row."""
     log_density: Float[np.ndarray, "*draws obs"]
+    """``log p(x_o)`` in nats."""

@@ -16,16 +16,13 @@ from bayesrbf.records.results import Status
 
 @dataclass(frozen=True)
 class QuadraticBasis:
-    """Monomials of degree at most two: the primal form.
-
-    Attributes
-    ----------
-    factors : ndarray of shape (n_features, 2)
-        Coordinates whose product a feature is; -1 stands for the number 1, so
-        that (-1, -1) is the intercept and (-1, i) the coordinate i itself.
-    """
+    """Monomials of degree at most two: the primal form."""
 
     factors: Int[np.ndarray, "feature 2"]
+    """Coordinates whose product a feature is; -1 stands for the number 1.
+
+    So (-1, -1) is the intercept and (-1, i) the coordinate i itself.
+    """
 
     @property
     def n_features(self) -> int:
@@ -35,19 +32,12 @@ class QuadraticBasis:
 
 @dataclass(frozen=True)
 class KernelBasis:
-    """An intercept and the kernel with some training rows: the dual form.
-
-    Attributes
-    ----------
-    kernel : str or callable
-        ``"polynomial"``, ``"gaussian"``, or a function of two arrays of points
-        of shapes (n, d) and (m, d) to kernel values of shape (n, m).
-    exemplars : ndarray of shape (n_features - 1, n_coordinates)
-        Training rows, in standard units; feature 0 is the intercept.
-    """
+    """An intercept and the kernel with some training rows: the dual form."""
 
     kernel: Any
+    """``"polynomial"``, ``"gaussian"``, or a function of points (n, d), (m, d) to values (n, m)."""
     exemplars: Float[np.ndarray, "exemplar coordinate"]
+    """Training rows, in standard units; feature 0 is the intercept, so there are one fewer."""
 
     @property
     def n_features(self) -> int:
@@ -60,25 +50,16 @@ Basis = QuadraticBasis | KernelBasis
 
 @dataclass(frozen=True)
 class CompletedRows:
-    """Labelled rows as points: a row with holes is several points, its completions.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_points, n_coordinates)
-        Completions of all rows, in the user's units, those of one row side by
-        side: real columns, then the indicators of all levels.
-    starts : ndarray of shape (n_rows,)
-        First point of every row.
-    allowed : ndarray of shape (n_rows, n_classes)
-        The classes that a row may have; all of them where its label is hidden.
-    weights : ndarray of shape (n_rows,)
-        Factor of each row's log likelihood, at least 0.
-    """
+    """Labelled rows as points: a row with holes is several points, its completions."""
 
     points: Float[np.ndarray, "point coordinate"]
+    """Completions in the user's units, row by row: real columns, then indicators of all levels."""
     starts: Int[np.ndarray, " row"]
+    """First point of every row."""
     allowed: Bool[np.ndarray, "row label"]
+    """The classes that a row may have; all of them where its label is hidden."""
     weights: Float[np.ndarray, " row"]
+    """Factor of each row's log likelihood, at least 0."""
 
     @cached_property
     def sizes(self) -> Int[np.ndarray, " row"]:
@@ -92,26 +73,18 @@ class SDGMSpecification:
 
     .. math:: p(c, m | x) \propto \pi_{cm} \exp(w_{cm}^\top \phi(x)), \quad
         w_h \sim N(0, \alpha_h^{-1})
-
-    Attributes
-    ----------
-    component_class : ndarray of shape (n_components,)
-        Class of every component, non-decreasing.
-    proportions : ndarray of shape (n_components,)
-        Component probabilities pi: constants of the posterior.
-    component : ndarray of shape (n_weights,)
-        Component of every weight, non-decreasing.
-    feature : ndarray of shape (n_weights,)
-        Feature of every weight.
-    precisions : ndarray of shape (n_weights,) or PrecisionPrior
-        Precisions alpha as constants, or the prior under which they are learned.
     """
 
     component_class: Int[np.ndarray, " component"]
+    """Class of every component, non-decreasing."""
     proportions: Float[np.ndarray, " component"]
+    """Component probabilities pi: constants of the posterior."""
     component: Int[np.ndarray, " weight"]
+    """Component of every weight, non-decreasing."""
     feature: Int[np.ndarray, " weight"]
+    """Feature of every weight."""
     precisions: Float[np.ndarray, " weight"] | PrecisionPrior
+    """Precisions alpha as constants, or the prior under which they are learned."""
 
     @property
     def n_components(self) -> int:
@@ -129,32 +102,22 @@ class SDGMParameters:
     r"""A point of the model and the spread around it; only active weights are stored.
 
     .. math:: p(c, m | x) \propto \pi_{cm} \exp(w_{cm}^\top \phi(x))
-
-    Attributes
-    ----------
-    component_class : ndarray of shape (n_components,)
-        Class of every surviving component, non-decreasing.
-    proportions : ndarray of shape (n_components,)
-        Component probabilities pi, summing to one within each class.
-    component : ndarray of shape (n_weights,)
-        Component of every active weight, non-decreasing.
-    feature : ndarray of shape (n_weights,)
-        Feature of every active weight.
-    coefficients : ndarray of shape (n_weights,)
-        Active weights w at the mode.
-    precisions : ndarray of shape (n_weights,)
-        Their prior precisions alpha.
-    covariance : ndarray of shape (n_weights, n_weights)
-        Inverse of the negative Hessian of the log posterior of w at the mode.
     """
 
     component_class: Int[np.ndarray, " component"]
+    """Class of every surviving component, non-decreasing."""
     proportions: Float[np.ndarray, " component"]
+    """Component probabilities pi, summing to one within each class."""
     component: Int[np.ndarray, " weight"]
+    """Component of every active weight, non-decreasing."""
     feature: Int[np.ndarray, " weight"]
+    """Feature of every active weight."""
     coefficients: Float[np.ndarray, " weight"]
+    """Active weights w at the mode."""
     precisions: Float[np.ndarray, " weight"]
+    """Their prior precisions alpha."""
     covariance: Float[np.ndarray, "weight weight"]
+    """Inverse of the negative Hessian of the log posterior of w at the mode."""
 
     @property
     def n_components(self) -> int:
@@ -175,24 +138,13 @@ class SDGMParameters:
 
     @cached_property
     def root(self) -> Float[np.ndarray, "weight weight"]:
-        """R with ``R R'`` the covariance, the longest axis first, all towards the weights."""
+        """R with ``R R'`` the covariance: axes from the longest on, none opposed to the weights."""
         variances, axes = np.linalg.eigh(self.covariance)
         axes = axes * np.where(self.coefficients @ axes < 0, -1.0, 1.0)
         return (axes * np.sqrt(np.maximum(variances, 0)))[:, ::-1]
 
     def reordered(self, order: Order) -> SDGMParameters:
-        """Put the classes in another order; features keep their numbers.
-
-        Parameters
-        ----------
-        order : Order
-            The order.
-
-        Returns
-        -------
-        SDGMParameters
-            The same point.
-        """
+        """Put the classes in another order; features keep their numbers."""
         classes = order.new_codes[self.component_class]
         components = np.argsort(classes, kind="stable")
         component = np.argsort(components)[self.component]
@@ -208,18 +160,7 @@ class SDGMParameters:
         )
 
     def dense(self, n_features: int) -> Float[np.ndarray, "feature component"]:
-        """The weights with their zeros.
-
-        Parameters
-        ----------
-        n_features : int
-            Number of features of the basis.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_components)
-            One column a component.
-        """
+        """The weights with their zeros, one column a component."""
         weights = np.zeros((n_features, self.n_components))
         weights[self.feature, self.component] = self.coefficients
         return weights
@@ -227,18 +168,12 @@ class SDGMParameters:
 
 @dataclass(frozen=True)
 class SDGMModes:
-    """The modes that restarts found, and how probable each is.
-
-    Attributes
-    ----------
-    parameters : tuple of SDGMParameters
-        Point and spread of every mode, the most probable first.
-    probabilities : ndarray of shape (n_modes,)
-        Their shares of the evidence, the precisions integrated out; they sum to one.
-    """
+    """The modes that restarts found, and how probable each is."""
 
     parameters: tuple[SDGMParameters, ...]
+    """Point and spread of every mode, the most probable first."""
     probabilities: Float[np.ndarray, " mode"]
+    """Their shares of the evidence, the precisions integrated out; they sum to one."""
 
     @property
     def best(self) -> SDGMParameters:
@@ -253,53 +188,32 @@ class SDGMModes:
 
 @dataclass(frozen=True)
 class SDGMTrace:
-    """The way of the type-II maximisation, one entry a step.
+    """Path of the type-II maximisation, one entry a step.
 
-    Attributes
-    ----------
-    evidence : ndarray of shape (n_iter,)
-        Laplace approximation of the log evidence in nats; while weights are very
-        many, of every component with the others held. No ascent is promised:
-        the updates of alpha and pi are fixed-point steps.
-    n_weights : ndarray of shape (n_iter,)
-        Active weights.
-    n_components : ndarray of shape (n_iter,)
-        Surviving components.
+    The evidence is the Laplace approximation of the log evidence in nats. While weights are very
+    many, it is that of every component with the others held. It need not rise: the updates of
+    alpha and pi are fixed-point steps.
     """
 
     evidence: Float[np.ndarray, " iteration"]
     n_weights: Int[np.ndarray, " iteration"]
+    """Active weights."""
     n_components: Int[np.ndarray, " iteration"]
+    """Surviving components."""
 
 
 @dataclass(frozen=True)
 class SDGMFit:
-    """The modes that restarts found; of the most probable one, how it was reached.
-
-    Attributes
-    ----------
-    modes : SDGMModes
-        Points and spreads.
-    trace : SDGMTrace
-        Its way.
-    status : Status
-        How it ended.
-    log_posterior : float
-        Log density of the active weights given their precisions, at the point.
-    restarts : ndarray of shape (n_init,)
-        Log evidence that every restart reached.
-    n_indefinite : int
-        Directions in which the log posterior does not curve downwards at the
-        point; their spread is that of the complete-data curvature.
-    completion_error : float
-        Standard error of the log likelihood by the finite number of
-        completions of rows with holes, in nats.
-    """
+    """The modes that restarts found; of the most probable one, how it was reached."""
 
     modes: SDGMModes
     trace: SDGMTrace
     status: Status
     log_posterior: float
+    """Log density of the active weights given their precisions, at the point."""
     restarts: Float[np.ndarray, " restart"]
+    """Log evidence that every restart reached."""
     n_indefinite: int
+    """Directions not curving downwards at the point: they have the complete-data spread."""
     completion_error: float
+    """Standard error of the log likelihood, in nats, by finitely many completions of rows."""

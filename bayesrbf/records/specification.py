@@ -1,4 +1,4 @@
-"""What a mixture is before it has seen a number: columns, components, covariances."""
+"""Structure of a mixture before a fit: columns, components, covariances."""
 
 from __future__ import annotations
 
@@ -25,23 +25,16 @@ COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
 class Variable:
     """One free variable of a declared graph, and where it lives.
 
-    Attributes
-    ----------
-    name : str
-        Name in the graph, in the numerics and in the DataTree.
-    dims : tuple of str
-        One name per axis of ``shape``.
-    shape : tuple of int
-        Shape of the constrained value.
-    transform : {"identity", "log", "simplex"}
-        Map from constrained to unconstrained coordinates. ``"simplex"`` acts on
-        the last axis and drops one coordinate: ``t = log p - mean(log p)``
-        without its last entry.
+    The transform maps constrained to unconstrained coordinates. ``"simplex"`` acts on the last axis
+    and drops one coordinate: ``t = log p - mean(log p)`` without its last entry.
     """
 
     name: str
+    """Name in the graph, in the numerics and in the DataTree."""
     dims: tuple[str, ...]
+    """One name per axis of ``shape``."""
     shape: tuple[int, ...]
+    """Shape of the constrained value."""
     transform: Transform
 
     @property
@@ -59,15 +52,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class FurtherColumns:
-    """Columns under a law that is neither normal nor categorical.
+    """Columns, by name, under a law that is neither normal nor categorical.
 
     A subclass names a law and holds the numbers of its prior. What the law computes is registered
     under that subclass: with ``column_law`` in the numerics, with ``declare_law`` in the graphs.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of the columns.
     """
 
     columns: tuple[str, ...]
@@ -79,31 +67,20 @@ class MixtureSpecification:
 
     A plain density is the case of one class. Components of all classes lie in
     one flat order, class by class, so that classes may differ in their number.
-
-    Attributes
-    ----------
-    n_features : int
-        Number D of real columns; 0 for a purely categorical table.
-    levels : tuple of int
-        Number of levels of every categorical column.
-    component_class : tuple of int
-        Class of every component, non-decreasing from 0.
-    covariance_type : {"full", "tied", "diag", "spherical"}
-        Shape of the covariances; ``"tied"`` shares one full covariance among
-        the components of a class.
-    tied : bool
-        Share one covariance, of the given shape, among all components of all
-        classes.
-    further : tuple of FurtherColumns
-        Columns under laws of their own.
     """
 
     n_features: int
+    """Number D of real columns; 0 for a purely categorical table."""
     levels: tuple[int, ...]
+    """Number of levels of every categorical column."""
     component_class: tuple[int, ...]
+    """Class of every component, non-decreasing from 0."""
     covariance_type: CovarianceType = "full"
+    """Shape of the covariances; the components of a class share one full one if ``"tied"``."""
     tied: bool = False
+    """Whether all components of all classes share one covariance, of the given shape."""
     further: tuple[FurtherColumns, ...] = ()
+    """Columns under laws of their own."""
 
     def __post_init__(self) -> None:
         classes = np.asarray(self.component_class)
@@ -130,34 +107,15 @@ class MixtureSpecification:
         return self.component_class[-1] + 1
 
     def components_in(self, order: Order) -> Int[np.ndarray, " component"]:
-        """Component that each one comes from, where classes are in another order.
+        """Old component that each one comes from, where classes are in another order.
 
-        Parameters
-        ----------
-        order : Order
-            The order.
-
-        Returns
-        -------
-        ndarray of shape (n_components,)
-            Components of a class stay in theirs.
+        Components of a class stay in their order.
         """
         places = np.arange(self.n_components)
         return np.concatenate([places[self.class_slices[label]] for label in order.classes])
 
     def reordered(self, order: Order) -> MixtureSpecification:
-        """Put columns and classes in another order.
-
-        Parameters
-        ----------
-        order : Order
-            The order.
-
-        Returns
-        -------
-        MixtureSpecification
-            The same structure.
-        """
+        """Put columns and classes in another order."""
         classes = order.new_codes[np.asarray(self.component_class)[self.components_in(order)]]
         levels = tuple(self.levels[place] for place in order.categories)
         return replace(self, levels=levels, component_class=tuple(classes.tolist()))

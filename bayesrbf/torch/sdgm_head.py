@@ -283,7 +283,7 @@ class SDGMHead(nn.Module):
 
 
 def _without_autocast(device_type: str) -> AbstractContextManager[object]:
-    """Arithmetic in the types of its operands, on devices without autocast, too."""
+    """Arithmetic in the types of its operands, also on devices without autocast."""
     if not torch.amp.is_autocast_available(device_type):
         return nullcontext()
     return torch.autocast(device_type, enabled=False)

@@ -59,8 +59,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     n_exemplars : int
         Most training rows that carry them, chosen at random where there are more.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
-        Class probabilities where the model will be used, in the order of
-        ``classes_``; None: those of the training table.
+        Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     unlabelled_weight : float
@@ -68,8 +67,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration. An integer deals the rows of every class in
-        turn; the only row of a class stays in every training fold.
+        Folds of the calibration. An integer deals the rows of every class in turn; the only row
+        of a class stays in every training fold.
     prior : MixturePrior, optional
         Hyper-parameters of the companion mixture; ``MixturePrior()`` by default.
     max_iter : int
@@ -82,8 +81,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing joins the kernel as a column.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns. Frames: by dtype
-        if None; arrays: none if None.
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "nuts", "bootstrap"}
@@ -206,8 +204,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Raises
         ------
         ValueError
-            If an argument, the table, the labels or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the table, the labels or the weights cannot be used.
         """
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))

@@ -80,8 +80,8 @@ class MedianLVQClassifier(Classifier):
     .. math:: p(c | x) = \frac{\sum_{j \in c} e^{-d(x, \theta_j) / \sigma^2}}
         {\sum_j e^{-d(x, \theta_j) / \sigma^2}}
 
-    The dissimilarity may be any: it need be neither symmetric nor a metric. To predict, it
-    has to be known to the exemplars alone (:attr:`exemplar_columns`).
+    The dissimilarity need be neither symmetric nor a metric. Prediction needs it to the exemplars
+    alone (:attr:`exemplar_columns`).
 
     Parameters
     ----------
@@ -94,27 +94,25 @@ class MedianLVQClassifier(Classifier):
         Best swap of an exemplar by the objective itself, after the published generalised
         EM; or that alone, which stops early.
     metric : "gower", "precomputed", str or callable
-        ``"gower"``: tables of real and categorical columns with holes; a missing cell
-        counts as the mean difference of two training rows in its column.
-        ``"precomputed"``: X holds ``d(x_n, x_m)``, of rows n to training rows m. A name
-        that scikit-learn knows, or a function of two rows, for arrays.
+        ``"gower"``: tables of real and categorical columns with holes; a missing cell counts as
+        the mean difference of two training rows in its column. ``"precomputed"``: X holds
+        ``d(x_n, x_m)``, of rows n to training rows m. For arrays: a name that scikit-learn knows,
+        or a function of two rows.
     sigma : "cv", float or "sample"
         Width of the kernel: by cross-validated log loss, fixed, or free under ``prior``.
     prior : MedianLVQPrior, optional
         Prior of sigma; ``MedianLVQPrior()`` by default.
     unlabelled : object, optional
-        What marks a hidden label beside NaN and None, such as -1. Such a row tells
-        nothing about the labels.
+        What marks a hidden label beside NaN and None, such as -1; such a row has no likelihood.
     unlabelled_candidates : bool
         Whether a row without a label may be an exemplar, of any class.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
-        Class probabilities where the model will be used, in the order of
-        ``classes_``; None: those of the training table.
+        Class probabilities of use, in the order of ``classes_``; None: those of training.
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities (or margins).
     cv : int, splitter or iterable of index pairs
-        Folds for sigma and for the temperature. An integer deals the rows of every
-        class in turn; the only row of a class stays in every training fold.
+        Folds for sigma and for the temperature. An integer deals the rows of every class in turn;
+        the only row of a class stays in every training fold.
     n_init : int
         Number of restarts.
     max_iter : int
@@ -122,8 +120,8 @@ class MedianLVQClassifier(Classifier):
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns under ``metric="gower"``.
-        Frames: by dtype if None; arrays: none if None.
+        Positions, names or mask of the categorical columns under ``metric="gower"``. None: of
+        frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict, under ``metric="gower"``.
     inference : {"map", "gibbs"}
@@ -159,11 +157,11 @@ class MedianLVQClassifier(Classifier):
 
     Notes
     -----
-    A prototype's update costs a few multiplications a row and candidate, in compiled code.
-    Beside the training matrix (``n_obs**2`` numbers in the precision that it comes in; float32
-    where it is computed here and would take more than 1 GiB) dissimilarities of labelled rows
-    to candidates and their kernels are held in order of the classes where each takes at most
-    512 MiB, else some megabytes.
+    A prototype's update costs a few multiplications a row and candidate, in compiled code. The
+    training matrix holds ``n_obs**2`` numbers in the precision that it comes in, or float32 where
+    it is computed here and would take more than 1 GiB. Dissimilarities of labelled rows to
+    candidates and their kernels are held beside it where each takes at most 512 MiB; else the
+    work needs some megabytes.
 
     References
     ----------
@@ -283,8 +281,7 @@ class MedianLVQClassifier(Classifier):
         Raises
         ------
         ValueError
-            If an argument, the rows, the labels or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the rows, the labels or the weights cannot be used.
         """
         self._check_arguments()
         rows = read_rows(self, X, reset=True)

@@ -1,4 +1,4 @@
-"""What an exemplar classifier's answer rests on, as a table."""
+"""The exemplars that a prediction rests on, as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The width of the prototypes: which are tried, and what rows held out say of each."""
+"""The width of the kernel: candidates, and their choice by out-of-fold log loss."""
 
 from __future__ import annotations
 

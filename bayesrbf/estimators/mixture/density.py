@@ -1,4 +1,4 @@
-"""The mixture density: how probable a row with holes is, and what its holes hide."""
+"""The mixture density: densities of rows with holes, and imputations of their missing cells."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns. Frames: by dtype
-        if None; arrays: none if None.
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -154,8 +153,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Raises
         ------
         ValueError
-            If an argument, the table or the weights cannot be used; the message
-            says what and how to mend it.
+            If an argument, the table or the weights cannot be used.
         """
         weights = self._check(X, None, sample_weight)
         labels = np.zeros(weights.size, dtype=int)

@@ -73,13 +73,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
         together with the shape, before ``kappa`` and ``hinge_weight``.
     objective : {"likelihood", "conditional", "margin", "blend", "hinge"}
-        What is maximised beside the prior, see :class:`bayesrbf.records.objective.Objective`:
-        ``log p(x, y)``, ``log p(y | x)``, a soft margin, ``log p(y | x) + kappa log p(x)``,
-        or ``log p(x, y)`` less ``hinge_weight`` times a soft hinge of the margin. All but
-        the first start at the fit by EM and make ``posterior_`` a Gibbs posterior.
+        What is maximised beside the prior: ``log p(x, y)``, ``log p(y | x)``, a soft margin,
+        ``log p(y | x) + kappa log p(x)``, or ``log p(x, y)`` less ``hinge_weight`` times a soft
+        hinge of the margin (:class:`bayesrbf.records.objective.Objective`). All but the first
+        start at the fit by EM and make ``posterior_`` a Gibbs posterior.
     kappa : float or "cv"
-        Weight of the density in a blend, in [0, 1]; ``"cv"`` picks it by out-of-fold
-        log score.
+        Weight of the density in a blend, in [0, 1]; ``"cv"`` picks it by out-of-fold log score.
     hinge_weight : float or "cv"
         Weight of the hinge beside the likelihood; ``"cv"`` as for ``kappa``.
     margin : float
@@ -91,18 +90,17 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     ramp_cap : float, optional
         Most that one row may lose in the hinge, in nats: for labels that may be wrong.
     objective_iter : int, optional
-        Most iterations of L-BFGS (passes over the rows with ``batch_size``) from the fit
-        by EM on; 60 for a blend, of which stopping early is part, else 200.
+        Most iterations of L-BFGS after EM (with ``batch_size``: passes over the rows); 60 for a
+        blend, which includes stopping early, else 200.
     batch_size : int, optional
         Follow the objective by mini-batches of that many rows; None: all rows.
     early_stopping : bool
-        Hold ``validation_fraction`` of the rows of every class out of the fit, and stop
-        when their calibrated log score gains no more.
+        Hold ``validation_fraction`` of the rows of every class out of the fit, and stop when
+        their calibrated log score gains no more.
     validation_fraction : float
         Share of the rows held out for ``early_stopping``.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
-        Class probabilities where the model will be used, in the order of
-        ``classes_``; None: those of the training table.
+        Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     unlabelled_weight : float, "cv" or None
@@ -114,9 +112,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration and of whatever is ``"cv"``. An integer deals the
-        rows of every class in turn; the only row of a class stays in every training
-        fold and out of the temperature.
+        Folds of the calibration and of whatever is ``"cv"``. An integer deals the rows of every
+        class in turn; the only row of a class stays in training and out of the temperature.
     prior : MixturePrior, optional
         Hyper-parameters; ``MixturePrior()`` by default.
     n_init : int
@@ -124,8 +121,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     max_iter : int
         Most iterations of a restart.
     tol : float
-        EM stops when a step raises the log posterior by at most ``tol`` nats
-        per unit of row weight.
+        EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
     acceleration : {"squarem", None}
         Extrapolated or plain EM.
     warm_start : bool
@@ -135,8 +131,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns. Frames: by dtype
-        if None; arrays: none if None.
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -305,8 +300,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Raises
         ------
         ValueError
-            If an argument, the table, the labels or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the table, the labels or the weights cannot be used.
         """
         weights = self._check(X, y, sample_weight)
         open_weight = self.unlabelled_weight == "cv"
@@ -409,8 +403,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Returns
         -------
         X : same container as the ``X`` of ``fit``
-            Rows; under ``missingness="informative"`` with cells missing as the
-            model has them missing.
+            Rows; under ``missingness="informative"`` the model draws which cells are missing.
         y : ndarray of shape (n_samples,)
             Their classes.
 

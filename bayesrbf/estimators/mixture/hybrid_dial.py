@@ -1,4 +1,4 @@
-"""The dial between density and discrimination, swept: what held-out rows say all along it."""
+"""Held-out scores along the weight between density and discrimination."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and what held-out rows said about it."""
+    """The chosen setting and its temperature."""
 
     setting: Setting
     scores: Float[np.ndarray, " setting"]

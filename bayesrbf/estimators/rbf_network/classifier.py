@@ -17,17 +17,16 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
-    asked_settings,
     check_scheme,
+    fit_sentence,
     fit_to_rows,
-    published_sentence,
     refuse_without_joint,
     start_of,
 )
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.categories import draw_categories
-from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
@@ -46,51 +45,42 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
        p(x_o) = \sum_k \pi_k\, p(x_o \mid k)
 
     ``scheme="joint"`` is the mode of one declared joint,
-    :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus priors. The other schemes are the
-    published alternations [1]_ [2]_, which ascend no single objective: ``status_`` says
-    how often the joint fell. Missing cells are summed out; rows without a label teach the
-    hidden layer. Where at least half of the labelled rows were complete, new rows with holes
-    are predicted by the mean over completions that the hidden layer draws: :math:`f(x_o)`
-    then means nothing that training has seen.
+    :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus priors. The other schemes are the published
+    alternations [1]_ [2]_, which ascend no single objective: ``status_`` says how often the joint
+    fell. Missing cells are summed out; rows without a label teach the hidden layer. Where at least
+    half of the labelled rows were complete, new rows with holes are predicted by the mean over
+    completions that the hidden layer draws: training has not seen their :math:`f(x_o)`.
 
     Parameters
     ----------
     n_components : int, optional
-        Width of the hidden layer: components of the mixture (of each, where
-        ``shared=False``), 10 if None.
+        Components of the mixture (of each, where ``shared=False``), 10 if None.
     scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
-        ``"em_lr"``: EM, then logistic regression, in turn. ``"em_lr_link"``: with a
-        link. ``"em_lr_link_k"``: with components that join. ``"caetano"``: with a soft
-        link and components that leave.
+        ``"em_lr"``: EM, then logistic regression, in turn. ``"em_lr_link"``: with a link.
+        ``"em_lr_link_k"``: components join. ``"caetano"``: a soft link, and components leave.
     features : {"responsibility", "density", "log_density"}, optional
-        What a component tells the output layer: p(k | x), p(x | k), or its logarithm
-        per column. Densities are for tables of few columns. Logarithms make boundaries
-        of second degree, however many components there are, and do best on wide tables.
-        None: densities for EM-LR [1]_, responsibilities for the other schemes.
-        For training rows as hidden units see :class:`bayesrbf.KernelNetworkClassifier`.
+        What a component tells the output layer: p(k | x), p(x | k), or its logarithm per column.
+        Densities suit few columns; logarithms make boundaries of second degree and do best on wide
+        tables. None: densities for EM-LR [1]_, responsibilities for the other schemes. For
+        training rows as hidden units see :class:`bayesrbf.KernelNetworkClassifier`.
     shared : bool
         One mixture for all classes, or one a class; the joint scheme has one.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Shape of the covariances.
     link : float, optional
-        gamma of the Dirichlet link ``pi | w ~ Dirichlet(a + gamma |w| / sum |w|)``;
-        ``inf`` is the hard link. None: the scheme's own (0, inf or 100).
-    l1 : float
-        Rate of the Laplace factor of the prior of output weights: exact zeros.
-    l2 : float
-        Precision of its normal factor.
+        gamma of the Dirichlet link ``pi | w ~ Dirichlet(a + gamma |w| / sum |w|)``; ``inf`` is the
+        hard link. None: the scheme's own (0, inf or 100).
+    l1, l2 : float
+        Prior of output weights: rate of its Laplace factor, which makes exact zeros, and
+        precision of its normal factor.
     kappa : float, optional
-        Power of p(x) in the joint. None: one over the number of columns, and at least
-        0.3 where cells are missing.
+        Power of p(x) in the joint. None: 1 / n_columns, and at least 0.3 where cells are missing.
     grow : tuple of int, optional
-        ``(step, maximum)`` of ``"em_lr_link_k"``; (1, 10) by default. Akaike's
-        criterion chooses among the sizes.
+        ``(step, maximum)`` of ``"em_lr_link_k"``, (1, 10) by default; Akaike's criterion chooses.
     hidden_cells : {"marginalise", "impute"}
-        Sum missing cells out, or fill them in by their conditional mean as [2]_ does
-        (for comparison).
+        Sum missing cells out, or fill in their conditional mean as [2]_ does (for comparison).
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
-        Class probabilities where the model will be used, in the order of
-        ``classes_``; None: those of the training table.
+        Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     unlabelled_weight : float
@@ -98,8 +88,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration. An integer deals the rows of every class in
-        turn; the only row of a class stays in every training fold.
+        Folds of the calibration. An integer deals the rows of every class in turn; the only row
+        of a class stays in every training fold.
     prior : MixturePrior, optional
         Hyper-parameters of the hidden layer; ``MixturePrior()`` by default.
     n_init : int
@@ -107,8 +97,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     max_iter : int
         Most iterations.
     tol : float
-        The fit stops when an iteration gains at most ``tol`` nats per unit of row
-        weight.
+        The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
     warm_start : bool
         Start at the previous fit.
     random_state : int, RandomState or None
@@ -116,8 +105,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns. Frames: by dtype
-        if None; arrays: none if None.
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
@@ -127,13 +115,11 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
-    coef_ : ndarray of shape (n_classes, n_components)
-        Output weights w.
-    intercept_ : ndarray of shape (n_classes,)
-        Biases b.
+    coef_, intercept_ : ndarray of shape (n_classes, n_components) and (n_classes,)
+        Output weights w and biases b.
     conditional_path_ : ndarray of shape (n_iter,)
-        ``log p(y | x)`` of the training rows at every iteration; the joint objective
-        is in ``posterior_["optimiser_path"]``.
+        ``log p(y | x)`` of the training rows at every iteration; the joint objective is in
+        ``posterior_["optimiser_path"]``.
     n_falls_ : int
         Iterations that lowered the joint objective: 0 for the joint scheme.
     posterior_ : xarray.DataTree
@@ -261,8 +247,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Raises
         ------
         ValueError
-            If an argument, the table, the labels or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the table, the labels or the weights cannot be used.
         """
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
@@ -271,16 +256,14 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.model_, fit = self._fit_rows(distinct, self.seed_, self._start)
         self._n_features_out = self.model_.n_features
         self.conditional_path_ = fit.conditional
-        self.n_falls_ = count_falls(fit.joint)
+        self.n_falls_ = fit.falls
         self._report(fit.status, Trace(fit.joint))
-        if self.scheme != "joint":
-            rounds = fit.joint.size - 1
-            self.status_ = published_sentence(rounds, self.converged_, self.n_falls_)
+        self.status_ = fit_sentence(self.scheme, fit)
         self._calibrate(self._held_out_log_joint)
         return self._infer()
 
     def _check_arguments(self) -> None:
-        """Check every constructor argument, and what goes together with the scheme."""
+        """Check every argument, and what goes together with the scheme."""
         super()._check_arguments()
         check_scheme(self)
 
@@ -289,8 +272,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         responses = ClassResponses(self.classes_.size)
-        settings = asked_settings(self, DEFAULT_FEATURES, seed)
-        return fit_to_rows(self, rows, self.columns_.n_levels, responses, settings, begin)
+        return fit_to_rows(self, rows, responses, DEFAULT_FEATURES, seed, begin)
 
     def _held_out_log_joint(
         self, fold: int, train: Observations, test: Observations
@@ -326,8 +308,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Returns
         -------
         ndarray of shape (n_obs, n_components)
-            Features at the fitted point, as ``features`` says: responsibilities,
-            densities or their logarithms.
+            Responsibilities, densities or their logarithms at the fitted point.
         """
         return self.model_.features(self._read(X))
 
@@ -360,8 +341,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Parameters
         ----------
         coefficients : {"signed", "halves"}
-            Output weights under the Laplace x normal density, as posteriors have
-            them; or in two bounded halves, as the mode is found.
+            Output weights as posteriors have them, or in two halves, as the mode is found.
 
         Returns
         -------

@@ -29,6 +29,7 @@ from bayesrbf.records.rbf_network import (
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
+from bayesrbf.records.results import Status
 
 DEFAULT_GROWTH = (1, 10)
 RULES = SHARED | {
@@ -122,12 +123,17 @@ def asked_settings(
 def fit_to_rows(
     estimator: Any,
     rows: Observations,
-    levels: tuple[int, ...],
     responses: Responses,
-    settings: NetworkSettings,
+    default_features: Mapping[str, Features],
+    seed: int,
     begin: Begin,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Fit hidden and output layer to distinct rows, from where ``begin`` says."""
+    """Fit hidden and output layer to distinct rows as an estimator asks, from where ``begin`` says.
+
+    The default features are those of each scheme.
+    """
+    settings = asked_settings(estimator, default_features, seed)
+    levels = estimator.columns_.n_levels
     specification = settings.specification(
         rows.real.shape[1], levels, responses.n_outputs, responses.kind
     )
@@ -138,14 +144,14 @@ def fit_to_rows(
 def start_of(
     previous: FittedNetwork | None, specification: RBFNetworkSpecification
 ) -> RBFNetworkParameters | None:
-    """A fit of the same structure in the user's units; a network may have grown or lost parts."""
+    """The start from a previous fit of the same structure, in the user's units; else None."""
     if previous is None or previous.specification != specification:
         return None
     return previous.start
 
 
 def refuse_without_joint(scheme: str) -> None:
-    """A published scheme is an alternation without a posterior."""
+    """Refuse to draw under a published scheme: an alternation has no posterior."""
     if scheme != "joint":
         raise ValueError(
             f"scheme={scheme!r} is an alternation without one declared joint, and so "
@@ -153,9 +159,12 @@ def refuse_without_joint(scheme: str) -> None:
         )
 
 
-def published_sentence(rounds: int, converged: bool, falls: int) -> str:
-    """How the rounds ended, and whether the joint objective rose."""
-    ended = "stood still" if converged else "had not come to rest"
+def fit_sentence(scheme: str, fit: NetworkFit) -> str:
+    """How a fit ended; of a published scheme, also whether the joint objective rose."""
+    if scheme == "joint":
+        return fit.status.sentence
+    rounds, falls = fit.joint.size - 1, fit.falls
+    ended = "stood still" if fit.status is Status.CONVERGED else "had not come to rest"
     rose = (
         "the joint objective rose in every one"
         if falls == 0

@@ -20,10 +20,9 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
-    asked_settings,
     check_scheme,
+    fit_sentence,
     fit_to_rows,
-    published_sentence,
     read_responses,
     refuse_without_joint,
     start_of,
@@ -32,7 +31,7 @@ from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
 from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
-from bayesrbf.numerics.rbf_network.network_fit import NetworkFit, count_falls
+from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.posterior.noise import fit_noise
 from bayesrbf.records.mixture import Observations
@@ -61,10 +60,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     priors; the published alternations work here as well. Missing cells are summed out;
     rows whose response is NaN teach the hidden layer.
 
-    The features of a row with holes, :math:`f(x_o)`, mean what the training rows made them
-    mean. Where at least half of these were complete, a row with holes is therefore predicted
-    by :math:`p(y | x_o) = \int p(y | x)\, p(x_m | x_o)\, dx_m` over draws of its missing
-    cells, and its interval is as wide as what is not known; otherwise by :math:`f(x_o)`.
+    Where at least half of the training rows were complete, a row with holes is predicted by
+    :math:`p(y | x_o) = \int p(y | x)\, p(x_m | x_o)\, dx_m` over draws of its missing cells, and
+    its interval covers their uncertainty; otherwise by :math:`f(x_o)`, as in training.
 
     Parameters
     ----------
@@ -73,30 +71,28 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     scheme : {"joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"}
         As in :class:`bayesrbf.RBFNetworkClassifier`.
     features : {"responsibility", "density", "log_density"}, optional
-        What a component tells the output layer. None: logarithms for the joint, which
-        make a surface of second degree; else as for the classifier. Responsibilities
-        make any surface, but ask for many rows.
+        What a component tells the output layer. None: logarithms for the joint, which make a
+        surface of second degree; else as for the classifier. Responsibilities make any surface,
+        but need many rows.
     covariance_type : {"full", "tied", "diag", "spherical"}
         Shape of the covariances. Log densities of a diagonal one are sums over columns,
         and so is what is predicted from them: take ``"full"`` where columns interact.
     link : float, optional
         gamma of the Dirichlet link; None: the scheme's own.
     l1 : float
-        Rate of the Laplace factor of the prior of output weights, the response in
-        standard units.
+        Rate of the Laplace factor of the prior of output weights, the response in standard units.
     l2 : float
         Precision of its normal factor.
     kappa : float, optional
-        Power of p(x) in the joint. None: one over the number of columns, and at least
-        0.3 where cells are missing.
+        Power of p(x) in the joint. None: 1 / n_columns, and at least 0.3 where cells are missing.
     grow : tuple of int, optional
         ``(step, maximum)`` of ``"em_lr_link_k"``.
     hidden_cells : {"marginalise", "impute"}
         Sum missing cells out, or fill them in by their conditional mean.
     calibrate : bool
-        Describe the noise at the fitted point by residuals of rows held out, scale and
-        tails of Student's t, and not by those of the rows that were fitted. Draws of
-        :meth:`refine` speak for themselves.
+        Describe the noise at the fitted point by out-of-fold residuals, with scale and tails of
+        Student's t, and not by residuals of the fitted rows. Draws of :meth:`refine` keep their
+        own noise.
     cv : int, splitter or iterable of index pairs
         Folds of the calibration.
     prior : MixturePrior, optional
@@ -106,8 +102,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     max_iter : int
         Most iterations.
     tol : float
-        The fit stops when an iteration gains at most ``tol`` nats per unit of row
-        weight.
+        The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
     warm_start : bool
         Start at the previous fit.
     random_state : int, RandomState or None
@@ -115,8 +110,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns. Frames: by dtype
-        if None; arrays: none if None.
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
@@ -244,8 +238,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Raises
         ------
         ValueError
-            If an argument, the table, the responses or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the table, the responses or the weights cannot be used.
         """
         weights = self._check(X, y, sample_weight)
         responses, codes = read_responses(X, y, weights)
@@ -254,16 +247,14 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self.model_, fit = self._fit_rows(distinct, responses, self.seed_, self._start)
         self._n_features_out = self.model_.n_features
         self.conditional_path_ = fit.conditional
-        self.n_falls_ = count_falls(fit.joint)
+        self.n_falls_ = fit.falls
         self._report(fit.status, Trace(fit.joint))
-        if self.scheme != "joint":
-            rounds = fit.joint.size - 1
-            self.status_ = published_sentence(rounds, self.converged_, self.n_falls_)
+        self.status_ = fit_sentence(self.scheme, fit)
         self.noise_scale_, self.noise_df_ = self._noise(self.calibrate, self.cv)
         return self._infer()
 
     def _check_arguments(self) -> None:
-        """Check every constructor argument, and what goes together with the scheme."""
+        """Check every argument, and what goes together with the scheme."""
         super()._check_arguments()
         check_scheme(self)
 
@@ -275,8 +266,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         begin: Begin,
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        settings = asked_settings(self, FEATURES, seed)
-        return fit_to_rows(self, rows, self.columns_.n_levels, responses, settings, begin)
+        return fit_to_rows(self, rows, responses, FEATURES, seed, begin)
 
     def _noise(self, calibrate: bool, cv: object) -> tuple[float, float]:
         """Scale and tails of residuals out of fold, in units of the fitted noise."""
@@ -398,7 +388,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         return self._predictive(X).log_density(np.asarray(y, dtype=np.float64))
 
     def _predictive(self, X: object) -> StudentMixture:
-        """What is said of the responses, in the user's units."""
+        """Predictive distribution of the responses, in the user's units."""
         rows = self._read(X)  # has the words for an estimator that is not fitted
         if self.draws_ is None:
             fitted = self.model_.predictive(rows, None)
@@ -419,8 +409,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Returns
         -------
         ndarray of shape (n_obs, n_components)
-            Features at the fitted point, as ``features`` says: responsibilities,
-            densities or their logarithms.
+            Responsibilities, densities or their logarithms at the fitted point.
         """
         return self.model_.features(self._read(X))
 

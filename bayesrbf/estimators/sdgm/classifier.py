@@ -46,11 +46,10 @@ class SDGMClassifier(Classifier):
     .. math:: p(c | x) = \frac{\sum_{m \in c} \pi_{cm} \exp(w_{cm}^\top \phi(x))}
         {\sum_k \pi_k \exp(w_k^\top \phi(x))}, \quad w_h \sim N(0, \alpha_h^{-1})
 
-    phi holds 1, every column and every product of two, columns standardised;
-    a categorical column enters as the indicators of its levels. Precisions alpha
-    maximise the evidence, and weights whose precision diverges are dropped, as are
-    components without probability. Rows with holes are averaged over what a
-    companion mixture, blind to the labels, says about their missing cells.
+    phi holds 1, every column and every product of two, columns standardised; a categorical column
+    enters as the indicators of its levels. Precisions alpha maximise the evidence. Weights whose
+    precision diverges are dropped, as are components without probability. Rows with holes are
+    averaged over their missing cells under a companion mixture, which is fitted without labels.
 
     Parameters
     ----------
@@ -59,38 +58,34 @@ class SDGMClassifier(Classifier):
     form : {"primal", "kernel"}
         Products of columns, or a kernel with every training row.
     kernel : {"polynomial", "gaussian"} or callable
-        Of the kernel form: ``(x'y / D + 1)^2`` or ``exp(-|x - y|^2 / 2D)`` on
-        standardised columns, or a function of two arrays of points, divided by
-        sqrt(D), to kernel values. A function cannot be saved.
+        Of the kernel form: ``(x'y / D + 1)^2`` or ``exp(-|x - y|^2 / 2D)`` on standardised columns,
+        or a function of two arrays of points, divided by sqrt(D), which cannot be saved.
     prediction : {"average", "single-mode", "plug-in"}
-        Probabilities averaged over the Laplace posterior of the weights around
-        every mode that the restarts found, weighed by its evidence; around the
-        most probable mode alone; or at that mode. Draws of ``inference`` and
-        :meth:`refine` are of the most probable mode. Of more than 5,000 rows the
-        primal form keeps one mode. May be set after a fit; its temperature stays.
+        Probabilities averaged over the Laplace posterior of the weights around every mode that the
+        restarts found, weighed by its evidence; around the most probable mode alone; or at that
+        mode. Draws of ``inference`` and :meth:`refine` are of the most probable mode. Beyond 5,000
+        rows the primal form keeps one mode. May be set after a fit; its temperature stays.
     precision_prior : GammaPrecisions or HorseshoePrecisions, optional
-        Under ``inference`` other than ``"map"`` learn the precisions of all
-        weights too. None: hold those that maximise the evidence.
+        Learn the precisions of all weights too, under ``inference`` other than ``"map"``. None:
+        hold those that maximise the evidence.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
-        Class probabilities where the model will be used; None: as in training.
+        Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     calibrate : bool
-        Fit a temperature to out-of-fold log probabilities: a sparse mixture is sure of
-        itself on few rows or in many columns.
+        Fit a temperature to out-of-fold log probabilities: a sparse mixture is too sure of itself
+        on few rows or in many columns.
     cv : int, splitter or iterable of (train, test)
-        Folds of the calibration. An integer deals the rows of every class in
-        turn, in an order of their own; splits are of the rows given to ``fit``.
+        Folds of the calibration. An integer deals the rows of every class in turn, in an order of
+        their own; splits are of the rows given to ``fit``.
     companion_components : int
         Components of the companion mixture.
     alpha_init : float
-        First precision of every weight, a tenth of it in every other restart;
-        10 and more prune too soon.
+        First precision of every weight, a tenth of it in every other restart; 10 prunes too soon.
     alpha_max : float
         Weights of larger precision are dropped.
     n_init : int
-        Number of restarts: in turn two with all components and two with fewer; one
-        finds one mode.
+        Number of restarts: in turn two with all components and two with fewer; one finds one mode.
     max_iter : int
         Most updates of the precisions in a restart.
     tol : float
@@ -98,8 +93,7 @@ class SDGMClassifier(Classifier):
     random_state : int, RandomState or None
         Source of restarts and draws; an int makes results repeatable.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns. Frames: by dtype
-        if None; arrays: none if None.
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "nuts", "bootstrap"}
@@ -120,8 +114,8 @@ class SDGMClassifier(Classifier):
     path_ : SDGMTrace
         Evidence, weights and components at every update of the most probable restart.
     completion_error_ : float
-        Standard error of the log likelihood, in nats, by the finite number of
-        completions of rows with holes; 0 without holes.
+        Standard error of the log likelihood, in nats, by the finite number of completions of rows
+        with holes; 0 without holes.
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
     status_ : str
@@ -231,9 +225,8 @@ class SDGMClassifier(Classifier):
         X : array-like or frame of shape (n_obs, n_columns)
             Rows; NaN, None and NA are missing cells.
         y : array-like of shape (n_obs,) or of bool of shape (n_obs, n_classes)
-            Class labels; NaN and None are hidden. Or the classes that each row
-            may have, one column a class (named by the columns of a frame, else
-            0, 1, ...).
+            Class labels; NaN and None are hidden. Or the classes that each row may have, one
+            column a class (named by the columns of a frame, else 0, 1, ...).
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: weight 2 is the row twice.
 
@@ -245,8 +238,7 @@ class SDGMClassifier(Classifier):
         Raises
         ------
         ValueError
-            If an argument, the table, the labels or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the table, the labels or the weights cannot be used.
         """
         owner = type(self).__name__
         weights = self._check(X, y, sample_weight)

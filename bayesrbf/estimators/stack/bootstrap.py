@@ -56,44 +56,14 @@ def bootstrap_stack(
     n_jobs: int | None = None,
     progress_bar: bool = False,
 ) -> tuple[Draws, StackRefits]:
-    """Draw pools of members: one chain of independent draws.
+    """Draw pools of members: one chain of independent draws, which share the refits in turn.
 
     Rows weigh as in the Bayesian bootstrap. Members are fitted to them anew, maps of the
     columns and companions included, from the same starts. Weights and temperatures of the
     pool are fitted to the rows held out, re-weighted likewise. What members then say apart
     from their pool counts as if the truth were one kind of member more
-    (:mod:`bayesrbf.numerics.stack.disagreement`).
-
-    Parameters
-    ----------
-    model : FittedStack
-        The fitted stack.
-    settings : StackSettings
-        How its members are fitted.
-    rows : Observations
-        Distinct weighted training rows.
-    draws : int
-        Number of draws.
-    refits : int
-        Number of refits of the members, which draws share in turn.
-    random_state : int, numpy.random.Generator or None
-        Source of weights and factors.
-    n_jobs : int, optional
-        Processes that share the refits; one by default.
-    progress_bar : bool
-        Show how far the refits are.
-
-    Returns
-    -------
-    Draws
-        Weights and temperatures of the pool.
-    StackRefits
-        The rest of every draw.
-
-    Raises
-    ------
-    ValueError
-        If ``draws`` or ``refits`` is below 1.
+    (:mod:`bayesrbf.numerics.stack.disagreement`). The rows are the distinct training rows with
+    their weights. The draws hold weights and temperatures of the pool, the refits the rest.
     """
     check_size("bootstrap", draws=draws, chains=1)
     if refits < 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -14,14 +13,10 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.folds import HeldOut, hold_out, split_rows
-from bayesrbf.estimators.stack.bootstrap import (
-    StackRefits,
-    bootstrap_predictor,
-    bootstrap_stack,
-)
-from bayesrbf.estimators.stack.drawing import draw_members, joint_predictor
+from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
+from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members
 from bayesrbf.estimators.stack.extra import extra_members
-from bayesrbf.estimators.stack.fitted_stack import FittedStack
+from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
 from bayesrbf.estimators.stack.fitting import (
     Pool,
     StackSettings,
@@ -29,12 +24,10 @@ from bayesrbf.estimators.stack.fitting import (
     equal_pool,
     fit_pool,
 )
-from bayesrbf.estimators.stack.members import DEFAULT, LITE, MEMBERS
-from bayesrbf.estimators.stack.training import fit_density
+from bayesrbf.estimators.stack.members import own_members
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.records import names
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
 
@@ -42,7 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
 
-    from bayesrbf.numerics.predictor import Predictor
     from bayesrbf.posterior.predictive import ClassPosterior
 
 
@@ -52,13 +44,11 @@ class StackedClassifier(Classifier):
     .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t, \quad
         p_j(c | x_o) \propto \tilde p_j(c | x_o)^{t_j}
 
-    Every member is fitted without each fold in turn; what it says about the rows held
-    out gives its temperature :math:`t_j`, then the weights w of the pool by EM, then the
-    pool's temperature t. Members are then fitted to all rows. Missing cells, categories
-    and rows without a label are dealt with by every own member.
-
-    Density, novelty and imputations are those of a companion: three Gaussians a class with
-    full covariances, columns as they are.
+    Every member is fitted without each fold in turn. What it says about the rows held out gives
+    its temperature :math:`t_j`, then the weights w of the pool by EM, then the pool's temperature
+    t. Members are then fitted to all rows; own ones deal with missing cells, categories and rows
+    without a label. Density, novelty and imputations are those of a companion: three Gaussians a
+    class with full covariances, columns as they are.
 
     ====== ================================================================ =============
     member what it is                                                       reals mapped
@@ -77,13 +67,11 @@ class StackedClassifier(Classifier):
     members : {"default", "lite"} or sequence of str
         All seven, or K1, G2 and B1 at half the cost, or names from the table above.
     extra : sequence of classifiers or (name, classifier) pairs, optional
-        Further members. They are given the table as it is, without the rows whose
-        label is hidden.
+        Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
         Folds; None: five, or ten below 200 labelled rows.
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
-        Class probabilities where the model will be used, in the order of
-        ``classes_``; None: those of the training table.
+        Class probabilities of use, in the order of ``classes_``; None: those of training.
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     unlabelled_weight : float
@@ -95,8 +83,7 @@ class StackedClassifier(Classifier):
     random_state : int, RandomState or None
         Source of folds, starts and draws; an int makes results repeatable.
     categorical_features : array-like or "from_dtype", optional
-        Positions, names or mask of the categorical columns. Frames: by dtype
-        if None; arrays: none if None.
+        Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "bootstrap"}
@@ -108,10 +95,8 @@ class StackedClassifier(Classifier):
         Class labels, sorted.
     members_ : tuple of str
         Names of the members.
-    weights_ : ndarray of shape (n_members,)
-        Their weights, which sum to one; :meth:`member_table` has their spread.
-    member_temperatures_ : ndarray of shape (n_members,)
-        Their temperatures.
+    weights_, member_temperatures_ : ndarray of shape (n_members,)
+        Their weights, which sum to one (:meth:`member_table` has the spread), and temperatures.
     temperature_ : float
         Temperature of the pool.
     pointwise_ : tuple of str
@@ -155,7 +140,7 @@ class StackedClassifier(Classifier):
     members_: tuple[str, ...]
     pointwise_: tuple[str, ...]
     weights_: Float[np.ndarray, " member"]
-    _member_draws: tuple[Draws | None, ...]
+    _member_draws: MemberDraws
     _refits: StackRefits | None
 
     def __init__(
@@ -187,8 +172,6 @@ class StackedClassifier(Classifier):
         self.handle_unknown = handle_unknown
         self.inference = inference
 
-    # ---- fitting
-
     @works_on(unfitted)
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Hold out, temper, pool, and fit all members to all rows.
@@ -210,50 +193,32 @@ class StackedClassifier(Classifier):
         Raises
         ------
         ValueError
-            If an argument, the table, the labels or the weights cannot be used;
-            the message says what and how to mend it.
+            If an argument, the table, the labels or the weights cannot be used.
         """
         weights = self._check(X, y, sample_weight)
         labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
         self._read_rows(X, labels, weights)
         settings = self._settings()
-        folds = split_rows(
-            default_folds(self.rows_) if self.cv is None else self.cv,
-            self.rows_,
-            self.kept_,
-            self.seed_,
-        )
-        held, pool = self._pooled(
-            hold_out(folds, settings.hold_out, self.classes_, self.n_jobs), len(settings.names)
-        )
-        distinct, _ = table.distinct(self.rows_)
-        companion = fit_density(
-            distinct, settings.levels, settings.n_classes, settings.prior, self.seed_
-        )
-        members = settings.fit(distinct, 0)
-        self.model_ = FittedStack(members, pool, held, companion, settings.names)
-        self.members_ = settings.names
+        cv = default_folds(self.rows_) if self.cv is None else self.cv
+        folds = split_rows(cv, self.rows_, self.kept_, self.seed_)
+        held_out = hold_out(folds, settings.hold_out, self.classes_, self.n_jobs)
+        held, pool = self._pooled(held_out, len(settings.names))
+        self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held)
+        self.members_ = self.pointwise_ = settings.names
         self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
         self.temperature_ = pool.temperature
-        log_posterior = self._log_posterior()
-        point = self.model_.point(log_posterior)
-        value, _ = log_posterior.value_and_gradient(point, jacobian=False)
-        self._report(Status.CONVERGED, Trace(np.array([value])))
-        self._member_draws, self.pointwise_ = (None,) * len(members.own), self.members_
-        self._refits = None
+        log_density = self.model_.log_density_at_point(self._log_posterior())
+        self._report(Status.CONVERGED, Trace(np.array([log_density])))
+        self._member_draws, self._refits = (None,) * len(self.model_.members.own), None
         return self._infer()
 
     def _settings(self) -> StackSettings:
         """Which members are fitted, and to what."""
+        own = own_members(self.members)
         extra = extra_members(self.extra, self.columns_, self._template)
-        return StackSettings(
-            _own_members(self.members),
-            extra,
-            self.columns_.n_levels,
-            self.classes_.size,
-            MixturePrior() if self.prior is None else self.prior,
-            self.seed_,
-        )
+        prior = MixturePrior() if self.prior is None else self.prior
+        levels, n_classes = self.columns_.n_levels, self.classes_.size
+        return StackSettings(own, extra, levels, n_classes, prior, self.seed_)
 
     def _pooled(self, held: HeldOut | None, n_members: int) -> tuple[HeldOut, Pool]:
         """Weights and temperatures; equal ones where no row could be held out."""
@@ -264,27 +229,23 @@ class StackedClassifier(Classifier):
             "never are), so all members weigh the same and no temperature is fitted; label "
             "more rows."
         )
-        empty = np.zeros(0)
-        nothing = np.zeros((0, n_members, self.classes_.size))
-        return HeldOut(nothing, empty.astype(np.intp), empty), equal_pool(n_members)
+        values = np.zeros((0, n_members, self.classes_.size))
+        return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), equal_pool(n_members)
 
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw weights and temperatures, and with them the parameters of the members.
 
-        Members are drawn from their Laplace approximations. Those of other libraries,
-        and those with more than 2,000 coordinates, stay at their fitted point:
-        ``pointwise_`` names them, and a warning does.
+        Members are drawn from their Laplace approximations. Those of other libraries or with more
+        than 2,000 coordinates stay at their fitted point: ``pointwise_`` and a warning name them.
 
         Parameters
         ----------
         method : {"laplace", "nuts", "bootstrap"}
-            How weights and temperatures are drawn; or everything, by the bootstrap, in which
-            members are fitted anew and their disagreement counts. Its intervals are the
-            ones that held on tables whose truth is known; see the reproduction.
+            How weights and temperatures are drawn. The bootstrap draws everything: members are
+            fitted anew and their disagreement counts. Its intervals held where truth is known.
         **options : object
-            Passed on: ``draws`` (250 by default), ``chains`` and more; for the bootstrap
-            ``draws`` (200), ``refits`` of the members (25) that they share,
-            ``random_state`` and ``progress_bar``.
+            Passed on: ``draws`` (250), ``chains`` and more; for the bootstrap ``draws`` (200),
+            ``refits`` of the members (25) that they share, ``random_state``, ``progress_bar``.
 
         Returns
         -------
@@ -298,10 +259,8 @@ class StackedClassifier(Classifier):
         self._refits = None
         if method != "bootstrap":
             return super()._drawn(method, log_posterior, options)
-        rows, _ = table.distinct(self.rows_)
-        drawn, self._refits = bootstrap_stack(
-            self.model_, self._settings(), rows, n_jobs=self.n_jobs, **options
-        )
+        fitted = self.model_, self._settings(), table.distinct(self.rows_)[0]
+        drawn, self._refits = bootstrap_stack(*fitted, n_jobs=self.n_jobs, **options)
         return drawn
 
     def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
@@ -328,27 +287,10 @@ class StackedClassifier(Classifier):
 
     def _class_posterior(self) -> ClassPosterior:
         """Draws of the stack and of its members, joined; each has its own temperatures."""
-        from bayesrbf.posterior.predictive import ClassPosterior
+        from bayesrbf.estimators.stack.stack_posterior import stack_posterior
 
-        log_posterior, model = self._log_posterior(), self.model_
-        if self.draws_ is None:
-            theta = model.point(log_posterior)[None, None]
-        else:
-            drawn = [draws.theta for draws in self._member_draws if draws is not None]
-            if self._refits is not None:
-                drawn = [self._refits.coordinates[None]]
-            theta = np.concatenate([self.draws_.theta, *drawn], axis=2)
-        prepare: Callable[..., Predictor]
-        if self._refits is None:
-            prepare = joint_predictor(log_posterior, model.members, self.rows_, self._member_draws)
-        else:
-            own = model.log_posterior(self.rows_)
-            prepare = bootstrap_predictor(own, model.members, self._refits)
-        return ClassPosterior(
-            predictor=lambda rows: prepare(rows, model.companion.log_density(rows)),
-            theta=theta,
-            log_ratio=self._log_ratio(),
-        )
+        drawn = self.draws_, self._member_draws, self._refits
+        return stack_posterior(self.model_, self.rows_, *drawn, self._log_ratio())
 
     def declare(self) -> pm.Model:
         """Declare the graph of weights and temperatures on the rows held out.
@@ -373,40 +315,5 @@ class StackedClassifier(Classifier):
             90 % interval (``lower``, ``upper``), ``temperature``, held-out ``log_loss``
             in nats (that of the stack is optimistic by its own few parameters).
         """
-        import pandas as pd
-
-        from bayesrbf.inference.laplace import laplace
-
         check_is_fitted(self)
-        log_posterior, model = self._log_posterior(), self.model_
-        point = model.point(log_posterior)
-        draws = laplace(log_posterior, point, draws=500, random_state=self.seed_)
-        weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
-        weights = weights.reshape(-1, len(self.members_))
-        result = pd.DataFrame(
-            {
-                "weight": [*self.weights_, 1.0],
-                "sd": [*weights.std(axis=0), np.nan],
-                "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
-                "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
-                "temperature": [*self.member_temperatures_, self.temperature_],
-                "log_loss": model.pool.losses(model.held),
-            },
-            index=[*self.members_, "stack"],
-        )
-        result.index.name = names.MEMBER
-        return result
-
-
-def _own_members(members: object) -> tuple[str, ...]:
-    """Names of own members."""
-    if isinstance(members, str) and members in ("default", "lite"):
-        return DEFAULT if members == "default" else LITE
-    chosen = tuple(members) if isinstance(members, list | tuple) else (members,)
-    unknown = [name for name in chosen if name not in MEMBERS]
-    if unknown or not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(
-            "StackedClassifier(members=...) must be 'default', 'lite' or different names among "
-            f"{', '.join(MEMBERS)}; received {members!r}."
-        )
-    return chosen
+        return self.model_.member_table(self.rows_, self.seed_)

@@ -10,15 +10,18 @@ from jaxtyping import Float
 
 from bayesrbf.estimators.folds import HeldOut
 from bayesrbf.estimators.stack.drawing import JointPredictor
-from bayesrbf.estimators.stack.fitting import FittedMembers, Pool
+from bayesrbf.estimators.stack.fitting import FittedMembers, Pool, StackSettings
+from bayesrbf.estimators.stack.training import fit_density
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pymc as pm
 
 
@@ -55,12 +58,39 @@ class FittedStack(FittedModel):
         pool = self.pool
         return log_posterior.pack(pool.weights, pool.member_temperatures, pool.temperature)
 
+    def log_density_at_point(self, log_posterior: LogPosterior) -> float:
+        """Log posterior density of the fitted weights and temperatures, without Jacobian."""
+        point = self.point(log_posterior)
+        return log_posterior.value_and_gradient(point, jacobian=False)[0]
+
     def predictor(
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> JointPredictor:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
         fixed = self.members.log_probabilities(rows)
         return JointPredictor(log_posterior, fixed, [], self.companion.log_density(rows))
+
+    def member_table(self, rows: Observations, seed: int) -> pd.DataFrame:
+        """Weights and their spread, temperatures and held-out losses in nats, member by member."""
+        import pandas as pd
+
+        from bayesrbf.inference.laplace import laplace
+
+        pool, log_posterior = self.pool, self.log_posterior(rows)
+        draws = laplace(log_posterior, self.point(log_posterior), draws=500, random_state=seed)
+        weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
+        weights = weights.reshape(-1, len(self.names))
+        return pd.DataFrame(
+            {
+                "weight": [*pool.weights, 1.0],
+                "sd": [*weights.std(axis=0), np.nan],
+                "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
+                "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
+                "temperature": [*pool.member_temperatures, pool.temperature],
+                "log_loss": pool.losses(self.held),
+            },
+            index=pd.Index([*self.names, "stack"], name=names.MEMBER),
+        )
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of weights and temperatures on the rows held out."""
@@ -90,3 +120,12 @@ class FittedStack(FittedModel):
             {names.OBSERVED_LABEL: ((names.OBS,), self.held.labels)},
             {"row_weight": ((names.OBS,), self.held.weights)},
         )
+
+
+def fit_stack(
+    rows: Observations, settings: StackSettings, pool: Pool, held: HeldOut
+) -> FittedStack:
+    """Fit the companion and all members to distinct rows, under a pool that is known."""
+    levels, n_classes = settings.levels, settings.n_classes
+    companion = fit_density(rows, levels, n_classes, settings.prior, settings.seed)
+    return FittedStack(settings.fit(rows, 0), pool, held, companion, settings.names)

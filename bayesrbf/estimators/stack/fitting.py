@@ -128,5 +128,5 @@ def fit_pool(held: HeldOut) -> Pool:
 
 
 def equal_pool(n_members: int) -> Pool:
-    """The pool of members of which nothing is known."""
+    """Equal weights, and temperatures of 1."""
     return Pool(np.full(n_members, 1 / n_members), np.ones(n_members), 1.0)

@@ -148,6 +148,20 @@ DEFAULT: Final = tuple(MEMBERS)
 LITE: Final = ("K1", "G2", "B1")
 
 
+def own_members(members: object) -> tuple[str, ...]:
+    """Names of the members that ``StackedClassifier(members=...)`` asks for."""
+    if isinstance(members, str) and members in ("default", "lite"):
+        return DEFAULT if members == "default" else LITE
+    chosen = tuple(members) if isinstance(members, list | tuple) else (members,)
+    unknown = [name for name in chosen if name not in MEMBERS]
+    if unknown or not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(
+            "StackedClassifier(members=...) must be 'default', 'lite' or different names among "
+            f"{', '.join(MEMBERS)}; received {members!r}."
+        )
+    return chosen
+
+
 @dataclass(frozen=True)
 class FittedMember(FittedModel):
     """A fitted member: a map of the columns in front of a fitted model."""
@@ -158,7 +172,7 @@ class FittedMember(FittedModel):
 
     @property
     def density(self) -> FittedMixture | None:
-        """That of mapped rows is none of the user's."""
+        """None: a density of mapped rows is not one of the user's rows."""
         return None
 
     def class_log_joint(

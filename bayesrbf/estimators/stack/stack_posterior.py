@@ -1,0 +1,48 @@
+"""Class probabilities under the draws of a stack: its own, its members', or its refits'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_predictor
+from bayesrbf.estimators.stack.drawing import MemberDraws, joint_predictor
+from bayesrbf.estimators.stack.fitted_stack import FittedStack
+from bayesrbf.inference.draws import Draws
+from bayesrbf.numerics.predictor import Predictor
+from bayesrbf.posterior.predictive import ClassPosterior
+from bayesrbf.records.mixture import Observations
+
+
+def stack_posterior(
+    model: FittedStack,
+    rows: Observations,
+    draws: Draws | None,
+    member_draws: MemberDraws,
+    refits: StackRefits | None,
+    log_ratio: Float[np.ndarray, " label"],
+) -> ClassPosterior:
+    """Join draws of the stack and of its members, each with its own temperatures.
+
+    ``rows`` are those of training. Without draws, the fitted point is the only one.
+    """
+    log_posterior = model.log_posterior(rows)
+    if draws is None:
+        theta = model.point(log_posterior)[None, None]
+    else:
+        drawn = [of_member.theta for of_member in member_draws if of_member is not None]
+        if refits is not None:
+            drawn = [refits.coordinates[None]]
+        theta = np.concatenate([draws.theta, *drawn], axis=2)
+    prepare: Callable[..., Predictor]
+    if refits is None:
+        prepare = joint_predictor(log_posterior, model.members, rows, member_draws)
+    else:
+        prepare = bootstrap_predictor(log_posterior, model.members, refits)
+    return ClassPosterior(
+        predictor=lambda new: prepare(new, model.companion.log_density(new)),
+        theta=theta,
+        log_ratio=log_ratio,
+    )
