@@ -178,7 +178,7 @@ class FittedSDGM(FittedModel):
     ) -> Predictor:
         """Prepare rows for predictions at any coordinates: they are completed once."""
         points, starts = completions(self.companion, rows, POSTERIOR_DRAWS)
-        density = self.companion.log_density(rows)
+        density = self.companion.log_density(rows.unlabelled())  # it has no classes
         return log_posterior.predictor(points, starts, density, temperature)
 
     def replicated_draws(self) -> Float[np.ndarray, "chain draw coordinate"]:
