@@ -266,9 +266,12 @@ class Estimator(BaseEstimator, ABC):
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         # scikit-learn displays the value of every name in dir(); the tree is not made for that
-        beside = copy(self)
-        beside.__dict__.pop("_trace", None)
-        return super(Estimator, beside)._get_fitted_attr_html(doc_link)
+        trace = self.__dict__.pop("_trace", None)
+        try:
+            return super()._get_fitted_attr_html(doc_link)
+        finally:
+            if trace is not None:
+                self._trace = trace
 
     def diagnose(self) -> FindingsTable:
         """Figures about fit and draws, each with its sentence; a warning lists the bad ones.

@@ -108,7 +108,7 @@ STATISTICS |= {
 }
 PLOTS = (
     *["plot_trace", "plot_trace_dist", "plot_dist", "plot_autocorr", "plot_ess", "plot_mcse"],
-    *["plot_forest", "plot_ridge", "plot_convergence_dist", "plot_parallel"],
+    *["plot_forest", "plot_ridge", "plot_convergence_dist"],
 )
 
 
