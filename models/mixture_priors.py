@@ -76,7 +76,7 @@ def _declare_class_probabilities(
     if specification.n_classes == 1:
         return pt.ones(1)
     concentration = np.full(specification.n_classes, hyperparameters.class_concentration)
-    return pm.Dirichlet(names.CLASS_PROBABILITIES, a=concentration, dims=names.LABEL)
+    return pm.Dirichlet(names.CLASS_PROBABILITIES, a=concentration, dims=names.CLASS_LABEL)
 
 
 def _declare_weights(

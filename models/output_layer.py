@@ -45,7 +45,7 @@ class OutputLayer:
         )
         first, *second = self._parts.values()
         self._weights = first - second[0] if second else first
-        self._dims = (names.COMPONENT,) if self._numeric else (names.LABEL, names.COMPONENT)
+        self._dims = (names.COMPONENT,) if self._numeric else (names.CLASS_LABEL, names.COMPONENT)
 
     @property
     def sizes(self) -> TensorVariable:
@@ -59,7 +59,7 @@ class OutputLayer:
             model.register_rv(variable, name, dims=self._dims, default_transform=None)
         if len(self._parts) == 2:
             pm.Deterministic(names.COEFFICIENTS, self._weights, dims=self._dims)
-        dims = () if self._numeric else (names.LABEL,)
+        dims = () if self._numeric else (names.CLASS_LABEL,)
         scale = np.float64(self._prior.intercept_scale)
         self._intercepts = pm.Normal(names.INTERCEPTS, np.float64(0), scale, dims=dims)
         if self._numeric:

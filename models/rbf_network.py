@@ -133,7 +133,7 @@ def declare_rbf_network(
     axes = Axes(feature_names, categorical_names, level_names, None, obs_names)
     axis_names = coords(density_rows, structure, axes)
     if specification.response == "classes":
-        axis_names[names.LABEL] = _class_names(class_names, specification.n_outputs)
+        axis_names[names.CLASS_LABEL] = _class_names(class_names, specification.n_outputs)
     with pm.Model(coords=axis_names) as model:
         layer = OutputLayer(specification, hyperparameters, coefficients)
         nodes = _declare_hidden(specification, hyperparameters, layer.sizes)

@@ -265,7 +265,7 @@ def coords(
         names.COMPONENT: range(specification.n_components),
     }
     if specification.n_classes > 1:
-        values[names.LABEL] = _names("class_names", axes.class_names, specification.n_classes)
+        values[names.CLASS_LABEL] = _names("class_names", axes.class_names, specification.n_classes)
         for c, components in enumerate(specification.class_slices):
             values[names.class_components(c, specification.n_classes)] = range(
                 components.stop - components.start

@@ -11,6 +11,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from bayesrbf.inference.draws import MEMORY, Draws, one_after_another
+from bayesrbf.inference.leave_one_out import tells
 from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records import names
@@ -21,8 +22,8 @@ from bayesrbf.version import __version__
 Labelled = tuple[tuple[str, ...], Any]
 """Dims and values of one array."""
 
-Names = Sequence[object] | np.ndarray | Labelled
-"""Names along a dim, or along other dims than their own name's."""
+Names = Sequence[object] | np.ndarray
+"""Names along a dim."""
 
 _SAMPLES = (names.CHAIN, names.DRAW)
 
@@ -35,6 +36,7 @@ def to_datatree(
     attrs: Mapping[str, str | float | int] | None = None,
     observed: Mapping[str, Labelled] | None = None,
     constant: Mapping[str, Labelled] | None = None,
+    scored: str = names.OBSERVED,
     log_likelihood: bool = True,
     trace: Trace | None = None,
     memory: int = MEMORY,
@@ -45,10 +47,12 @@ def to_datatree(
     the graph's names, and deterministic ones), ``sample_stats`` and, where given,
     ``log_likelihood`` (of every row and draw, not weighted), ``observed_data``, ``constant_data``
     and, from ``trace``, ``optimiser_path``. ``attrs`` are written on the tree beside method and
-    version.
+    version. The log likelihood is named ``scored`` by what it is of, so that
+    ``az.compare(..., var_name=...)`` refuses a model that scores something else. A row of which
+    every draw says nothing, because its label is hidden, is not in it.
 
-    A name in ``coords`` that is not a dim is given with the dim it runs along, as
-    ``("component",), values``. The log likelihood may take ``memory`` bytes; where it would take
+    Coords are names along dims and nothing else: ``az.summary`` takes no other coordinate. The log
+    likelihood may take ``memory`` bytes; where it would take
     more, every k-th draw is evaluated, with a warning. ValueError if the names along a dim are not
     as many as its entries.
     """
@@ -63,9 +67,10 @@ def to_datatree(
     }
     if log_likelihood:
         values, thinning = _log_likelihood(log_posterior, draws.theta, memory)
-        dataset = dataset_of({_node(observed or {}): ((*_SAMPLES, names.OBS), values)}, coords)
+        dataset = dataset_of({scored: ((*_SAMPLES, names.OBS), values)}, coords)
         evaluated = {names.DRAW: thinning * np.arange(values.shape[1])}
-        groups[names.LOG_LIKELIHOOD] = dataset.assign_coords(evaluated)
+        told = {names.OBS: tells(values)}
+        groups[names.LOG_LIKELIHOOD] = dataset.assign_coords(evaluated).isel(told)
     if observed:
         groups[names.OBSERVED_DATA] = dataset_of(observed, coords)
     if constant:
@@ -79,12 +84,6 @@ def to_datatree(
     tree = xr.DataTree.from_dict(groups)
     tree.attrs.update(about)
     return tree
-
-
-def _node(observed: Mapping[str, Labelled]) -> str:
-    """The node of the graph that has the likelihood: the rows, or labels given the rows."""
-    conditional = names.OBSERVED_LABEL in observed and names.OBSERVED not in observed
-    return names.OBSERVED_LABEL if conditional else names.OBSERVED
 
 
 def _log_likelihood(
@@ -119,31 +118,20 @@ def dataset_of(
     sizes: dict[str, int] = {}
     for dims, values in variables.values():
         sizes.update(zip(dims, np.shape(values), strict=True))
-    chosen: dict[str, Labelled] = {
-        name: ((name,), np.arange(sizes[name])) for name in _SAMPLES if name in sizes
-    }
-    for name, given in coords.items():
-        dims, values = given if isinstance(given, tuple) else ((name,), given)
-        if set(dims) <= set(sizes):
-            chosen[name] = (dims, _storable(values))
-            _check_length(name, dims, chosen[name][1], sizes)
-    return xr.Dataset(dict(variables), coords=chosen)
-
-
-def _check_length(
-    name: str, dims: tuple[str, ...], values: np.ndarray, sizes: Mapping[str, int]
-) -> None:
-    """Names along a dim must be as many as its entries."""
-    expected = tuple(sizes[dim] for dim in dims)
-    if values.shape != expected:
-        raise ValueError(
-            f"Coordinate {name!r} must have shape {expected}, one name for every entry of "
-            f"{', '.join(dims)}; received {values.shape}."
-        )
+    chosen = {name: np.arange(sizes[name]) for name in _SAMPLES if name in sizes}
+    for name in coords.keys() & sizes.keys():
+        chosen[name] = _storable(coords[name])
+        if chosen[name].shape != (sizes[name],):
+            raise ValueError(
+                f"Coordinate {name!r} must have shape {(sizes[name],)}, one name for every entry; "
+                f"received {chosen[name].shape}."
+            )
+    stored = {name: (dims, _storable(values)) for name, (dims, values) in variables.items()}
+    return xr.Dataset(stored, coords=chosen)
 
 
 def _storable(values: Any) -> np.ndarray:
-    """Names that netCDF can hold: objects of mixed kinds become text."""
+    """Values that netCDF can hold: objects of mixed kinds become text."""
     array = np.asarray(values)
     return array.astype(str) if array.dtype.kind == "O" else array
 
@@ -223,7 +211,7 @@ def _values_of(
         )
     for dim in variable.dims:
         given = coords.get(dim)
-        if given is None or isinstance(given, tuple) or dim not in ordered.coords:
+        if given is None or dim not in ordered.coords:
             continue
         if [str(x) for x in ordered[dim].to_numpy().tolist()] != [str(x) for x in list(given)]:
             raise ValueError(

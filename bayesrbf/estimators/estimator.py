@@ -260,6 +260,19 @@ class Estimator(BaseEstimator, ABC):
             return self.posterior_
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __dir__(self) -> list[str]:
+        made = {"posterior_"} if "_trace" in self.__dict__ else set()
+        return sorted(made | set(super().__dir__()))
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        # scikit-learn displays the value of every name in dir(); the tree is not made for that
+        trace = self.__dict__.pop("_trace", None)
+        try:
+            return super()._get_fitted_attr_html(doc_link)
+        finally:
+            if trace is not None:
+                self._trace = trace
+
     def diagnose(self) -> FindingsTable:
         """Figures about fit and draws, each with its sentence; a warning lists the bad ones.
 

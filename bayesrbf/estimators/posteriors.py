@@ -63,6 +63,7 @@ def datatree(
         coords=description.coords,
         observed=description.observed,
         constant=description.constant,
+        scored=description.scored,
         trace=trace,
     )
 

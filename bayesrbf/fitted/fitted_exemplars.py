@@ -170,12 +170,15 @@ class FittedExemplars(FittedModel):
             names.OBS: axes.obs,
             names.LABEL: axes.classes,
             names.PROTOTYPE: np.arange(classes.size),
-            "prototype_class": ((names.PROTOTYPE,), classes),
         }
         return Description(
             coords,
             {names.OBSERVED_LABEL: ((names.OBS,), labels)},
-            {"row_weight": ((names.OBS,), self.table.weights)},
+            {
+                "row_weight": ((names.OBS,), self.table.weights),
+                "prototype_label": ((names.PROTOTYPE,), classes),
+            },
+            names.OBSERVED_LABEL,
         )
 
 

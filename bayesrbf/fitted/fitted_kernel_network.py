@@ -164,7 +164,9 @@ class FittedKernelNetwork(FittedModel):
             names.BASIS: np.arange(self.n_features),
             names.OUTPUT: axes.classes[1:] if axes.classes.size == 2 else axes.classes,
         }
-        return Description(coords, observed_rows(rows), row_weights(rows))
+        labels = (names.OBS,), np.where(rows.labels < 0, np.nan, rows.labels)
+        observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: labels}
+        return Description(coords, observed, row_weights(rows), names.OBSERVED_LABEL)
 
 
 def cells_of(rows: Observations, companion: FittedMixture) -> CellMoments:

@@ -198,7 +198,19 @@ class FittedMixture(FittedModel):
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names along every dim of the graph, and the training rows."""
         coords = mixture_coords(self.specification, axes)
-        return Description(coords, observed_rows(rows), row_weights(rows))
+        constant = row_weights(rows)
+        if axes.classes is not None:
+            of_component = axes.classes[list(self.specification.component_class)]
+            constant |= {names.COMPONENT_LABEL: ((names.COMPONENT,), of_component)}
+        return Description(coords, observed_rows(rows), constant, self._scored(axes))
+
+    def _scored(self, axes: Axes) -> str:
+        """What the log likelihood is of: rows, rows with labels, labels, or an objective's own."""
+        if axes.classes is None:
+            return names.OBSERVED
+        alpha, beta, hinge = self.objective.coefficients
+        named = {(1.0, 0.0, 0.0): names.JOINT, (1.0, -1.0, 0.0): names.OBSERVED_LABEL}
+        return named.get((alpha, beta, hinge), names.OBJECTIVE)
 
 
 def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str, Any]:
@@ -218,9 +230,7 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
     for index, levels in enumerate(columns.all_levels):
         coords[names.category_level(index)] = [str(level) for level in levels]
     if axes.classes is not None:
-        coords[names.LABEL] = axes.classes
-        of_component = axes.classes[list(specification.component_class)]
-        coords[names.COMPONENT_CLASS] = ((names.COMPONENT,), of_component)
+        coords[names.CLASS_LABEL] = axes.classes
     return coords
 
 

@@ -57,6 +57,8 @@ class Description:
     coords: Mapping[str, Any]
     observed: Named
     constant: Named
+    scored: str
+    """What the log likelihood is of: two models can be compared where it is the same."""
 
 
 class FittedModel(ABC):

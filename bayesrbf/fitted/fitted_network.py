@@ -296,7 +296,9 @@ class FittedNetwork(FittedModel):
         """As in the graph: the node of the rows has no label, the responses are a node."""
         coords = mixture_coords(self.specification.mixture, replace(axes, classes=None))
         if axes.classes is not None:
-            coords[names.LABEL] = axes.classes
+            coords[names.CLASS_LABEL] = axes.classes
         responses = (names.OBS,), self.responses.observed(rows)
         observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: responses}
-        return Description(coords, observed, row_weights(rows))
+        whole = self.hyperparameters.kappa == 1 and not self.impute
+        scored = names.JOINT if whole else names.OBJECTIVE
+        return Description(coords, observed, row_weights(rows), scored)

@@ -178,7 +178,7 @@ class FittedSDGM(FittedModel):
     ) -> Predictor:
         """Prepare rows for predictions at any coordinates: they are completed once."""
         points, starts = completions(self.companion, rows, POSTERIOR_DRAWS)
-        density = self.companion.log_density(rows)
+        density = self.companion.log_density(rows.unlabelled())  # it has no classes
         return log_posterior.predictor(points, starts, density, temperature)
 
     def replicated_draws(self) -> Float[np.ndarray, "chain draw coordinate"]:
@@ -227,17 +227,19 @@ class FittedSDGM(FittedModel):
         """Names of weights and components, and the classes that every row may have."""
         assert axes.classes is not None
         completed, basis, specification = self.declared(rows)
-        component_class = axes.classes[specification.component_class]
         coords = {
             names.OBS: axes.obs,
             names.LABEL: axes.classes,
             names.COMPONENT: np.arange(specification.n_components),
-            names.COMPONENT_CLASS: ((names.COMPONENT,), component_class),
             names.COEFFICIENT: coefficient_names(basis, specification, axes),
         }
         allowed = (names.OBS, names.LABEL), completed.allowed.astype(np.int64)
-        proportions = {"proportions": ((names.COMPONENT,), specification.proportions)}
-        return Description(coords, {names.OBSERVED_LABEL: allowed}, row_weights(rows) | proportions)
+        component_class = axes.classes[specification.component_class]
+        constant = row_weights(rows) | {
+            "proportions": ((names.COMPONENT,), specification.proportions),
+            names.COMPONENT_LABEL: ((names.COMPONENT,), component_class),
+        }
+        return Description(coords, {names.OBSERVED_LABEL: allowed}, constant, names.OBSERVED_LABEL)
 
 
 def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:

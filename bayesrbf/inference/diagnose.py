@@ -11,6 +11,7 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Float
 
 from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.importance import PARETO_K
 from bayesrbf.inference.judgements import (
     Finding,
     judge_agreement,
@@ -22,7 +23,6 @@ from bayesrbf.inference.judgements import (
     judge_search,
     judge_size,
 )
-from bayesrbf.inference.leave_one_out import PARETO_K
 
 if TYPE_CHECKING:
     from bayesrbf.inference.findings_table import FindingsTable

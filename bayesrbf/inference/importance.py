@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,10 @@ from jaxtyping import Float, Int
 
 SMALLEST: Final = 25
 """Draws below which no five of them make a tail."""
+PARETO_K: Final = 0.7
+"""Tail shape above which importance ratios represent nothing; Vehtari et al. (2024)."""
+NEARLY_EQUAL: Final = 0.95
+"""Share of the draws that importance weights are worth, above which they hardly differ."""
 _EXACT: Final = 1e-6
 """Log ratios this close are equal but for rounding: their tail shape would be noise."""
 
@@ -51,6 +56,16 @@ def pareto_smooth(
         ratios, pareto_k = array_stats.psislw(-ratios)
     weights = np.exp(ratios - ratios.max())
     return weights / weights.sum(), float(pareto_k)
+
+
+def covers(attributes: Mapping[str, float | int | str]) -> bool:
+    """Whether draws with these attributes cover the posterior; those of a sampler do.
+
+    An approximation does where its importance ratios have a light tail or hardly differ.
+    """
+    pareto_k = float(attributes.get("pareto_k", -np.inf))
+    share = float(attributes.get("importance_share", 0.0))
+    return pareto_k <= PARETO_K or (pareto_k > PARETO_K and share >= NEARLY_EQUAL)
 
 
 def resample(

@@ -8,10 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from bayesrbf.inference.leave_one_out import PARETO_K, LeaveOneOut
+from bayesrbf.inference.importance import PARETO_K, covers
+from bayesrbf.inference.leave_one_out import LeaveOneOut
 
-NEARLY_EQUAL: Final = 0.95
-"""Share of the draws that importance weights are worth, above which they hardly differ."""
 MEAN_ERROR: Final = 0.3
 """Error of a variational mean, in posterior standard deviations, that more draws would mend."""
 
@@ -141,9 +140,9 @@ def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator
         return
     pareto_k = float(attributes["pareto_k"])
     share = float(attributes.get("importance_share", 0.0))
-    good = pareto_k <= PARETO_K or share >= NEARLY_EQUAL
+    good = covers(attributes)
     if np.isnan(pareto_k):
-        sentence, good = "Too few draws to judge the approximation: ask for 25 or more.", False
+        sentence = "Too few draws to judge the approximation: ask for 25 or more."
     elif pareto_k <= PARETO_K:
         sentence = "The Gaussian covers the posterior: its importance ratios have a light tail."
     elif good:
@@ -291,17 +290,29 @@ def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:
     yield Finding("elpd_loo_se", loo.se, "Standard error of elpd_loo over rows.", True)
     text = "Effective number of parameters: what the rows add to the fit of themselves."
     yield Finding("p_loo", loo.p_loo, text, True)
-    yield Finding("loo_bad_rows", loo.n_bad, _bad_rows(loo), loo.n_bad == 0)
+    yield Finding("loo_bad_rows", loo.n_bad, _bad_rows(loo), loo.trusted)
 
 
 def _bad_rows(loo: LeaveOneOut) -> str:
     """What the tails of the rows' importance ratios say."""
+    rows, bound = loo.pareto_k.size, f"{loo.good_k:.2g}"
     if not loo.judged:
         return f"{loo.n_draws} draws are too few to judge elpd_loo: ask for more."
-    if loo.n_bad == 0:
-        return f"No row has a Pareto k above {loo.good_k:.2g}: elpd_loo can be trusted."
-    return (
-        f"{loo.n_bad} of {loo.pareto_k.size} rows have a Pareto k above {loo.good_k:.2g}: without "
-        "them the posterior would be another, so elpd_loo is rough; look at these rows, or "
-        "cross-validate."
-    )
+    if not loo.covered:
+        return (
+            f"{loo.n_bad} of {rows} rows have a Pareto k above {bound}, but the draws miss part of "
+            "the posterior: elpd_loo is the approximation's and cannot be trusted, whatever its "
+            "rows say; compare with refine('nuts')."
+        )
+    if loo.n_bad:
+        return (
+            f"{loo.n_bad} of {rows} rows have a Pareto k above {bound}: without them the posterior "
+            "would be another, so elpd_loo is rough; look at these rows, or cross-validate."
+        )
+    if loo.n_far:
+        return (
+            f"No row has a Pareto k above {bound} if the draws are the posterior's; with the "
+            f"approximation's own ratios {loo.n_far} of {rows} have: elpd_loo is rough; compare "
+            "with refine('nuts')."
+        )
+    return f"No row has a Pareto k above {bound}: elpd_loo can be trusted."

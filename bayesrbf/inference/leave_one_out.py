@@ -7,34 +7,41 @@ from typing import Final
 
 import numpy as np
 from arviz_stats.base.array import array_stats
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
 from bayesrbf.inference.draws import Draws, one_after_another
-from bayesrbf.inference.importance import SMALLEST
+from bayesrbf.inference.importance import PARETO_K, SMALLEST, covers
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-PARETO_K: Final = 0.7
-"""Tail shape above which importance ratios represent nothing; Vehtari et al. (2024)."""
 _ROWS: Final = 2000
 """Rows that are left out in turn: more would take longer and say the same."""
-_ENTRIES: Final = 4_000_000
-"""Log likelihoods that are held at once: 32 MiB."""
+_NOTHING: Final = 1e-12
+"""Log likelihoods this small are zero but for rounding."""
+_ENTRIES: Final = 16_000_000
+"""Log likelihoods that are held at once: 122 MiB, or all rows above under 8,000 draws."""
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Expected log predictive density of rows, each left out of its own posterior."""
+    """Expected log predictive density of rows, each left out of its own posterior.
+
+    The figures take the draws as they are, as ``az.loo`` does. What an approximation leaves in
+    doubt is part of the verdict.
+    """
 
     elpd: float  # Sum over the rows, in nats; the rows' weights are not used.
     se: float  # Standard error of elpd over rows.
     p_loo: float  # Effective number of parameters: what the rows themselves add to the fit.
     pareto_k: Float[np.ndarray, " used"]  # Tail shapes of the rows' importance ratios.
-    n_obs: int  # Rows of the table.
+    # Tail shapes with the ratios of an approximation multiplied in; else the same as pareto_k.
+    reach_k: Float[np.ndarray, " used"]
+    n_obs: int  # Rows of the table of which something is scored.
     n_draws: int  # Draws that were used.
     thinning: int  # Distance of the draws that were used.
     approximate: bool  # Whether the draws come from an approximation.
-    corrected: bool  # Whether its own importance ratios correct for that.
+    covered: bool  # Whether the draws cover the posterior.
+    weighted: float  # elpd with an approximation's draws weighted towards the posterior; or NaN.
 
     @property
     def good_k(self) -> float:
@@ -52,16 +59,26 @@ class LeaveOneOut:
         return int(np.sum(~(self.pareto_k <= self.good_k)))
 
     @property
+    def n_far(self) -> int:
+        """Rows whose own posterior is too far from what made the draws."""
+        return int(np.sum(~(self.reach_k <= self.good_k)))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether elpd can be: never where the draws miss part of the posterior."""
+        return self.judged and self.covered and self.n_bad == 0 and self.n_far == 0
+
+    @property
     def how(self) -> str:
         """How it was computed."""
         smoothed = "Pareto-smoothed importance" if self.judged else "plain importance"
         parts = [f"{smoothed} sampling of {self.n_draws} draws"]
         if self.thinning > 1:
             parts.append(f"one in {self.thinning}")
-        if self.corrected:
-            parts.append("corrected for the approximation that they come from")
-        elif self.approximate:
+        if self.approximate:
             parts.append("taken as draws of the posterior")
+        if not np.isnan(self.weighted):
+            parts.append(f"{self.weighted:.5g} with the weights of the approximation")
         if self.pareto_k.size < self.n_obs:
             parts.append(f"scaled up from {self.pareto_k.size} rows")
         return ", ".join(parts)
@@ -73,9 +90,14 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
     .. math:: \operatorname{elpd} = \sum_n \log p(x_n | x_{-n}), \quad
         p(\theta | x_{-n}) \propto p(\theta | x) / p(x_n | \theta).
 
-    Of long tables 2,000 rows are left out and the sum is scaled up; of many draws some are taken,
-    evenly spaced. Draws of an approximation are weighted by its own importance ratios too, where
-    those have no heavy tail. ValueError if there is one draw only.
+    It is what ``az.loo`` gives for the tree of these draws. Of long tables 2,000 rows are left out
+    and the sum is scaled up; of many draws some are taken, evenly spaced. ValueError if there is
+    one draw only.
+
+    An approximation :math:`q` has to reach the posterior without the row, so its verdict asks for
+    the tail of :math:`p(\theta | x_{-n}) / q(\theta)`: the heavier the tail of p / q, the worse. A
+    rule that weighted the draws while the tail of p / q is light, and else took them as they are,
+    would give the better verdict to the worse approximation.
 
     References
     ----------
@@ -90,33 +112,53 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
             "refine('laplace') gives them."
         )
     log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws)
-    approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
-    corrected = approximate and float(draws.attributes["pareto_k"]) <= PARETO_K
-    axes = {"chain_axis": 0, "draw_axis": 1}
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
+    approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
+    covered = covers(draws.attributes)
     if n_draws < SMALLEST:
         found = _unsmoothed(log_likelihood)
-    elif corrected:
-        ratios = (draws.stats[name][:, ::thinning, None] for name in ("lp", "log_q"))
-        log_p, log_q = (np.broadcast_to(ratio, log_likelihood.shape) for ratio in ratios)
-        found = array_stats.loo_approximate_posterior(log_likelihood, log_p, log_q, **axes)
     else:
-        worth = array_stats.ess(draws.stats["lp"], method="mean", relative=True, **axes)
-        r_eff = float(np.clip(np.nan_to_num(worth, nan=1.0), 0.01, 1.0))
-        found = _smoothed(log_likelihood, r_eff)
+        found = _smoothed(log_likelihood, _relative_size(log_posterior, draws.theta[:, ::thinning]))
     elpds, pareto_k, own = (np.asarray(values) for values in found)
     elpd, missed, spread = array_stats.srs_estimator(elpds, n_obs)
+    reach_k, weighted = pareto_k, np.nan
+    if approximate and not covered:
+        reach_k = np.full(pareto_k.size, np.inf)
+    elif approximate and n_draws >= SMALLEST:
+        ratios = (draws.stats[name][:, ::thinning, None] for name in ("lp", "log_q"))
+        log_p, log_q = (np.broadcast_to(ratio, log_likelihood.shape) for ratio in ratios)
+        axes = {"chain_axis": 0, "draw_axis": 1}
+        again = array_stats.loo_approximate_posterior(log_likelihood, log_p, log_q, **axes)
+        reach_k, weighted = np.asarray(again[1]), float(np.mean(again[0]) * n_obs)
     return LeaveOneOut(
         elpd=float(elpd),
         se=float(np.sqrt(missed + spread)),
         p_loo=float(own.mean() * n_obs),
         pareto_k=pareto_k,
+        reach_k=reach_k,
         n_obs=n_obs,
         n_draws=n_draws,
         thinning=thinning,
         approximate=approximate,
-        corrected=corrected,
+        covered=covered,
+        weighted=weighted,
     )
+
+
+def _relative_size(
+    log_posterior: LogPosterior, theta: Float[np.ndarray, "chain kept coordinate"]
+) -> float:
+    """Effective draws as a share of the draws, of the mean variable: the one ``az.loo`` takes."""
+    if theta.shape[0] == 1:
+        return 1.0
+    values = [
+        *log_posterior.constrained(theta).values(),
+        *log_posterior.deterministic(theta).values(),
+    ]
+    sizes = [array_stats.ess(one, chain_axis=0, draw_axis=1, method="mean") for one in values]
+    n_draws = theta.shape[0] * theta.shape[1]
+    share = np.mean(np.concatenate([np.ravel(size) for size in sizes])) / n_draws
+    return float(np.maximum(share, 10 / n_draws))  # a tail is part of the draws
 
 
 def _smoothed(
@@ -128,7 +170,7 @@ def _smoothed(
     the worst of few values for a row is drawn often.
     """
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
-    tail = int(3 * np.sqrt(n_draws / r_eff) if n_draws > 225 else n_draws / 5)
+    tail = int(3 * np.sqrt(n_draws / r_eff) if n_draws * r_eff > 225 else n_draws / 5)
     least = np.sort(log_likelihood.reshape(n_draws, -1), axis=0)[:tail]
     bounded = np.ptp(least, axis=0) < np.finfo(float).tiny
     elpds, pareto_k, own = _unsmoothed(log_likelihood)
@@ -166,4 +208,15 @@ def _log_likelihood(
     for start in range(0, len(flat), size):
         some = slice(start, start + size)
         values[some] = log_posterior.log_likelihoods(flat[some])[:, rows]
-    return values.reshape(*thetas.shape[:2], rows.size), n_obs, max(thinning, 1)
+    told = tells(values)
+    shape = (*thetas.shape[:2], int(told.sum()))
+    return values[:, told].reshape(shape), round(n_obs * told.mean()), max(thinning, 1)
+
+
+def tells(
+    log_likelihood: Float[np.ndarray, "*draws obs"],
+) -> Bool[np.ndarray, " obs"]:
+    """Rows of which some draw says something; of a hidden label, p(y | x) = 1 in all draws."""
+    axes = tuple(range(log_likelihood.ndim - 1))
+    found: np.ndarray = np.max(np.abs(log_likelihood), axis=axes) > _NOTHING
+    return found if found.any() else ~found

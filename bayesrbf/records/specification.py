@@ -148,12 +148,12 @@ class MixtureSpecification:
         Examples
         --------
         >>> MixtureSpecification(2, (), (0, 1), "tied").group_dims
-        ('label',)
+        ('class_label',)
         """
         if self.tied:
             return ()
         if self.covariance_type == "tied":
-            return (names.LABEL,) if self.n_classes > 1 else ()
+            return (names.CLASS_LABEL,) if self.n_classes > 1 else ()
         return (names.COMPONENT,)
 
     @property

@@ -70,7 +70,8 @@ def test_different_numbers_of_components() -> None:
     ).fit(X, y)
     posterior = model.posterior_["posterior"]
     assert posterior.sizes["component"] == 4
-    assert posterior["component_class"].to_numpy().tolist() == ["calm", "calm", "gale", "storm"]
+    of_component = model.posterior_["constant_data"]["component_label"]
+    assert of_component.to_numpy().tolist() == ["calm", "calm", "gale", "storm"]
     assert model.transform(X).shape == (len(X), 4)
     np.testing.assert_allclose(posterior["weights"].to_numpy()[0, 0, 2:], 1)
     with pytest.raises(ValueError, match="'gale'"):

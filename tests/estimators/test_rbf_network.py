@@ -151,7 +151,7 @@ def test_a_posterior_and_back_from_a_file(flowers, tmp_path):
     assert model.posterior_["posterior"]["coefficients"].dims == (
         "chain",
         "draw",
-        "label",
+        "class_label",
         "component",
     )
     width = model.uncertainty(X.head(5))["sd"]

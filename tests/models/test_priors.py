@@ -20,7 +20,7 @@ every_configuration = pytest.mark.parametrize(
     [
         ((0,), "full", False, ("component",)),
         ((0, 0), "tied", False, ()),
-        ((0, 1), "tied", False, ("label",)),
+        ((0, 1), "tied", False, ("class_label",)),
         ((0, 1), "tied", True, ()),
         ((0, 1), "diag", False, ("component",)),
         ((0, 1), "spherical", True, ()),

@@ -172,6 +172,7 @@ def drawn_tables(
         made = pm.sample_prior_predictive(draws, model, random_seed=seed, compile_kwargs=compiled)
         drawn = made.children["prior_predictive"].to_dataset()[names.OBSERVED]
         return by_column(drawn, observed, discrete)
+    (scored,) = tree.children[names.LOG_LIKELIHOOD].data_vars
     evaluated = tree.children[names.LOG_LIKELIHOOD].to_dataset()[names.DRAW].to_numpy()
     spread = np.linspace(0, evaluated.size - 1, draws).astype(int)
     kept = tree.sel({names.DRAW: evaluated[np.unique(spread)]})
@@ -182,7 +183,7 @@ def drawn_tables(
         made.children["posterior_predictive"].to_dataset()[names.OBSERVED],
         observed,
         discrete,
-        kept.children[names.LOG_LIKELIHOOD].to_dataset()[names.OBSERVED],
+        kept.children[names.LOG_LIKELIHOOD].to_dataset()[scored],
     )
     check[names.POSTERIOR] = kept.children[names.POSTERIOR]
     return check

@@ -119,6 +119,7 @@ class FittedStack(FittedModel):
             coords,
             {names.OBSERVED_LABEL: ((names.OBS,), self.held.labels)},
             {"row_weight": ((names.OBS,), self.held.weights)},
+            names.OBSERVED_LABEL,
         )
 
 

@@ -22,7 +22,7 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
     variables: list[Variable] = []
     if n_classes > 1:
         variables.append(
-            Variable(names.CLASS_PROBABILITIES, (names.LABEL,), (n_classes,), "simplex")
+            Variable(names.CLASS_PROBABILITIES, (names.CLASS_LABEL,), (n_classes,), "simplex")
         )
     for index, part in enumerate(specification.class_slices):
         size = part.stop - part.start

@@ -130,8 +130,8 @@ def output_variables(specification: RBFNetworkSpecification) -> tuple[Variable, 
         )
     c = specification.n_outputs
     return (
-        Variable(names.COEFFICIENTS, (names.LABEL, names.COMPONENT), (c, k), "identity"),
-        Variable(names.INTERCEPTS, (names.LABEL,), (c,), "identity"),
+        Variable(names.COEFFICIENTS, (names.CLASS_LABEL, names.COMPONENT), (c, k), "identity"),
+        Variable(names.INTERCEPTS, (names.CLASS_LABEL,), (c,), "identity"),
     )
 
 

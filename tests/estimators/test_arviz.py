@@ -1,0 +1,198 @@
+"""What users call ArviZ for, on the tree of every family."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import arviz as az
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+from sklearn.exceptions import ConvergenceWarning
+
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    SDGMClassifier,
+    StackedClassifier,
+)
+
+N = 40
+CODES = np.arange(N) % 3
+Y = np.array(["calm", "gale", "storm"], dtype=object)[CODES]
+HIDDEN = np.where(np.arange(N) == 5, None, Y)
+X = np.random.default_rng(0).normal(size=(N, 2)) + 2 * CODES[:, None] * [1.0, 0.5]
+HOLES = np.where((np.arange(N) % 9 == 0)[:, None] & [False, True], np.nan, X)
+NUMBERS = X[:, 0] + np.random.default_rng(1).normal(size=N)
+
+FAMILIES: dict[str, tuple[Callable[[], Any], str]] = {
+    "mixture": (lambda: HybridMixtureClassifier(random_state=0).fit(HOLES, HIDDEN), "laplace"),
+    "tied mixture by Gibbs": (
+        lambda: HybridMixtureClassifier(covariance_type="tied", random_state=0).fit(HOLES, HIDDEN),
+        "gibbs",
+    ),
+    "hinge": (
+        lambda: HybridMixtureClassifier(
+            {"calm": 2, "gale": 1, "storm": 1}, objective="hinge", random_state=0
+        ).fit(HOLES, HIDDEN),
+        "laplace",
+    ),
+    "density": (lambda: MixtureDensity(2, random_state=0).fit(HOLES), "laplace"),
+    "RBF network": (lambda: RBFNetworkClassifier(random_state=0).fit(HOLES, Y), "laplace"),
+    "RBF regression": (lambda: RBFNetworkRegressor(random_state=0).fit(X, NUMBERS), "laplace"),
+    "sparse mixture": (lambda: SDGMClassifier(random_state=0).fit(HOLES, Y), "laplace"),
+    "kernel network": (
+        lambda: KernelNetworkClassifier(random_state=0).fit(HOLES, HIDDEN),
+        "laplace",
+    ),
+    "exemplars": (
+        lambda: MedianLVQClassifier(2, sigma="sample", random_state=0).fit(X, HIDDEN),
+        "gibbs",
+    ),
+    "stack": (lambda: StackedClassifier(random_state=0).fit(HOLES, Y), "laplace"),
+}
+QUICK = ("mixture", "sparse mixture", "kernel network")
+BOOTSTRAPPED = ("mixture", "sparse mixture")
+EVERY = [
+    pytest.param((name, way), marks=() if name in QUICK else pytest.mark.slow, id=f"{name} {way}")
+    for name, (_, method) in FAMILIES.items()
+    for way in ((method, "bootstrap") if name in BOOTSTRAPPED else (method,))
+]
+
+
+@pytest.fixture(scope="module", params=EVERY)
+def fitted(request: pytest.FixtureRequest) -> Any:
+    name, method = request.param
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = FAMILIES[name][0]()
+    sizes = {"draws": 40} if method == "bootstrap" else {"draws": 60, "chains": 2}
+    return model.refine(method, random_state=0, **sizes)
+
+
+@pytest.fixture(autouse=True)
+def advice_is_no_failure() -> Iterator[None]:
+    """ArviZ warns of few draws, of a weight that is always one, and of plots for reals."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+    plt.close("all")
+
+
+def smallest(tree: xr.DataTree) -> dict[str, Any]:
+    """The variable of fewest entries and a few of them: a plot has at most 40 panels."""
+    posterior = tree["posterior"].to_dataset()
+    name = min(posterior.data_vars, key=lambda name: posterior[name].size)
+    dims = [dim for dim in posterior[name].dims if dim not in ("chain", "draw")]
+    return {"var_names": [name], "coords": {d: posterior[d].to_numpy()[:2].tolist() for d in dims}}
+
+
+NAMED = (
+    *("summary", "ess", "rhat", "mcse", "hdi", "eti"),
+    *("mean", "median", "mode", "std", "var", "extract", "thin"),
+)
+STATISTICS: dict[str, Callable[[xr.DataTree], object]] = {name: getattr(az, name) for name in NAMED}
+STATISTICS |= {
+    "loo": lambda tree: az.loo(tree, pointwise=True),
+    "compare": lambda tree: az.compare({"one": tree, "same": tree}),
+    "dataset_to_dataframe": lambda tree: az.dataset_to_dataframe(tree["posterior"].to_dataset()),
+}
+PLOTS = (
+    *["plot_trace", "plot_trace_dist", "plot_dist", "plot_autocorr", "plot_ess", "plot_mcse"],
+    *["plot_forest", "plot_ridge", "plot_convergence_dist"],
+)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics(fitted, name):
+    assert STATISTICS[name](fitted.posterior_) is not None
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_plots(fitted, name):
+    assert getattr(az, name)(fitted.posterior_, **smallest(fitted.posterior_)) is not None
+
+
+def test_plot_of_tail_shapes(fitted):
+    assert az.plot_khat(az.loo(fitted.posterior_, pointwise=True)) is not None
+
+
+def test_a_summary_has_a_line_for_every_number_of_a_draw(fitted):
+    posterior = fitted.posterior_["posterior"].to_dataset()
+    draws = posterior.sizes["chain"] * posterior.sizes["draw"]
+    lines = sum(variable.size // draws for variable in posterior.data_vars.values())
+    assert len(az.summary(fitted.posterior_)) == lines
+
+
+def test_the_file_gives_back_the_tree(fitted, tmp_path: Path):
+    fitted.posterior_.to_netcdf(tmp_path / "posterior.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "posterior.nc", engine="h5netcdf") as read:
+        xr.testing.assert_equal(read.load(), fitted.posterior_)
+
+
+def test_diagnose_says_what_arviz_says(fitted):
+    found = {one.row: one for one in fitted.findings()}
+    if fitted.draws_.method == "bootstrap":  # whose draws are none of the posterior
+        assert "elpd_loo" not in found
+        return
+    expected = az.loo(fitted.posterior_, pointwise=True)
+    assert found["elpd_loo"].value == pytest.approx(expected.elpd, rel=1e-9)
+    assert found["p_loo"].value == pytest.approx(expected.p, rel=1e-6)
+    n_bad = int((~(expected.pareto_k <= expected.good_k)).sum())  # NaN is no good tail
+    assert found["loo_bad_rows"].value == n_bad
+    assert not (found["loo_bad_rows"].good and n_bad)
+    if "pareto_k" in found and not found["pareto_k"].good:
+        assert not found["loo_bad_rows"].good
+    compared = az.compare({"one": fitted.posterior_, "same": fitted.posterior_}, round_to="none")
+    assert compared["elpd"].iloc[0] == pytest.approx(found["elpd_loo"].value, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["plot_ppc_dist", "plot_ppc_pava", "plot_ppc_rootogram"])
+def test_predictive_plots_find_their_groups(fitted, name):
+    if not hasattr(fitted, "classes_"):
+        pytest.skip("no classes to draw")
+    check = fitted.to_datatree(X, Y)
+    assert set(check["posterior_predictive"].data_vars) == set(check["observed_data"].data_vars)
+    options = {"data_type": "categorical"} if name == "plot_ppc_pava" else {}
+    assert getattr(az, name)(check, **options) is not None
+
+
+def test_the_tree_is_listed_once_there_is_a_fit():
+    model = SDGMClassifier(random_state=0)
+    assert "posterior_" not in dir(model)
+    assert "posterior_" in dir(model.fit(X, Y))
+    assert "posterior_" in dir(model.refine(draws=30))
+    model._repr_html_()
+    assert "posterior_" not in vars(model)
+
+
+def test_what_is_scored_has_its_name():
+    joint = HybridMixtureClassifier(random_state=0).fit(X, Y).refine(draws=40)
+    one = KernelNetworkClassifier(random_state=0).fit(X, Y).refine(draws=40)
+    other = SDGMClassifier(random_state=0).fit(X, Y).refine(draws=40)
+    hinge = HybridMixtureClassifier(objective="hinge", random_state=0).fit(X, Y)
+    density = MixtureDensity(random_state=0).fit(X)
+    conditional = HybridMixtureClassifier(objective="conditional", random_state=0).fit(X, Y)
+    names = {"x_y": joint, "x": density, "y": conditional, "objective": hinge}
+    for name, model in names.items():
+        assert list(model.posterior_["log_likelihood"].data_vars) == [name]
+    trees = {"kernel network": one.posterior_, "sparse mixture": other.posterior_}
+    assert len(az.compare(trees, var_name="y")) == 2
+    for name in ("y", "x_y"):
+        with pytest.raises(TypeError, match="trying to compute ELPD from model"):
+            az.compare({**trees, "joint": joint.posterior_}, var_name=name)
+
+
+def test_a_hidden_label_is_not_scored():
+    model = KernelNetworkClassifier(random_state=0).fit(X, HIDDEN).refine(draws=40)
+    scored = model.posterior_["log_likelihood"]["obs"].to_numpy()
+    assert scored.tolist() == [row for row in range(N) if row != 5]
