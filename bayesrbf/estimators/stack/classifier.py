@@ -14,6 +14,7 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.folds import HeldOut, hold_out, split_rows
+from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.bootstrap import (
     StackRefits,
     bootstrap_predictor,
@@ -292,6 +293,14 @@ class StackedClassifier(Classifier):
             With the draws in ``posterior_``.
         """
         return super().refine(method, **({} if method == "bootstrap" else {"draws": 250}) | options)
+
+    @property
+    def _rehearsal(self) -> Rehearsal:  # type: ignore[override]
+        """Intervals of the bootstrap, and no teacher of the kind of a member of one's own."""
+        from bayesrbf.solvers.teachers import kin_of
+
+        given = [one[-1] if isinstance(one, tuple) else one for one in self.extra or ()]
+        return Rehearsal("bootstrap", kin_of(given))
 
     def _drawn(self, method: str, log_posterior: LogPosterior, options: dict[str, Any]) -> Draws:
         """Draws of weights and temperatures; the bootstrap fits the members anew, too."""
