@@ -92,8 +92,9 @@ def rehearse(
     from bayesrbf.posterior.rehearsal import drawn_labels, to_dataset, truth
     from bayesrbf.solvers.teachers import TEACHERS
 
-    method = _method(self, inference)
-    chosen = _teachers(self, teachers)
+    own = self._rehearsal
+    method = _method(self, own, inference)
+    chosen = _teachers(type(self).__name__, own, teachers)
     if n_repeats < 1:
         raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
     check_consistent_length(X, y)
@@ -113,9 +114,7 @@ def rehearse(
     plays = [(p, drawn_labels(p, real, rng)) for p in truths for _ in range(n_repeats)]
     with progress(progress_bar) as track:
         figures = Parallel(n_jobs=n_jobs)(
-            delayed(_played)(
-                self, X, _hidden_beside(classes[drawn], known), known, p, method, options
-            )
+            delayed(_played)(self, X, classes[drawn], known, p, method, options)
             for p, drawn in track(plays, "Rehearsal")
         )
     shape = (len(chosen), n_repeats, -1)
@@ -123,7 +122,7 @@ def rehearse(
     return to_dataset(coverage, width, chosen, method)
 
 
-def _method(model: Classifier, asked: str | None) -> str:
+def _method(model: Classifier, own: Rehearsal, asked: str | None) -> str:
     """The method asked for, or that of the draws, of the constructor, or of the kind."""
     drawn = getattr(model, "draws_", None)
     present = [] if drawn is None else [drawn.method]
@@ -131,22 +130,22 @@ def _method(model: Classifier, asked: str | None) -> str:
     if asked is not None and asked not in allowed:
         names = " or ".join(map(repr, allowed))
         raise ValueError(f"rehearse(inference=...) must be {names}; received {asked!r}.")
-    wishes = [asked, *present, model.inference, model._rehearsal.method]
+    wishes = [asked, *present, model.inference, own.method]
     return next(one for one in wishes if one in allowed)
 
 
-def _teachers(model: Classifier, asked: Sequence[str] | None) -> tuple[str, ...]:
+def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the teachers: those asked for, or all that are no kin of the model."""
     from bayesrbf.solvers.teachers import TEACHERS
 
-    others = tuple(name for name in TEACHERS if name not in model._rehearsal.kin)
+    others = tuple(name for name in TEACHERS if name not in own.kin)
     if asked is None:
         asked = others
     unknown = [name for name in asked if name not in others]
     if isinstance(asked, str) or unknown or not asked:
         raise ValueError(
             f"rehearse(teachers=...) must be a sequence out of {others}, the families that "
-            f"{type(model).__name__} has no part of; received {asked!r}."
+            f"{owner} has no part of; received {asked!r}."
         )
     return tuple(asked)
 

@@ -17,6 +17,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.impute import SimpleImputer
@@ -101,11 +102,12 @@ def out_of_fold(
     said = np.zeros((labels.size, labels.max() + 1))
     folds = StratifiedKFold(min(FOLDS, np.bincount(labels).max()), shuffle=True, random_state=seed)
     rng = np.random.default_rng(seed)
-    with warnings.catch_warnings():  # a class of fewer rows than folds is expected here
+    with warnings.catch_warnings():
+        # A class of fewer rows than folds is expected; a truth need not have the best of kernels.
         warnings.filterwarnings("ignore", "The least populated class")
-        splits = list(folds.split(cells, labels))
-    for seen, unseen in splits:
-        rows = seen if most is None or seen.size <= most else rng.permutation(seen)[:most]
-        model.fit(cells[rows], labels[rows])
-        said[np.ix_(unseen, model.classes_)] = model.predict_proba(cells[unseen])
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for seen, unseen in folds.split(cells, labels):
+            rows = seen if most is None or seen.size <= most else rng.permutation(seen)[:most]
+            model.fit(cells[rows], labels[rows])
+            said[np.ix_(unseen, model.classes_)] = model.predict_proba(cells[unseen])
     return said
