@@ -94,6 +94,7 @@ def rehearse(
 
     own = self._rehearsal
     method = _method(self, own, inference)
+    self._check_method(method)
     chosen = _teachers(type(self).__name__, own, teachers)
     if n_repeats < 1:
         raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
