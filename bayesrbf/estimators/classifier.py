@@ -18,10 +18,10 @@ from bayesrbf.estimators.arguments import prevalence
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
+from bayesrbf.estimators.rehearsing import Rehearsal, rehearse
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.posterior.temperature import tempered
-from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Classifier(ClassifierMixin, Estimator):
     classes_: Shaped[np.ndarray, " label"]
     temperature_: float
     _prevalence: Float[np.ndarray, " label"] | None
+
+    _rehearsal = Rehearsal()
 
     @property
     def _averages(self) -> bool:
@@ -160,25 +162,14 @@ class Classifier(ClassifierMixin, Estimator):
         .. [1] Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a
            classifier to new a priori probabilities, Neural Computation 14, 21-41.
         """
-        import xarray as xr
-
         from bayesrbf.posterior.label_shift import adapt_prior
 
         plain = copy(self)
         plain._prevalence = None
         trained = plain._class_shares()
         shift = adapt_prior(plain.predict_log_proba(X), trained)
-        told = xr.Dataset(
-            {
-                names.PROBABILITY: (names.LABEL, shift.prior),
-                "standard_error": (names.LABEL, shift.standard_error),
-                "trained": (names.LABEL, trained),
-            },
-            coords={names.LABEL: self.classes_},
-            attrs={"gain": shift.gain},
-        )
         self._prevalence = shift.prior
-        return told
+        return shift.to_dataset(trained, self.classes_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point, before temperature and prevalences."""
@@ -271,6 +262,8 @@ class Classifier(ClassifierMixin, Estimator):
         return to_dataset(
             summary, self.classes_, np.arange(rows.n_obs), point_estimate=posterior.n_draws == 1
         )
+
+    rehearse = rehearse
 
     def to_datatree(self, X: object, y: object) -> xr.DataTree:
         """Labels drawn for rows beside their true ones, for predictive checks.

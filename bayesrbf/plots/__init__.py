@@ -1,4 +1,4 @@
-"""Pictures for a notebook: reliability, uncertainty, missing cells, paths, exemplars, boundaries.
+"""Pictures for a notebook: reliability, uncertainty, rehearsals, missing cells, paths, exemplars.
 
 ArviZ draws the posterior: ``az.plot_trace_dist(model.posterior_)`` and the like take it as it is.
 """
@@ -11,12 +11,14 @@ from bayesrbf.plots.probabilities import (
     plot_missing,
     plot_reliability,
 )
+from bayesrbf.plots.rehearsals import plot_rehearsal
 
 __all__ = [
     "plot_doubt",
     "plot_exemplars",
     "plot_hybrid_path",
     "plot_missing",
+    "plot_rehearsal",
     "plot_reliability",
     "plot_sdgm",
 ]

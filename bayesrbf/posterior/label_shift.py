@@ -13,8 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+import xarray as xr
+from jaxtyping import Float, Shaped
 from scipy.special import log_softmax, logsumexp
+
+from bayesrbf.records import names
 
 MAX_ITER = 10_000
 TOL = 1e-10
@@ -42,6 +45,21 @@ class LabelShift:
     def standard_error(self) -> Float[np.ndarray, " label"]:
         """Standard errors of the probabilities."""
         return np.sqrt(np.diag(self.covariance))
+
+    def to_dataset(
+        self, trained: Float[np.ndarray, " label"], classes: Shaped[np.ndarray, " label"]
+    ) -> xr.Dataset:
+        """The new probabilities beside the trained ones, with the names of the classes."""
+        variables = {
+            names.PROBABILITY: self.prior,
+            "standard_error": self.standard_error,
+            "trained": trained,
+        }
+        return xr.Dataset(
+            {name: (names.LABEL, values) for name, values in variables.items()},
+            coords={names.LABEL: classes},
+            attrs={"gain": self.gain},
+        )
 
 
 def adapt_prior(

@@ -7,60 +7,21 @@ the stack.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from bayesrbf import table
 from bayesrbf.datasets import hide_cells
-from bayesrbf.posterior.temperature import fit_temperature, tempered
+from bayesrbf.posterior.rehearsal import truth
+from bayesrbf.solvers.teachers import FOLDS, TEACHERS
 from tests.benchmarks.stack_tables import HIDDEN, load
-from tests.benchmarks.test_real_tables import numbers_for
 
-SMALLEST = 1e-3
-"""Least probability of a class under a teacher, before it is tempered."""
+__all__ = ["TEACHERS", "Taught", "probabilities", "rows_of", "taught"]
+
 MOST_ROWS = 1500
 """Rows of a table that a teacher sees: a Gaussian process takes no more in good time."""
-FOLDS = 5
-
-Teacher = Callable[[pd.DataFrame, np.ndarray], np.ndarray]
-
-
-def trees(X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-    """Bagged trees out of bag."""
-    forest = ExtraTreesClassifier(
-        400, min_samples_leaf=5, bootstrap=True, oob_score=True, random_state=0
-    )
-    return numbers_for(forest).fit(X, y)[-1].oob_decision_function_
-
-
-def boosting(X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-    """Boosted trees out of fold."""
-    text = X.select_dtypes(exclude="number").columns
-    model = HistGradientBoostingClassifier(
-        max_iter=60, learning_rate=0.08, categorical_features="from_dtype", random_state=0
-    )
-    return out_of_fold(model, X.astype(dict.fromkeys(text, "category")), y)
-
-
-def process(X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-    """A Gaussian process out of fold, its width and scale by evidence."""
-    kernel = ConstantKernel(4.0) * RBF(np.sqrt(X.shape[1]))
-    return out_of_fold(numbers_for(GaussianProcessClassifier(kernel, random_state=0)), X, y)
-
-
-def out_of_fold(model: object, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-    """Class probabilities that folds give to rows they have not seen."""
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    return cross_val_predict(model, X, y, cv=folds, method="predict_proba")
-
-
-TEACHERS: dict[str, Teacher] = {"trees": trees, "boosting": boosting, "process": process}
 
 
 @dataclass(frozen=True)
@@ -86,8 +47,10 @@ def rows_of(name: str) -> tuple[pd.DataFrame, np.ndarray]:
 def probabilities(teacher: str, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     """What a teacher says about every row, tempered by the real labels."""
     _, labels = np.unique(y, return_inverse=True)
-    logs = np.log(np.clip(np.nan_to_num(TEACHERS[teacher](X, y), nan=1.0), SMALLEST, 1.0))
-    return np.exp(tempered(logs, fit_temperature(logs, labels, np.ones(labels.size))))
+    rows = table.encode(X, table.learn_columns(X))
+    cells = np.column_stack([rows.real, np.where(rows.codes < 0, np.nan, rows.codes)])
+    categorical = np.arange(cells.shape[1]) >= rows.real.shape[1]
+    return truth(TEACHERS[teacher](cells, categorical, labels, 0), labels)
 
 
 def taught(

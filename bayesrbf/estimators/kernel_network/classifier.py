@@ -15,6 +15,7 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier
+from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
@@ -132,6 +133,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     relevance_: Float[np.ndarray, " column"]
     _n_features_out: int
 
+    _rehearsal = Rehearsal(kin=("process",))  # whose mode it is
     _rules = SHARED | {
         "kernel": one_of(*get_args(KernelName)),
         "relevance": Rule("a number in [0, 1]", kind=Real, low=0.0, high=1.0, closed="both"),

@@ -33,6 +33,7 @@ from bayesrbf.estimators.median_lvq.dissimilarities import (
     read_rows,
 )
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
+from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.fitted.exemplar_sources import Training
 from bayesrbf.fitted.fitted_exemplars import (
     FittedExemplars,
@@ -198,6 +199,7 @@ class MedianLVQClassifier(Classifier):
     sigma_: float | None
 
     _models_rows = False
+    _rehearsal = Rehearsal("gibbs")  # exemplars are discrete
     _rules = SHARED | {
         "objective": one_of("rslvq", "glvq"),
         "optimizer": one_of("swap", "gem"),

@@ -13,9 +13,10 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.folds import HeldOut, hold_out, split_rows
+from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
 from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members
-from bayesrbf.estimators.stack.extra import extra_members
+from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
 from bayesrbf.estimators.stack.fitting import (
     Pool,
@@ -94,9 +95,9 @@ class StackedClassifier(Classifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     members_ : tuple of str
-        Names of the members.
+        Names of the members; :meth:`member_table` has the spread of what follows.
     weights_, member_temperatures_ : ndarray of shape (n_members,)
-        Their weights, which sum to one (:meth:`member_table` has the spread), and temperatures.
+        Their weights, which sum to one, and their temperatures.
     temperature_ : float
         Temperature of the pool.
     pointwise_ : tuple of str
@@ -120,8 +121,7 @@ class StackedClassifier(Classifier):
     ----------
     .. [1] Yao, Vehtari, Simpson, Gelman (2018), Using stacking to average Bayesian
        predictive distributions, Bayesian Analysis 13, section 3.
-    .. [2] Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural
-       networks, ICML, section 4.2.
+    .. [2] Guo et al. (2017), On calibration of modern neural networks, ICML, section 4.2.
 
     Examples
     --------
@@ -225,9 +225,8 @@ class StackedClassifier(Classifier):
         if held is not None:
             return held, fit_pool(held)
         warn(
-            f"{type(self).__name__}: no labelled row could be held out (classes of one row "
-            "never are), so all members weigh the same and no temperature is fitted; label "
-            "more rows."
+            f"{type(self).__name__}: no labelled row could be held out (classes of one row never "
+            "are), so all members weigh the same and no temperature is fitted; label more rows."
         )
         values = np.zeros((0, n_members, self.classes_.size))
         return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), equal_pool(n_members)
@@ -241,8 +240,8 @@ class StackedClassifier(Classifier):
         Parameters
         ----------
         method : {"laplace", "nuts", "bootstrap"}
-            How weights and temperatures are drawn. The bootstrap draws everything: members are
-            fitted anew and their disagreement counts. Its intervals held where truth is known.
+            How weights and temperatures are drawn. The bootstrap draws everything: it fits the
+            members anew, and their disagreement counts.
         **options : object
             Passed on: ``draws`` (250), ``chains`` and more; for the bootstrap ``draws`` (200),
             ``refits`` of the members (25) that they share, ``random_state``, ``progress_bar``.
@@ -254,9 +253,13 @@ class StackedClassifier(Classifier):
         """
         return super().refine(method, **({} if method == "bootstrap" else {"draws": 250}) | options)
 
+    @property
+    def _rehearsal(self) -> Rehearsal:  # type: ignore[override]
+        """Intervals of the bootstrap, and no teacher of the kind of a member of one's own."""
+        return Rehearsal("bootstrap", kin_of_extra(self.extra))
+
     def _drawn(self, method: str, log_posterior: LogPosterior, options: dict[str, Any]) -> Draws:
         """Draws of weights and temperatures; the bootstrap fits the members anew, too."""
-        self._refits = None
         if method != "bootstrap":
             return super()._drawn(method, log_posterior, options)
         fitted = self.model_, self._settings(), table.distinct(self.rows_)[0]
@@ -275,9 +278,9 @@ class StackedClassifier(Classifier):
         made = min((drawn.theta.shape[1] for drawn in members if drawn), default=draws)
         self._member_draws = tuple(drawn and drawn.first(made) for drawn in members)
         super()._keep(log_posterior, raw.first(made))
-        own = zip(self.model_.members.own, self._member_draws, strict=True)
-        fixed = [member.name for member, drawn in own if drawn is None]
-        self.pointwise_ = (*fixed, *(member.name for member in self.model_.members.extra))
+        drawn_by_name = zip(self.members_[: len(members)], members, strict=True)
+        fixed = tuple(name for name, drawn in drawn_by_name if drawn is None)
+        self.pointwise_ = fixed + self.members_[len(members) :]
         if self.pointwise_:
             warn(
                 f"{type(self).__name__}: left at the fitted point: {', '.join(self.pointwise_)}; "
@@ -295,12 +298,10 @@ class StackedClassifier(Classifier):
     def declare(self) -> pm.Model:
         """Declare the graph of weights and temperatures on the rows held out.
 
-        ``class_prior`` is not part of the graph.
-
         Returns
         -------
         pymc.Model
-            Free variables under the names of ``posterior_``.
+            Free variables under the names of ``posterior_``; ``class_prior`` is no part of it.
         """
         check_is_fitted(self)
         return self.model_.declare(self.rows_, self._axes)
@@ -312,8 +313,8 @@ class StackedClassifier(Classifier):
         -------
         pandas.DataFrame
             One row a member and one for the stack: ``weight``, its posterior ``sd`` and
-            90 % interval (``lower``, ``upper``), ``temperature``, held-out ``log_loss``
-            in nats (that of the stack is optimistic by its own few parameters).
+            90 % interval (``lower``, ``upper``), ``temperature``, and held-out ``log_loss`` in
+            nats (that of the stack is optimistic by its own few parameters).
         """
         check_is_fitted(self)
         return self.model_.member_table(self.rows_, self.seed_)

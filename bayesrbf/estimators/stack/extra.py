@@ -73,3 +73,11 @@ def extra_members(extra: object, columns: table.Columns, template: Any) -> tuple
             "as in extra=[('forest', ...), ('deep forest', ...)]."
         )
     return tuple(members)
+
+
+def kin_of_extra(extra: object) -> tuple[str, ...]:
+    """Teachers of a rehearsal that are of the same kind as a classifier that a user adds."""
+    from bayesrbf.solvers.teachers import kin_of  # scikit-learn's ensembles, which a fit needs not
+
+    given: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
+    return kin_of(one[-1] if isinstance(one, tuple) else one for one in given)

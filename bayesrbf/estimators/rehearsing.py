@@ -1,0 +1,191 @@
+"""Intervals of a classifier, judged on the user's rows with labels whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+from sklearn.base import clone
+from sklearn.utils import check_consistent_length
+from sklearn.utils.parallel import Parallel, delayed
+
+from bayesrbf import table
+from bayesrbf.estimators.posteriors import METHODS
+from bayesrbf.inference.progress import progress
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.estimators.classifier import Classifier
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a kind of classifier says about its own rehearsals."""
+
+    method: str = "laplace"
+    """How draws are made where nothing else is asked for."""
+    kin: tuple[str, ...] = ()
+    """Teachers of the classifier's own kind, which would flatter it."""
+
+
+def rehearse(
+    self: Classifier,
+    X: Any,
+    y: Any,
+    *,
+    inference: str | None = None,
+    teachers: Sequence[str] | None = None,
+    n_repeats: int = 2,
+    random_state: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress_bar: bool = False,
+    **options: Any,
+) -> xr.Dataset:
+    """Measure how often intervals hold the truth on these rows, where the truth is known.
+
+    Models of other families, the teachers, are fitted to the labelled rows, and what each says of
+    rows it has not seen is tempered. Labels of the same rows are drawn from these probabilities,
+    clones of this classifier are fitted to them, and the intervals of :meth:`uncertainty` are
+    compared with the probabilities. The classifier itself, fitted or not, stays as it is.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; cells may be missing.
+    y : array-like of shape (n_obs,)
+        Their labels. Rows whose label is hidden stay without one and are not counted.
+    inference : str, optional
+        Method of :meth:`refine`; None: that of the present draws, or of the constructor, or
+        else ``"bootstrap"`` for a stack and ``"laplace"`` for all others.
+    teachers : sequence of {"trees", "boosting", "process"}, optional
+        Bagged trees, boosted trees, a Gaussian process; None: all that are not of the
+        classifier's own kind.
+    n_repeats : int
+        Times that labels are drawn from each teacher; each costs a fit and its draws.
+    random_state : int, numpy.random.Generator or None
+        Source of teachers and labels; None: from ``random_state`` of the classifier where that
+        is an int.
+    n_jobs : int, optional
+        Processes that share the fits; one by default.
+    progress_bar : bool
+        Show how far the fits are.
+    **options : object
+        Passed on to :meth:`refine`, such as ``draws``.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``coverage``, ``coverage_error`` and ``width`` over teacher and level (.5, .8, .9);
+        ``overall_coverage``, ``overall_error`` and ``overall_width`` over level. Errors are
+        standard errors between fits. Attributes ``sentence``, ``method``, ``n_repeats``.
+
+    Raises
+    ------
+    ValueError
+        If there are not two classes of two labelled rows each, a teacher is unknown, of the
+        classifier's own kind or not there, ``n_repeats`` is below 1, or the method is unknown.
+    """
+    from bayesrbf.posterior.rehearsal import drawn_labels, to_dataset, truth
+    from bayesrbf.solvers.teachers import TEACHERS
+
+    own = self._rehearsal
+    method = _method(self, own, inference)
+    self._check_method(method)
+    chosen = _teachers(type(self).__name__, own, teachers)
+    if n_repeats < 1:
+        raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
+    check_consistent_length(X, y)
+    classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
+    known = labels >= 0
+    _check_classes(classes, labels[known])
+    columns = table.learn_columns(X, categorical_features=self.categorical_features)
+    rows = table.encode(X, columns).take(np.flatnonzero(known))
+    cells = np.column_stack([rows.real, np.where(rows.codes < 0, np.nan, rows.codes)])
+    categorical = np.arange(cells.shape[1]) >= rows.real.shape[1]
+    if random_state is None and isinstance(self.random_state, int):
+        random_state = self.random_state
+    rng = np.random.default_rng(random_state)
+    seed = int(rng.integers(2**31))
+    real = labels[known]
+    truths = [truth(TEACHERS[name](cells, categorical, real, seed), real) for name in chosen]
+    plays = [(p, drawn_labels(p, real, rng)) for p in truths for _ in range(n_repeats)]
+    with progress(progress_bar) as track:
+        figures = Parallel(n_jobs=n_jobs)(
+            delayed(_played)(self, X, classes[drawn], known, p, method, options)
+            for p, drawn in track(plays, "Rehearsal")
+        )
+    shape = (len(chosen), n_repeats, -1)
+    coverage, width = (np.reshape(one, shape) for one in zip(*figures, strict=True))
+    return to_dataset(coverage, width, chosen, method)
+
+
+def _method(model: Classifier, own: Rehearsal, asked: str | None) -> str:
+    """The method asked for, or that of the draws, of the constructor, or of the kind."""
+    drawn = getattr(model, "draws_", None)
+    present = [] if drawn is None else [drawn.method]
+    allowed = (*METHODS, "bootstrap")
+    if asked is not None and asked not in allowed:
+        names = " or ".join(map(repr, allowed))
+        raise ValueError(f"rehearse(inference=...) must be {names}; received {asked!r}.")
+    wishes = [asked, *present, model.inference, own.method]
+    return next(one for one in wishes if one in allowed)
+
+
+def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of the teachers: those asked for, or all that are no kin of the model."""
+    from bayesrbf.solvers.teachers import TEACHERS
+
+    others = tuple(name for name in TEACHERS if name not in own.kin)
+    if asked is None:
+        asked = others
+    unknown = [name for name in asked if name not in others]
+    if isinstance(asked, str) or unknown or not asked:
+        raise ValueError(
+            f"rehearse(teachers=...) must be a sequence out of {others}, the families that "
+            f"{owner} has no part of; received {asked!r}."
+        )
+    return tuple(asked)
+
+
+def _check_classes(classes: Shaped[np.ndarray, " label"], labels: np.ndarray) -> None:
+    """Two classes with two labelled rows each, or nothing can be taught."""
+    counts = np.bincount(labels)
+    if (counts >= 2).sum() < 2:
+        told = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+        raise ValueError(
+            "rehearse(y) needs at least two classes with two labelled rows each; received "
+            f"labelled rows by class: {told}."
+        )
+
+
+def _hidden_beside(drawn: np.ndarray, known: Bool[np.ndarray, " obs"]) -> np.ndarray:
+    """Drawn labels in the places of known ones; the others stay hidden."""
+    if known.all():
+        return drawn
+    y = np.full(known.size, None, dtype=object)
+    y[known] = drawn
+    return y
+
+
+def _played(
+    model: Classifier,
+    X: Any,
+    drawn: Shaped[np.ndarray, " labelled"],
+    known: Bool[np.ndarray, " obs"],
+    truth: Float[np.ndarray, "labelled label"],
+    method: str,
+    options: dict[str, Any],
+) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
+    """Coverage and mean width, at every level, of a clone that is fitted to drawn labels."""
+    from bayesrbf.posterior.rehearsal import LEVELS, held
+
+    # The truth is at the shares of these rows: a prevalence of use would move away from it.
+    asked = clone(model).set_params(inference="map", class_prior=None)
+    fitted = asked.fit(X, _hidden_beside(drawn, known)).refine(method, **options)
+    told = [fitted.uncertainty(X, prob=level).isel(obs=known) for level in LEVELS]
+    lower, upper = (np.stack([one[end].to_numpy() for one in told]) for end in ("lower", "upper"))
+    return held(lower, upper, truth).mean(axis=(1, 2)), (upper - lower).mean(axis=(1, 2))

@@ -1,0 +1,113 @@
+"""Class probabilities that rows might have: what scikit-learn's families say of rows held out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+FOLDS: Final = 5
+MOST_ROWS: Final = 1200
+"""Rows that a Gaussian process is fitted to: it takes no more in good time."""
+
+Cells = Float[np.ndarray, "obs column"]
+Labels = Int[np.ndarray, " obs"]
+Probabilities = Float[np.ndarray, "obs label"]
+Mask = Bool[np.ndarray, " column"]
+Teacher = Callable[[Cells, Mask, Labels, int], np.ndarray]
+"""Maps cells (NaN where missing, codes of levels in the columns of the mask), labels and a seed to
+class probabilities of the same rows, each by models that have not seen its label."""
+
+
+def trees(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Probabilities:
+    """Bagged trees, out of bag; even probabilities for a row that is in every bag."""
+    forest = ExtraTreesClassifier(
+        400, min_samples_leaf=5, bootstrap=True, oob_score=True, random_state=seed
+    )
+    fitted = numbers_for(forest, categorical).fit(cells, labels)
+    said: Probabilities = np.nan_to_num(fitted[-1].oob_decision_function_, nan=1.0)
+    return said
+
+
+def boosting(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Probabilities:
+    """Boosted trees, out of fold; they take holes and levels themselves."""
+    model = HistGradientBoostingClassifier(
+        max_iter=60, learning_rate=0.08, categorical_features=categorical, random_state=seed
+    )
+    return out_of_fold(model, cells, labels, seed)
+
+
+def process(cells: Cells, categorical: Mask, labels: Labels, seed: int) -> Probabilities:
+    """A Gaussian process, out of fold, its width and scale by evidence."""
+    kernel = ConstantKernel(4.0) * RBF(np.sqrt(cells.shape[1]))
+    model = GaussianProcessClassifier(kernel, random_state=seed)
+    return out_of_fold(numbers_for(model, categorical), cells, labels, seed, MOST_ROWS)
+
+
+TEACHERS: Final[dict[str, Teacher]] = {"trees": trees, "boosting": boosting, "process": process}
+
+KIN: Final[dict[str, tuple[type, ...]]] = {
+    "trees": (BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier),
+    "boosting": (AdaBoostClassifier, GradientBoostingClassifier, HistGradientBoostingClassifier),
+    "process": (GaussianProcessClassifier, SVC),
+}
+"""Classifiers of the same kind as each teacher."""
+
+
+def kin_of(classifiers: Iterable[object]) -> tuple[str, ...]:
+    """Teachers of the same kind as one of these classifiers."""
+    given = list(classifiers)
+    return tuple(name for name, kinds in KIN.items() if any(isinstance(c, kinds) for c in given))
+
+
+def numbers_for(classifier: Any, categorical: Mask) -> Pipeline:
+    """A classifier behind medians with indicators of holes, unit scales and one-hot levels."""
+    reals = make_pipeline(
+        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
+        StandardScaler(),
+    )
+    levels = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return make_pipeline(
+        make_column_transformer((reals, ~categorical), (levels, categorical)), classifier
+    )
+
+
+def out_of_fold(
+    model: Any, cells: Cells, labels: Labels, seed: int, most: int | None = None
+) -> Probabilities:
+    """Class probabilities by models fitted to other folds, each to at most so many rows.
+
+    A class without a row in the other folds has probability zero.
+    """
+    said = np.zeros((labels.size, labels.max() + 1))
+    folds = StratifiedKFold(min(FOLDS, np.bincount(labels).max()), shuffle=True, random_state=seed)
+    rng = np.random.default_rng(seed)
+    with warnings.catch_warnings():
+        # A class of fewer rows than folds is expected; a truth need not have the best of kernels.
+        warnings.filterwarnings("ignore", "The least populated class")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for seen, unseen in folds.split(cells, labels):
+            rows = seen if most is None or seen.size <= most else rng.permutation(seen)[:most]
+            model.fit(cells[rows], labels[rows])
+            said[np.ix_(unseen, model.classes_)] = model.predict_proba(cells[unseen])
+    return said

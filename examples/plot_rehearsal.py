@@ -1,0 +1,29 @@
+"""
+Do these intervals hold, on these rows?
+=======================================
+
+An interval of a class probability is right where the model is. ``rehearse`` asks what it is worth
+where the model is wrong: models of other families are fitted to the table, labels are drawn from
+what they say, the classifier is fitted to the drawn labels, and its intervals are compared with the
+probabilities that the labels were drawn from.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_wine
+
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.plots import plot_rehearsal
+
+X, y = load_wine(return_X_y=True, as_frame=True)
+model = HybridMixtureClassifier(tied=True, calibrate=True, random_state=0).fit(X, y)
+
+# %%
+# Every teacher costs as many fits as there are repeats. The model stays as it is.
+rehearsal = model.rehearse(X, y, n_repeats=2, draws=200)
+print(rehearsal.attrs["sentence"])
+rehearsal[["coverage", "coverage_error", "width"]].to_dataframe().round(2)
+
+# %%
+# Below the diagonal intervals are narrower than they promise.
+plot_rehearsal(rehearsal)
+plt.show()

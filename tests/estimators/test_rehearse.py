@@ -1,0 +1,133 @@
+"""A rehearsal: coverage by brute force, a planted defect, and a model that stays as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from sklearn.ensemble import RandomForestClassifier
+
+import bayesrbf.posterior.rehearsal as stage
+from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
+from tests.estimators.class_tables import table
+
+QUICK: dict[str, Any] = {"teachers": ["boosting"], "n_repeats": 1, "draws": 40}
+
+
+def mixture(**changes: Any) -> HybridMixtureClassifier:
+    return HybridMixtureClassifier(tied=True, random_state=0, **changes)
+
+
+def test_coverage_is_what_counting_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table(60)
+    y = np.where(np.arange(60) % 7 == 0, None, y)
+    known = np.array([label is not None for label in y])
+    plays = []
+    draw = stage.drawn_labels
+
+    def noted(truth: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        plays.append((truth, draw(truth, labels, rng)))
+        return plays[-1][1]
+
+    monkeypatch.setattr(stage, "drawn_labels", noted)
+    found = mixture().rehearse(X, y, **QUICK)
+    ((truth, labels),) = plays
+    drawn = y.copy()
+    drawn[known] = np.unique(y[known].astype(str))[labels]
+    again = mixture().fit(X, drawn).refine("laplace", draws=40)
+    for level in stage.LEVELS:
+        rows = again.uncertainty(X, prob=level)
+        lower, upper = rows["lower"].to_numpy()[known], rows["upper"].to_numpy()[known]
+        count = sum(
+            lower[n, c] <= truth[n, c] <= upper[n, c]
+            for n in range(len(truth))
+            for c in range(truth.shape[1])
+        )
+        assert found["coverage"].sel(level=level).item() == pytest.approx(count / truth.size)
+        assert found["width"].sel(level=level).item() == pytest.approx((upper - lower).mean())
+
+
+class Shrunken(HybridMixtureClassifier):
+    """A defect: intervals of a tenth of their width."""
+
+    def uncertainty(self, X: object, prob: float = 0.9, **options: Any) -> xr.Dataset:
+        rows = super().uncertainty(X, prob, **options)
+        ends = {end: rows["mean"] + (rows[end] - rows["mean"]) / 10 for end in ("lower", "upper")}
+        return rows.assign(ends)
+
+
+def test_intervals_shrunken_to_a_tenth_are_seen() -> None:
+    X, y = table(60)
+    whole = mixture().rehearse(X, y, **QUICK)
+    shrunken = Shrunken(tied=True, random_state=0).rehearse(X, y, **QUICK)
+    np.testing.assert_allclose(shrunken["width"], whole["width"] / 10)
+    assert shrunken["overall_coverage"][-1] < whole["overall_coverage"][-1] / 2
+
+
+def test_the_model_stays_and_its_own_method_is_rehearsed() -> None:
+    X, y = table(60)
+    model = mixture().fit(X, y).refine("bootstrap", draws=20)
+    before, draws = model.predict_proba(X), model.draws_
+    assert model.rehearse(X, y, **QUICK | {"draws": 5}).attrs["method"] == "bootstrap"
+    assert model.draws_ is draws
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert model.rehearse(X, y, inference="laplace", **QUICK).attrs["method"] == "laplace"
+
+
+def test_seeds_reproduce() -> None:
+    X, y = table(60)
+    first, again = (mixture().rehearse(X, y, **QUICK) for _ in range(2))
+    xr.testing.assert_identical(first, again)
+    other = mixture().rehearse(X, y, random_state=1, **QUICK)
+    assert not np.array_equal(first["width"], other["width"])
+
+
+def test_all_teachers_take_holes_levels_and_hidden_labels() -> None:
+    X, y = table(60)
+    y = pd.Series(y).where(np.arange(60) % 5 > 0)
+    found = mixture().rehearse(X, y, n_repeats=1, draws=20)
+    assert found["teacher"].to_numpy().tolist() == ["trees", "boosting", "process"]
+    assert "three other models" in found.attrs["sentence"]
+    assert found["coverage"].notnull().all()
+
+
+def test_no_teacher_is_of_the_models_own_kind() -> None:
+    X, y = table(30)
+    with pytest.raises(ValueError, match=r"KernelNetworkClassifier .* received \['process'\]"):
+        KernelNetworkClassifier().rehearse(X, y, teachers=["process"])
+    stack = StackedClassifier("lite", extra=[("forest", RandomForestClassifier())])
+    with pytest.raises(ValueError, match="StackedClassifier"):
+        stack.rehearse(X, y, teachers=["trees"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"n_repeats": 0}, "at least 1; received 0"),
+        ({"inference": "map"}, "inference=...\\) must be 'laplace'"),
+        ({"teachers": "trees"}, "sequence out of"),
+        ({"teachers": []}, "sequence out of"),
+    ],
+)
+def test_what_cannot_be_rehearsed_is_told_first(changes: dict[str, Any], words: str) -> None:
+    X, y = table(30)
+    with pytest.raises(ValueError, match=words):
+        mixture().rehearse(X, y, **changes)
+
+
+def test_two_classes_need_two_labelled_rows() -> None:
+    X, _ = table(30)
+    with pytest.raises(ValueError, match=r"two labelled rows each; .*'calm': 29, 'gale': 1"):
+        mixture().rehearse(X, np.array(["calm"] * 29 + ["gale"]))
+
+
+@pytest.mark.slow
+def test_a_stack_rehearses_its_bootstrap() -> None:
+    X, y = table(60)
+    options = QUICK | {"refits": 2, "draws": 10}
+    assert StackedClassifier("lite", random_state=0).rehearse(X, y, **options).attrs["method"] == (
+        "bootstrap"
+    )
