@@ -49,7 +49,7 @@ def to_datatree(
     and, from ``trace``, ``optimiser_path``. ``attrs`` are written on the tree beside method and
     version. The log likelihood is named ``scored`` by what it is of, so that
     ``az.compare(..., var_name=...)`` refuses a model that scores something else. A row of which
-    every draw says nothing, because its label is hidden, is not in it.
+    every draw says nothing (its label is hidden, or it has no cell) is not in it.
 
     Coords are names along dims and nothing else: ``az.summary`` takes no other coordinate. The log
     likelihood may take ``memory`` bytes; where it would take

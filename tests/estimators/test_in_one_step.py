@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 from sklearn import config_context
 from sklearn.base import clone
 
@@ -19,6 +18,7 @@ from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.artefact.estimator_state import fitted_attributes
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.inference import laplace, relabel
+from bayesrbf.posterior.label_shift import LabelShift
 from tests.estimators.interrupting import (
     FAMILIES,
     REFINED,
@@ -91,7 +91,7 @@ def test_error_late_in_adapting_leaves_the_old_prevalence(monkeypatch: pytest.Mo
     A, a = earlier("mixture")
     model = HybridMixtureClassifier().fit(A, a)
     before = held(model)
-    monkeypatch.setattr(xr, "Dataset", fail)
+    monkeypatch.setattr(LabelShift, "to_dataset", fail)
     with pytest.raises(MemoryError, match="late"):
         model.adapt_prior(A)
     assert held(model) == before

@@ -304,9 +304,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         """
         weights = self._check(X, y, sample_weight)
         open_weight = self.unlabelled_weight == "cv"
-        factor = 1 / self.n_features_in_ if self.unlabelled_weight is None else 1.0
-        if isinstance(self.unlabelled_weight, Real):
-            factor = float(self.unlabelled_weight)
+        given = self.unlabelled_weight
+        factor = float(given) if isinstance(given, Real) else 1.0
         labels, weights = self._read_labels(X, y, weights, factor)
         components = components_per_class(self.n_components, self.classes_, type(self).__name__)
         self._read_rows(X, labels, weights)
@@ -324,7 +323,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.covariance_type_, self.tied_ = specification.covariance_type, specification.tied
         self.kappa_ = float(setting.objective.kappa)
         self.hinge_weight_ = float(setting.objective.hinge_weight)
-        self.unlabelled_weight_ = setting.unlabelled_weight if open_weight else factor
+        self.unlabelled_weight_ = factor * setting.unlabelled_weight
         start = self._start(specification)
         if start is None:
             start = task.begin(table.distinct(self.rows_)[0], specification, self.seed_)
@@ -340,19 +339,20 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     def _choose(self, task: Task, specification: MixtureSpecification) -> Setting:
         """The setting of the best out-of-fold log score; its temperature is kept."""
         open_dial = getattr(self, DIALS.get(self.objective, ""), None) == "cv"
+        open_weight = self.unlabelled_weight == "cv"
+        weight = 1 / self.n_features_in_ if self.unlabelled_weight is None else 1.0
         then = partial(
             open_settings,
             asked_objective(self),
             open_dial=open_dial,
-            unlabelled_weight=None if self.unlabelled_weight == "cv" else 1.0,
+            unlabelled_weight=None if open_weight else weight,
             n_columns=self.n_features_in_,
         )
         objective = LIKELIHOOD if open_dial else asked_objective(self)
-        weight = 0.0 if self.unlabelled_weight == "cv" else 1.0
         shapes = open_shapes(
             specification, open_type=self.covariance_type == "cv", open_tied=self.tied == "cv"
         )
-        first = [Setting(objective, weight, shape) for shape in shapes]
+        first = [Setting(objective, 0.0 if open_weight else weight, shape) for shape in shapes]
         self.temperature_ = 1.0
         if len(first) == len(then(specification)) == 1 and not self.calibrate:
             return first[0]
