@@ -147,6 +147,7 @@ def test_interrupted_member_of_a_stack_sets_how_many_draws_there_are(
     assert np.isfinite(model.predict_proba(A)).all()
 
 
+@pytest.mark.slow
 def test_warnings_name_the_line_that_called() -> None:
     """In a process of its own: here, every call passes through code that checks shapes."""
     code = """

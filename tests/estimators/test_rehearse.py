@@ -67,6 +67,7 @@ def test_intervals_shrunken_to_a_tenth_are_seen() -> None:
     assert shrunken["overall_coverage"][-1] < whole["overall_coverage"][-1] / 2
 
 
+@pytest.mark.slow
 def test_the_model_stays_and_its_own_method_is_rehearsed() -> None:
     X, y = table(60)
     model = mixture().fit(X, y).refine("bootstrap", draws=20)

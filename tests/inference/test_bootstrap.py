@@ -47,6 +47,7 @@ def test_the_weights_of_the_fit_give_the_fit() -> None:
     np.testing.assert_allclose(sure.theta[0], np.tile(fit, (5, 1)), atol=2e-3)
 
 
+@pytest.mark.slow
 def test_draws_spread_as_the_sandwich_says_where_the_model_is_wrong() -> None:
     x, labels, reweighted = logistic(400, 1, curved=1.5)
     fit = mode_of(reweighted(np.ones(400)), np.zeros(2))

@@ -58,6 +58,7 @@ def compiled(case: str):
     return target, model, function
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", first_quick(CASES))
 def test_graph_and_numerics_are_one_density(case):
     target, model, function = compiled(case)

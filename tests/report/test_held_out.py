@@ -60,6 +60,7 @@ def test_fillings_are_as_good_as_the_report_says(noise: Outcome) -> None:
     assert own == pytest.approx(error, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_page_says_what_was_held_out(noise: Outcome) -> None:
     html = " ".join(render(noise.report).split())
     assert f"of {ROWS * COLUMNS} cells of rows held out of the fit" in html
