@@ -36,7 +36,9 @@ NUMBERS = X[:, 0] + np.random.default_rng(1).normal(size=N)
 FAMILIES: dict[str, tuple[Callable[[], Any], str]] = {
     "mixture": (lambda: HybridMixtureClassifier(random_state=0).fit(HOLES, HIDDEN), "laplace"),
     "tied mixture by Gibbs": (
-        lambda: HybridMixtureClassifier(covariance_type="tied", random_state=0).fit(HOLES, HIDDEN),
+        lambda: HybridMixtureClassifier(
+            covariance_type="tied", unlabelled_weight=1.0, random_state=0
+        ).fit(HOLES, HIDDEN),
         "gibbs",
     ),
     "hinge": (

@@ -118,7 +118,8 @@ def _repeated(observations: Observations) -> Observations:
         worst = float(weights[np.argmax(np.abs(weights - whole))])
         raise ValueError(
             "Gibbs sampling needs row weights that are whole numbers, because it draws a "
-            f"component for every row; received a weight of {worst:g}: use inference='nuts'."
+            f"component for every row; received a weight of {worst:g}: use inference='nuts', or "
+            "unlabelled_weight=1 if it is that of a row without a label."
         )
     if whole.sum() > MOST_ROWS:
         raise ValueError(
