@@ -6,6 +6,8 @@ import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
 from bayesrbf.report.words import listing, plural
@@ -80,6 +82,11 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
 def _of_mixture(model: Any) -> tuple[str, str]:
     """Gibbs sampling where its sweeps, each about an iteration of EM, are cheap."""
     structure = model.model_.density.specification
+    if not np.all(model.rows_.weights == np.round(model.rows_.weights)):
+        return "laplace", (
+            "because rows without a label count as a part of a row, and Gibbs sampling needs whole "
+            "ones; --inference nuts draws from the exact posterior."
+        )
     width = structure.n_features ** (1 if structure.independent else 2) + len(structure.levels)
     cost = model.rows_.n_obs * structure.n_components * width
     rows = plural(model.rows_.n_obs, "row")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ from tests.report.test_collect import job
 @pytest.fixture(scope="module")
 def model() -> HybridMixtureClassifier:
     small = job()
-    fitted: HybridMixtureClassifier = HybridMixtureClassifier(random_state=0).fit(small.X, small.y)
+    classifier = HybridMixtureClassifier(unlabelled_weight=1.0, random_state=0)
+    fitted: HybridMixtureClassifier = classifier.fit(small.X, small.y)
     return fitted
 
 
@@ -28,6 +31,16 @@ def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypa
     assert method == "laplace"
     assert "70 rows" in why
     assert "--inference gibbs" in why
+
+
+def test_rows_that_count_in_part_are_not_sampled_by_gibbs(model):
+    weights = np.where(np.arange(model.rows_.n_obs) < 5, 1 / 3, 1.0)
+    in_part = SimpleNamespace(
+        model_=model.model_, rows_=dataclasses.replace(model.rows_, weights=weights)
+    )
+    method, why = choose_method(job("auto", family="mixture"), in_part)
+    assert method == "laplace"
+    assert "count as a part of a row" in why
 
 
 @pytest.mark.slow
