@@ -89,26 +89,6 @@ def normal_draw(means: TensorVariable, covariances: TensorVariable) -> TensorVar
     return means + (pt.linalg.cholesky(covariances) * noise[:, None, :]).sum(-1)
 
 
-def masked_normal_logp(
-    real: TensorVariable,
-    means: TensorVariable,
-    covariances: TensorVariable,
-    observed: TensorVariable,
-) -> TensorVariable:
-    r"""Log density :math:`\log N(x_o; \mu_o, \Sigma_{oo})` of rows given their components."""
-    return normal_logp(real, observed, means, observed_cholesky(covariances, observed))
-
-
-def masked_normal_draw(
-    means: TensorVariable,
-    covariances: TensorVariable,
-    observed: TensorVariable,
-    size: Variable,
-) -> TensorVariable:
-    """Draw rows given their components; missing cells come out as 0."""
-    return normal_draw(means, covariances) * observed
-
-
 def masked_category_draw(
     probabilities: TensorVariable, observed: TensorVariable, size: Variable
 ) -> TensorVariable:

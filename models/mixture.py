@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pymc as pm
 
 from bayesrbf.models.row_nodes import LIKELIHOOD, Axes, Latent, declare_rows
+from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -23,6 +24,7 @@ def declare_mixture(
     level_names: Sequence[Sequence[object]] | None = None,
     latent: Latent = "marginal",
     obs_names: Sequence[object] | None = None,
+    column_maps: PowerMaps | None = None,
 ) -> pm.Model:
     r"""Declare a mixture density over the rows of a table with holes.
 
@@ -50,6 +52,9 @@ def declare_mixture(
         it, to be read, drawn, or marginalised by other tools.
     obs_names : sequence of length n_obs, optional
         Names of the rows.
+    column_maps : PowerMaps, optional
+        Maps in front of the real columns, their powers the data ``column_powers``:
+        priors, means and covariances are those of mapped cells.
 
     Returns
     -------
@@ -93,7 +98,9 @@ def declare_mixture(
             f"{specification.n_classes}: use declare_hybrid_mixture."
         )
     axes = Axes(feature_names, categorical_names, level_names, None, obs_names)
-    return declare_rows(observations, specification, hyperparameters, axes, latent)
+    return declare_rows(
+        observations, specification, hyperparameters, axes, latent, maps=column_maps
+    )
 
 
 def declare_hybrid_mixture(
@@ -108,6 +115,7 @@ def declare_hybrid_mixture(
     latent: Latent = "marginal",
     obs_names: Sequence[object] | None = None,
     objective: Objective = LIKELIHOOD,
+    column_maps: PowerMaps | None = None,
 ) -> pm.Model:
     r"""Declare class-conditional mixtures over labelled and unlabelled rows with holes.
 
@@ -145,6 +153,9 @@ def declare_hybrid_mixture(
         is declared by potentials beside the rows' own density: ``objective``, J less
         the log likelihood of every row, and ``prior_power`` in a blend. The result
         is a Gibbs posterior; draws from the prior do not see the potentials.
+    column_maps : PowerMaps, optional
+        Maps in front of the real columns, their powers the data ``column_powers``:
+        priors, means and covariances are those of mapped cells.
 
     Returns
     -------
@@ -185,4 +196,6 @@ def declare_hybrid_mixture(
     ['class_probabilities', 'weights_0', 'means', 'precision_diagonal', 'probability_0']
     """
     axes = Axes(feature_names, categorical_names, level_names, class_names, obs_names)
-    return declare_rows(observations, specification, hyperparameters, axes, latent, objective)
+    return declare_rows(
+        observations, specification, hyperparameters, axes, latent, objective, column_maps
+    )

@@ -16,7 +16,9 @@ from pytensor.tensor import TensorVariable
 
 from bayesrbf.models import column_laws, densities
 from bayesrbf.models.column_laws import LawNodes
+from bayesrbf.models.column_maps import MapNodes
 from bayesrbf.records import names
+from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -34,7 +36,8 @@ class RowMixture:
         N(x_o; \mu_k, \Sigma_{g(k)}) \prod_{j \in o} \theta_{kj}[x_j]
 
     where k runs over the components of class y, over all of them when the label
-    is hidden. A row of the value matrix is (label code, real cells, category
+    is hidden. Behind column maps x is the mapped cell, and the log derivatives of
+    the maps are added. A row of the value matrix is (label code, real cells, category
     codes); what is missing is 0 there and in the masks.
     """
 
@@ -43,6 +46,7 @@ class RowMixture:
     covariance_group: tuple[int, ...]
     independent: bool  # Whether the covariances are diagonal.
     further: tuple[LawNodes, ...] = ()
+    maps: PowerMaps | None = None
 
     @property
     def signature(self) -> str:
@@ -50,7 +54,8 @@ class RowMixture:
         levels = "".join(f",(k,l{j})" for j in range(self.n_categorical))
         cores = [core for i, law in enumerate(self.further) for core in law.core_dims(i)]
         further = "".join(f",(k,{core})" if core else ",(k)" for core in cores)
-        return f"(k),(k),(k,d),(g,d,d),(n),(n,m),(n){levels}{further}->(n,v)"
+        powers = "" if self.maps is None else ",(d)"
+        return f"(k),(k),(k,d),(g,d,d),(n),(n,m),(n){levels}{further}{powers}->(n,v)"
 
     def logp(
         self,
@@ -66,8 +71,9 @@ class RowMixture:
     ) -> TensorVariable:
         """Weighted log density of every row.
 
-        The parameters are those of ``MixtureNodes`` (module ``mixture_priors``); the masks are 1
-        where a label or a cell is known, else 0.
+        The parameters are those of ``MixtureNodes`` (module ``mixture_priors``), and the powers of
+        the maps behind them where there are any; the masks are 1 where a label or a cell is known,
+        else 0.
         """
         joint = self.joint(
             value, component_probabilities, means, covariances, cell_observed, *by_column
@@ -87,10 +93,14 @@ class RowMixture:
     ) -> TensorVariable:
         """Log joint ``log p(x_o, k)`` of rows and components, labels and weights ignored."""
         _, real, codes = self._split(value)
+        real_observed = cell_observed[:, : self.n_features]
+        by_column, maps = self._mapped(by_column)
+        joint = pt.log(component_probabilities)
+        if maps is not None:
+            real, log_slopes = maps.forward(real)
+            joint += pt.sum(log_slopes * real_observed, axis=1)[:, None]
         category_probabilities = by_column[: self.n_categorical]
-        joint = pt.log(component_probabilities) + self._real_logp(
-            real, cell_observed[:, : self.n_features], means, covariances
-        )
+        joint += self._real_logp(real, real_observed, means, covariances)
         for j, probabilities in enumerate(category_probabilities):
             joint += densities.category_logp(
                 codes[:, j, None], cell_observed[:, self.n_features + j, None], probabilities
@@ -120,7 +130,7 @@ class RowMixture:
         generative story. ``args`` are the nodes of the columns, then the size that PyMC appends,
         which a whole table does not need.
         """
-        *by_column, _ = args
+        by_column, maps = self._mapped(args[:-1])
         category_probabilities = by_column[: self.n_categorical]
         n_obs = label_observed.shape[0]
         component = pm.Categorical.dist(p=component_probabilities, shape=(n_obs,))
@@ -132,11 +142,20 @@ class RowMixture:
         cells += column_laws.draws(self.further, nodes, component)
         if self.n_features:
             group = pt.as_tensor(np.asarray(self.covariance_group))[component]
-            cells.insert(0, densities.normal_draw(means[component], covariances[group]))
+            real = densities.normal_draw(means[component], covariances[group])
+            cells.insert(0, real if maps is None else maps.backward(real))
         label = component_class[component] * label_observed
         return pt.concatenate(
             [label[:, None], pt.concatenate(cells, axis=1) * cell_observed], axis=1
         )
+
+    def _mapped(
+        self, nodes: tuple[TensorVariable, ...]
+    ) -> tuple[tuple[TensorVariable, ...], MapNodes | None]:
+        """Nodes of the columns, and the maps in front of them."""
+        if self.maps is None:
+            return nodes, None
+        return nodes[:-1], MapNodes(self.maps, nodes[-1])
 
     def _split(
         self, value: TensorVariable

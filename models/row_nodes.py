@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -17,9 +18,11 @@ from pytensor.tensor import TensorVariable
 
 from bayesrbf.models import densities
 from bayesrbf.models.column_laws import declare_cells
+from bayesrbf.models.column_maps import masked_draw, masked_logp
 from bayesrbf.models.mixture_priors import MixtureNodes, declare_priors
 from bayesrbf.models.row_mixture import RowMixture, declare_objective
 from bayesrbf.records import names
+from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -42,8 +45,9 @@ def declare_rows(
     axes: Axes,
     latent: Latent,
     objective: Objective = LIKELIHOOD,
+    maps: PowerMaps | None = None,
 ) -> pm.Model:
-    """Declare priors and rows, in the user's units, in a new model.
+    """Declare priors, maps and rows in a new model: rows in the user's units, priors behind maps.
 
     ValueError if rows, structure, prior and names do not fit each other, or if there is no graph
     with latent nodes because the objective is no likelihood.
@@ -59,9 +63,9 @@ def declare_rows(
     with pm.Model(coords=coords(observations, specification, axes)) as model:
         nodes = declare_priors(specification, hyperparameters)
         if latent == "marginal":
-            declare_marginal(observations, specification, nodes, objective)
+            declare_marginal(observations, specification, nodes, objective, maps)
         else:
-            _declare_explicit(observations, specification, nodes)
+            _declare_explicit(observations, specification, nodes, maps)
     return model
 
 
@@ -102,6 +106,7 @@ def declare_marginal(
     specification: MixtureSpecification,
     nodes: MixtureNodes,
     objective: Objective = LIKELIHOOD,
+    maps: PowerMaps | None = None,
 ) -> None:
     """Declare one observed node ``x``: label and component of every row summed out.
 
@@ -115,7 +120,9 @@ def declare_marginal(
         covariance_group=tuple(int(g) for g in specification.covariance_group),
         independent=specification.independent,
         further=nodes.further,
+        maps=maps,
     )
+    by_column = nodes.by_column if maps is None else (*nodes.by_column, _declare_powers(maps))
     pm.CustomDist(
         names.OBSERVED,
         nodes.component_probabilities,
@@ -125,7 +132,7 @@ def declare_marginal(
         label_observed,
         cell_observed,
         row_weight,
-        *nodes.by_column,
+        *by_column,
         logp=rows.logp,
         dist=rows.draw,
         signature=rows.signature,
@@ -139,13 +146,21 @@ def declare_marginal(
             nodes.means,
             nodes.covariances,
             cell_observed,
-            *nodes.by_column,
+            *by_column,
         )
         declare_objective(objective, joint, specification, observations.labels, row_weight)
 
 
+def _declare_powers(maps: PowerMaps) -> TensorVariable:
+    """The powers of the maps, as data that can be exchanged."""
+    return pm.Data(names.COLUMN_POWERS, maps.powers, dims=names.FEATURE)
+
+
 def _declare_explicit(
-    observations: Observations, specification: MixtureSpecification, nodes: MixtureNodes
+    observations: Observations,
+    specification: MixtureSpecification,
+    nodes: MixtureNodes,
+    maps: PowerMaps | None,
 ) -> None:
     """A component ``z`` of every row; label and cells are independent observed nodes.
 
@@ -167,14 +182,16 @@ def _declare_explicit(
     d = specification.n_features
     if d:
         group = pt.as_tensor(specification.covariance_group)[z]
+        powers = () if maps is None else (_declare_powers(maps),)
         pm.CustomDist(
             names.OBSERVED,
             nodes.means[z],
             nodes.covariances[group],
             cell_observed[:, :d],
-            logp=densities.masked_normal_logp,
-            dist=densities.masked_normal_draw,
-            signature="(d),(d,d),(d)->(d)",
+            *powers,
+            logp=partial(masked_logp, maps),
+            dist=partial(masked_draw, maps),
+            signature=f"(d),(d,d),(d){',(d)' * len(powers)}->(d)",
             observed=np.nan_to_num(observations.real),
             dims=(names.OBS, names.FEATURE),
         )

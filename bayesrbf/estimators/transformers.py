@@ -12,8 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bayesrbf.artefact.estimator_state import works_on
-from bayesrbf.numerics.column_maps import HalfRankMap, fit_half_rank
-from bayesrbf.records.mixture import Standardisation
+from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank
 from bayesrbf.table import standardisation
 
 
@@ -45,8 +44,7 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     array([-0.98, -0.48,   nan, -0.09,  1.55])
     """
 
-    _map: HalfRankMap
-    _units: Standardisation
+    _maps: HalfRankMaps
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -76,8 +74,7 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             sample_weight, real, dtype=np.float64, ensure_non_negative=True
         )
         real, weights = real[weights > 0], weights[weights > 0]
-        self._units = standardisation(real, weights)
-        self._map = fit_half_rank(self._units.forward(real), weights)
+        self._maps = fit_half_rank(standardisation(real, weights), real, weights)
         return self
 
     def transform(self, X: object) -> Float[np.ndarray, "obs feature"]:
@@ -95,8 +92,8 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         """
         check_is_fitted(self)
         real = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
-        return self._map.forward(self._units.forward(real))
+        return self._maps.forward(real)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the ranks are known."""
-        return hasattr(self, "_map")
+        return hasattr(self, "_maps")

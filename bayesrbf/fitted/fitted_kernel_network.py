@@ -10,12 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_mixture import (
-    FittedMixture,
-    Solver,
-    fit_mixture_rows,
-    mixture_coords,
-)
+from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
 from bayesrbf.fitted.fitted_model import (
     Axes,
     Description,
@@ -23,6 +18,7 @@ from bayesrbf.fitted.fitted_model import (
     observed_rows,
     row_weights,
 )
+from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.kernel_network.kernel_layer import (
     EigenBasis,
     eigen_basis,

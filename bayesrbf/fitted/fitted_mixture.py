@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf import table
-from bayesrbf.fitted.early_stopping import apart, held_out_score
 from bayesrbf.fitted.fitted_model import (
     COLUMN,
     Axes,
@@ -19,20 +17,17 @@ from bayesrbf.fitted.fitted_model import (
     row_weights,
 )
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
-from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
 from bayesrbf.numerics.log_sums import class_log_joint
-from bayesrbf.numerics.mixture.ascent import Acceleration
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
 from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records import names
+from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.order import Order
-from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
-from bayesrbf.records.results import Fit
+from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
@@ -41,39 +36,8 @@ if TYPE_CHECKING:
 
 LIKELIHOOD = Objective()
 
-STEPS = {"blend": 60}
-"""Iterations by objective: stopping early is part of the blend."""
-DEFAULT_STEPS = 200
-
 FARTHEST = 1e100
 """Standardised cells are held within this, so that their squares stay finite."""
-
-
-@dataclass(frozen=True)
-class Solver:
-    """How a mixture is fitted."""
-
-    n_init: int
-    max_iter: int
-    tol: float
-    """Smallest rise of the log posterior per unit of row weight that counts."""
-    acceleration: Acceleration
-    seed: int
-    """Of the restarts, of mini-batches and of the part held out."""
-    objective: Objective = LIKELIHOOD
-    """What is maximised; anything but the likelihood starts at the fit by EM."""
-    steps: int | None = None
-    """Most iterations that the objective is followed; None: ``STEPS``."""
-    batch_size: int | None = None
-    """Rows of a mini-batch of the objective; None: all rows."""
-    held_out: float = 0.0
-    """Share of the labelled rows that tell when to stop following the objective; 0: none."""
-
-    @property
-    def schedule(self) -> Schedule:
-        """How long the objective is followed."""
-        steps = STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
-        return Schedule(steps, self.tol, self.batch_size, self.seed)
 
 
 @dataclass(frozen=True)
@@ -89,6 +53,8 @@ class FittedMixture(FittedModel):
     """The canonical order of columns and classes, in which it was fitted."""
     objective: Objective = LIKELIHOOD
     """What the fit maximised, and what stands in the place of the likelihood in its posterior."""
+    maps: PowerMaps | None = None
+    """Maps in front of the real columns; prior and parameters are those of mapped columns."""
 
     @property
     def density(self) -> FittedMixture:
@@ -102,7 +68,7 @@ class FittedMixture(FittedModel):
 
     @property
     def start(self) -> MixtureParameters:
-        """The fitted point in the user's units, from where another fit may start."""
+        """The fitted point in the units of the mapped columns, from where another fit may start."""
         return self.parameters.in_units(self.units)
 
     def reordered(self, order: Order) -> FittedMixture:
@@ -113,13 +79,22 @@ class FittedMixture(FittedModel):
             self.parameters.reordered(order, self.specification),
             order.inverse.then(self.order),
             self.objective,
+            None if self.maps is None else self.maps.reordered(order),
         )
 
     def standardise(self, rows: Observations) -> Observations:
-        """Rows in standard units; extreme cells are held within ``FARTHEST`` scales."""
+        """Rows behind the maps, in standard units, held within ``FARTHEST`` scales."""
+        rows = rows if self.maps is None else self.maps.of_rows(rows)
         with np.errstate(over="ignore"):
             real = self.units.forward(rows.real)
         return replace(rows, real=np.clip(real, -FARTHEST, FARTHEST))
+
+    def in_users_units(
+        self, standard: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """Real cells that are not from the table, out of standard units and out of the maps."""
+        mapped = self.units.backward(standard)
+        return mapped if self.maps is None else self.maps.within_range(self.maps.backward(mapped))
 
     def component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """``log pi_c + log w_k + log p(x_o | k)`` in standard units; labels are not used."""
@@ -134,7 +109,7 @@ class FittedMixture(FittedModel):
 
     def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density in the user's units less that in standard units."""
-        return self.units.log_unit(rows.real)
+        return self.units.log_unit(rows if self.maps is None else self.maps.of_rows(rows))
 
     def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """``log p(x_o)`` in the user's units."""
@@ -189,11 +164,10 @@ class FittedMixture(FittedModel):
         from bayesrbf.models import declare_hybrid_mixture, declare_mixture
 
         known = rows, self.specification, self.hyperparameters
+        asked = axes.of_graph | {"latent": latent, "column_maps": self.maps}
         if axes.classes is None:
-            return declare_mixture(*known, **axes.of_graph, latent=latent)
-        return declare_hybrid_mixture(
-            *known, **axes.of_graph, latent=latent, objective=self.objective
-        )
+            return declare_mixture(*known, **asked)
+        return declare_hybrid_mixture(*known, **asked, objective=self.objective)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names along every dim of the graph, and the training rows."""
@@ -232,80 +206,3 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
     if axes.classes is not None:
         coords[names.CLASS_LABEL] = axes.classes
     return coords
-
-
-def fit_mixture_rows(
-    rows: Observations,
-    specification: MixtureSpecification,
-    prior: MixturePrior,
-    solver: Solver,
-    start: MixtureParameters | None = None,
-) -> tuple[FittedMixture, Fit]:
-    """Standardise distinct weighted rows, in the user's units, and fit a mixture to them.
-
-    A start, in the user's units as well, takes the place of restarts. All of it happens in the
-    canonical order of columns and classes: what is found does not depend on the order in which
-    they are given.
-    """
-    order = table.canonical_order(rows, specification.n_classes)
-    structure, canonical = specification.reordered(order), rows.reordered(order)
-    units = table.standardisation(canonical.real, canonical.weights)
-    marginals = table.marginals(canonical.codes, structure.levels, canonical.weights)
-    hyperparameters = prior.resolve(structure, units, marginals)
-    problem = (
-        replace(canonical, real=units.forward(canonical.real)),
-        structure,
-        hyperparameters.standardised(),
-    )
-    begin = None
-    if start is not None:
-        begin = start.reordered(order, specification).standardised(units)
-    if solver.objective.name == "likelihood":
-        fit = _fit_likelihood(problem, solver, begin)
-    else:
-        fit = _fit_objective(problem, solver, begin)
-    unchanged = order.inverse.then(order)
-    mixture = FittedMixture(structure, hyperparameters, fit.parameters, unchanged, solver.objective)
-    mixture = mixture.reordered(order.inverse)
-    return mixture, replace(fit, parameters=mixture.parameters)
-
-
-StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
-
-
-def _fit_likelihood(
-    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
-) -> Fit:
-    """The mode of the posterior, by EM."""
-    return fit_mixture(
-        *problem,
-        tol=solver.tol,
-        max_iter=solver.max_iter,
-        n_init=solver.n_init,
-        acceleration=solver.acceleration,
-        rng=np.random.default_rng(solver.seed),
-        start=start,
-    )
-
-
-def _fit_objective(
-    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
-) -> Fit:
-    """The mode of the Gibbs posterior, from the start that is given or the one by EM."""
-    rows, specification, hyperparameters = problem
-    score = None
-    if solver.held_out:
-        inside, outside = apart(rows.labels, solver.held_out, solver.seed)
-        score = held_out_score(rows.take(outside), specification)
-        rows = rows.take(inside)
-    if start is None:
-        start = _fit_likelihood((rows, specification, hyperparameters), solver, None).parameters
-    return fit_objective(
-        rows,
-        specification,
-        hyperparameters,
-        solver.objective,
-        start,
-        schedule=solver.schedule,
-        score=score,
-    )

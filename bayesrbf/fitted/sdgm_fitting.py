@@ -10,8 +10,9 @@ from jaxtyping import Int
 
 from bayesrbf import table
 from bayesrbf.fitted.completed_rows import LabelSets, labelled, told
-from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction, full_basis
+from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.sdgm.ard_fit import Settings, fit_sdgm
 from bayesrbf.numerics.sdgm.sdgm_features import numbers_of, quadratic_basis, sparse_basis
 from bayesrbf.records.mixture import Observations, Standardisation

@@ -1,14 +1,14 @@
-r"""Monotone maps of real columns towards a normal shape; a missing cell stays missing.
+r"""How maps of real columns towards a normal shape are learnt; a missing cell stays missing.
 
 **Half rank.** The mean of a column in standard units (held within 4) and of its normal scores
 :math:`\Phi^{-1}(\text{mid-rank} / n)`, restandardised: outliers come near, and yet far cells
 stay farther than near ones. Between the training cells it is linear, outside them flat.
 
-**Yeo-Johnson.** With :math:`p = \lambda` for :math:`x \ge 0` and :math:`p = 2 - \lambda` below,
+**Yeo-Johnson** (:mod:`bayesrbf.records.column_maps`). With v the weight of a cell, t the cell in
+standard units and a normal prior of standard deviation 1/2 around no change,
 
-.. math:: \psi(x) = \mathrm{sign}(x) \frac{(1 + |x|)^p - 1}{p}, \quad
-   \hat\lambda = \arg\max -\tfrac12 \log \mathrm{Var}\,\psi
-   + (\lambda - 1) \overline{\mathrm{sign}(x) \log(1 + |x|)} .
+.. math:: \hat\lambda = \arg\max \; -\tfrac12 \Big(\sum v\Big) \log \mathrm{Var}\,\psi(t)
+    + (\lambda - 1) \sum v \, \mathrm{sign}(t) \log(1 + |t|) - 2 (\lambda - 1)^2 .
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from bayesrbf.records.column_maps import PowerMaps, yeo_johnson
+from bayesrbf.records.mixture import Standardisation
+
 FARTHEST = 4.0
 """Half ranks: bound of cells in standard units."""
 LAMBDAS = (-4.0, 6.0)
@@ -27,51 +30,40 @@ LAMBDAS = (-4.0, 6.0)
 GOLDEN = (np.sqrt(5) - 1) / 2
 STEPS = 25
 """Golden sections of the search, which give powers within 1e-4."""
-FARTHEST_BEFORE, FARTHEST_AFTER = 30.0, 8.0
-"""Yeo-Johnson: bounds of cells before and after the map."""
+PRIOR_PRECISION = 4.0
+"""Yeo-Johnson: of the prior of a power."""
 LEAST = 1e-12
 
 
 @dataclass(frozen=True)
-class HalfRankMap:
-    """The half-rank map of every column."""
+class HalfRankMaps:
+    """The half-rank map of every real column."""
 
-    knots: tuple[Float[np.ndarray, " _"], ...]  # Distinct training cells, ascending.
-    scores: tuple[Float[np.ndarray, " _"], ...]  # Their standardised normal scores.
+    units: Standardisation
+    knots: tuple[Float[np.ndarray, " _"], ...]
+    """Distinct training cells in standard units, ascending."""
+    scores: tuple[Float[np.ndarray, " _"], ...]
+    """Their standardised normal scores."""
 
-    def forward(
-        self, standard: Float[np.ndarray, "row feature"]
-    ) -> Float[np.ndarray, "row feature"]:
-        """Map cells in standard units."""
+    def forward(self, real: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+        """Map cells in the user's units."""
+        standard = self.units.forward(real)
         result = 0.5 * np.clip(standard, -FARTHEST, FARTHEST)
         for column, (knots, scores) in enumerate(zip(self.knots, self.scores, strict=True)):
             result[:, column] += 0.5 * np.interp(standard[:, column], knots, scores)
         return result
 
 
-@dataclass(frozen=True)
-class PowerMap:
-    """The Yeo-Johnson map of every column, restandardised."""
-
-    powers: Float[np.ndarray, " feature"]  # Called lambda above.
-    location: Float[np.ndarray, " feature"]  # Means of mapped training cells.
-    scale: Float[np.ndarray, " feature"]  # Their standard deviations.
-
-    def forward(
-        self, standard: Float[np.ndarray, "row feature"]
-    ) -> Float[np.ndarray, "row feature"]:
-        """Map cells in standard units."""
-        held = np.clip(standard, -FARTHEST_BEFORE, FARTHEST_BEFORE)
-        mapped = (yeo_johnson(held, self.powers) - self.location) / self.scale
-        return np.clip(mapped, -FARTHEST_AFTER, FARTHEST_AFTER)
-
-
 def fit_half_rank(
-    standard: Float[np.ndarray, "row feature"], weights: Float[np.ndarray, " row"]
-) -> HalfRankMap:
+    units: Standardisation,
+    real: Float[np.ndarray, "row feature"],
+    weights: Float[np.ndarray, " row"],
+) -> HalfRankMaps:
     """Learn the normal scores of every column; a column without a cell is mapped by value alone."""
-    pairs = [_normal_scores(column, weights) for column in standard.T]
-    return HalfRankMap(tuple(knots for knots, _ in pairs), tuple(scores for _, scores in pairs))
+    pairs = [_normal_scores(column, weights) for column in units.forward(real).T]
+    return HalfRankMaps(
+        units, tuple(knots for knots, _ in pairs), tuple(scores for _, scores in pairs)
+    )
 
 
 def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -89,51 +81,41 @@ def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
 
 
 def fit_power(
-    standard: Float[np.ndarray, "row feature"], weights: Float[np.ndarray, " row"]
-) -> PowerMap:
-    """Find the power of every column by maximum likelihood (Yeo and Johnson, 2000, section 3).
+    units: Standardisation,
+    real: Float[np.ndarray, "row feature"],
+    weights: Float[np.ndarray, " row"],
+) -> PowerMaps:
+    """Find the power of every column, the mode of its posterior under a normal law of the column.
 
     A column without two different cells is left alone.
     """
-    known = ~np.isnan(standard)
-    x = np.where(known, np.clip(standard, -FARTHEST_BEFORE, FARTHEST_BEFORE), 0.0)
-    shares = known * weights[:, None]
-    shares = shares / np.maximum(shares.sum(axis=0), LEAST)
+    standard = units.forward(real)
+    known = ~np.isnan(standard) & (weights[:, None] > 0)
+    x = np.where(known, standard, 0.0)
+    mass = (known * weights[:, None]).sum(axis=0)
+    shares = known * weights[:, None] / np.maximum(mass, LEAST)
     slope = (shares * np.sign(x) * np.log1p(np.abs(x))).sum(axis=0)
 
     def loss(powers: np.ndarray) -> np.ndarray:
-        _, variance = _moments(yeo_johnson(x, powers), shares)
-        return 0.5 * np.log(np.maximum(variance, LEAST)) - (powers - 1) * slope
+        variance = _variance(yeo_johnson(x, powers), shares)
+        of_cells = 0.5 * np.log(np.maximum(variance, LEAST)) - (powers - 1) * slope
+        return mass * of_cells + 0.5 * PRIOR_PRECISION * (powers - 1) ** 2
 
     powers = _golden_section(loss, x.shape[1])
-    location, variance = _moments(yeo_johnson(x, powers), shares)
-    still = variance <= LEAST
-    return PowerMap(
+    still = _variance(x, shares) <= LEAST
+    return PowerMaps(
+        units.location,
+        units.scale,
         np.where(still, 1.0, powers),
-        np.where(still, 0.0, location),
-        np.where(still, 1.0, np.sqrt(np.maximum(variance, LEAST))),
+        x.min(axis=0, initial=0.0),
+        x.max(axis=0, initial=0.0),
     )
 
 
-def yeo_johnson(
-    x: Float[np.ndarray, "row feature"], powers: Float[np.ndarray, " feature"]
-) -> Float[np.ndarray, "row feature"]:
-    """Yeo-Johnson's power transformation psi of every column, see above.
-
-    >>> yeo_johnson(np.array([[3.0], [-3.0]]), np.array([0.5])).ravel()
-    array([ 2.        , -4.66666667])
-    """
-    exponent = np.where(x >= 0, powers, 2 - powers)
-    logs = np.log1p(np.abs(x))
-    none = np.abs(exponent) < LEAST
-    grown = np.expm1(exponent * logs) / np.where(none, 1.0, exponent)
-    return np.sign(x) * np.where(none, logs, grown)
-
-
-def _moments(values: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and variance of every column."""
+def _variance(values: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, " feature"]:
+    """Weighted variance of every column."""
     mean = (shares * values).sum(axis=0)
-    return mean, (shares * (values - mean) ** 2).sum(axis=0)
+    return (shares * (values - mean) ** 2).sum(axis=0)
 
 
 def _golden_section(

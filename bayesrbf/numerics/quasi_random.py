@@ -1,4 +1,4 @@
-"""Quasi-random numbers: scrambled Sobol points, the same at every call."""
+"""Numbers that stand for draws: scrambled Sobol points, and the nodes of a quadrature."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
+from scipy.special import ndtri, roots_hermitenorm
 from scipy.stats import qmc
+
+_PLACES, _MASSES = roots_hermitenorm(16)
+QUADRATURE = _PLACES, _MASSES / _MASSES.sum()
+"""Gauss-Hermite places and their probabilities: ``E[f(u)]`` of a standard normal number u."""
 
 
 @lru_cache(maxsize=32)

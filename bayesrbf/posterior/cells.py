@@ -9,6 +9,7 @@ x_{o \setminus j}, k)`, so a cell has no say in how it is judged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from jaxtyping import Float, Int
 from scipy.special import log_softmax, ndtr, softmax
 
 from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.quasi_random import QUADRATURE
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -33,9 +35,9 @@ class LeftOut:
     tail: Float[np.ndarray, "obs feature"]
     """``2 min(F, 1 - F)`` at the cell, F the distribution given the rest of the row."""
     expected: Float[np.ndarray, "obs feature"]
-    """Mean of that distribution."""
+    """Mean of that distribution, in the user's units."""
     sd: Float[np.ndarray, "obs feature"]
-    """Its standard deviation."""
+    """Its standard deviation, in the user's units."""
     level_tail: Float[np.ndarray, "obs categorical"]
     """Probability of all levels at most as probable as the observed one."""
     level_expected: Int[np.ndarray, "obs categorical"]
@@ -46,10 +48,11 @@ def leave_one_cell_out(
     observations: Observations,
     parameters: MixtureParameters,
     specification: MixtureSpecification,
+    in_users_units: Callable[[np.ndarray], np.ndarray],
 ) -> LeftOut:
     """Judge every observed cell by the rest of its row, and by its label where there is one.
 
-    Rows and result are in the units of the parameters.
+    Rows are in the units of the parameters; a function takes reals to the user's units.
 
     Examples
     --------
@@ -59,7 +62,8 @@ def leave_one_cell_out(
     >>> rows = Observations(real, np.zeros((3, 0), int), np.zeros(3, int), np.ones(3))
     >>> factor = np.linalg.cholesky(np.linalg.inv([[1.0, 0.95], [0.95, 1.0]]))
     >>> point = MixtureParameters(np.ones(1), np.ones(1), np.zeros((1, 2)), factor[None], ())
-    >>> left_out = leave_one_cell_out(rows, point, MixtureSpecification(2, (), (0,)))
+    >>> structure = MixtureSpecification(2, (), (0,))
+    >>> left_out = leave_one_cell_out(rows, point, structure, lambda real: real)
     >>> left_out.tail.round(3)
     array([[0.885, 0.631],
            [0.   , 0.   ],
@@ -70,7 +74,9 @@ def leave_one_cell_out(
     classes = np.asarray(specification.component_class)
     other = known[:, None] & (classes != observations.labels[:, None])
     log_joint = np.where(other, -np.inf, log_joint)
-    tail, expected, sd = _reals(observations.real, log_joint, parameters, specification)
+    tail, expected, sd = _reals(
+        observations.real, log_joint, parameters, specification, in_users_units
+    )
     level_tail, level_expected = _levels(observations.codes, log_joint, parameters)
     return LeftOut(tail, expected, sd, level_tail, level_expected)
 
@@ -80,6 +86,7 @@ def _reals(
     log_joint: Float[np.ndarray, "obs component"],
     parameters: MixtureParameters,
     specification: MixtureSpecification,
+    in_users_units: Callable[[np.ndarray], np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tail, mean and standard deviation of every real cell given the rest, block by block."""
     n_features = specification.n_features
@@ -95,11 +102,14 @@ def _reals(
         log_own = 0.5 * (np.log(precision) - shift**2 * precision)
         responsibilities = softmax(log_joint[rows, :, None] - log_own, axis=1)
         z = shift * np.sqrt(precision)
-        centre = np.einsum(
-            "nkd,nkd->nd", responsibilities, np.nan_to_num(real[rows])[:, None] - shift
-        )
-        spread = (np.nan_to_num(real[rows])[:, None] - shift - centre[:, None]) ** 2
-        variance = np.einsum("nkd,nkd->nd", responsibilities, spread + 1 / precision)
+        means, sd = np.nan_to_num(real[rows])[:, None] - shift, precision**-0.5
+        centre, variance = np.zeros(observed.shape), np.zeros(observed.shape)
+        for node, mass in zip(*QUADRATURE, strict=True):
+            values = in_users_units(means + node * sd)
+            centre += mass * np.einsum("nkd,nkd->nd", responsibilities, values)
+        for node, mass in zip(*QUADRATURE, strict=True):
+            spread = (in_users_units(means + node * sd) - centre[:, None]) ** 2
+            variance += mass * np.einsum("nkd,nkd->nd", responsibilities, spread)
         below = np.einsum("nkd,nkd->nd", responsibilities, ndtr(z))
         above = np.einsum("nkd,nkd->nd", responsibilities, ndtr(-z))
         tail = np.minimum(2 * np.minimum(below, above), 1.0)

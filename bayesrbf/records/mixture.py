@@ -26,6 +26,8 @@ class Observations:
     """Factor of each row's log density, at least 0."""
     further: tuple[Float[np.ndarray, "obs _"], ...] = ()
     """Cells of the columns under laws of their own, one array a law; NaN where missing."""
+    log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
+    """Log derivatives of the maps that the observed real cells came through, summed."""
 
     @property
     def n_obs(self) -> int:
@@ -34,9 +36,13 @@ class Observations:
 
     def take(self, rows: np.ndarray) -> Observations:
         """Select rows, by index or boolean mask, in the given order."""
-        further = tuple(cells[rows] for cells in self.further)
         return Observations(
-            self.real[rows], self.codes[rows], self.labels[rows], self.weights[rows], further
+            self.real[rows],
+            self.codes[rows],
+            self.labels[rows],
+            self.weights[rows],
+            tuple(cells[rows] for cells in self.further),
+            self.log_jacobian[rows] if self.log_jacobian.ndim else self.log_jacobian,
         )
 
     def reordered(self, order: Order) -> Observations:
@@ -69,12 +75,13 @@ class Standardisation:
         """Map from standard units to the user's units: ``location + scale * real``."""
         return self.location + self.scale * real
 
-    def log_unit(self, real: Float[np.ndarray, "obs feature"]) -> Float[np.ndarray, " obs"]:
+    def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density of rows in the user's units less that in standard units, in nats.
 
-        It is minus the sum of the log scales of the observed cells; their values do not matter.
+        It is minus the sum of the log scales of the observed cells, and what the maps in front
+        of the columns add.
         """
-        return -(~np.isnan(real) @ np.log(self.scale))
+        return rows.log_jacobian - ~np.isnan(rows.real) @ np.log(self.scale)
 
 
 @dataclass(frozen=True)

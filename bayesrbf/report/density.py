@@ -85,10 +85,12 @@ def standard_rows(
 def left_out(
     density: Any, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
 ) -> LeftOut:
-    """Every observed cell given the rest of its row, in standard units at the fitted point.
+    """Every observed cell given the rest of its row, at the fitted point.
 
     Where labels are given, cells are conditioned on them as well.
     """
     rows = standard_rows(density, X, labels)
     mixture = density.model_.density
-    return leave_one_cell_out(rows, mixture.parameters, mixture.specification)
+    return leave_one_cell_out(
+        rows, mixture.parameters, mixture.specification, mixture.in_users_units
+    )

@@ -181,12 +181,11 @@ def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldO
 
 def _odd_cell(job: Job, density: Any, cells: LeftOut, row: int, place: int) -> OddCell:
     """One cell in words."""
-    columns, units = density.columns_, density.model_.density.units
+    columns = density.columns_
     n_real = len(columns.real_positions)
     if place < n_real:
-        position, scale = columns.real_positions[place], float(units.scale[place])
-        centre = float(units.location[place] + scale * cells.expected[row, place])
-        spread = scale * float(cells.sd[row, place])
+        position = columns.real_positions[place]
+        centre, spread = float(cells.expected[row, place]), float(cells.sd[row, place])
         value = number(float(job.X.iloc[row, position]))
         expected = f"{number(centre)} ± {number(spread)}"
         tail = float(cells.tail[row, place])

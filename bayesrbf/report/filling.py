@@ -50,10 +50,10 @@ def fill_held_out(job: Job, density: Any) -> HeldOutCells:
     for fold in np.unique(folds[folds >= 0]):
         out = folds == fold
         fresh.fit(job.X[~out], job.y[~out])
-        found, units = left_out(fresh, job.X[out]), fresh.model_.density.units
+        found = left_out(fresh, job.X[out])
         places = [fresh.columns_.real_names.index(name) for name in reals]
         tail[out] = found.tail[:, places]
-        expected[out] = units.backward(found.expected)[:, places]
+        expected[out] = found.expected[:, places]
         mean[out] = job.X.loc[~out, reals].mean()
     cells = job.X[reals].to_numpy(dtype=float)
     scale = standardisation(cells, np.ones(len(cells))).scale

@@ -14,6 +14,7 @@ from scipy.stats import norm
 from bayesrbf import table
 from bayesrbf.posterior.temperature import tempered
 from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
 from bayesrbf.report.density import Densities, component_names
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Density, Learned, Member
@@ -92,8 +93,8 @@ def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs l
 
 def _density(job: Job, density: Any, name: str) -> Density:
     """Marginal distribution of a column in every class, or in all where components are shared."""
-    columns, parameters = density.columns_, density.model_.density.parameters
-    structure = density.model_.density.specification
+    columns, mixture = density.columns_, density.model_.density
+    parameters, structure = mixture.parameters, mixture.specification
     position = columns.names.index(name)
     if columns.kinds[position] == "categorical":
         place = columns.categorical_positions.index(position)
@@ -104,13 +105,17 @@ def _density(job: Job, density: Any, name: str) -> Density:
             name, "categorical", np.arange(len(levels)) + 0.0, levels, np.stack(of_class)
         )
     place = columns.real_positions.index(position)
-    location = float(density.model_.density.units.location[place])
-    scale = float(density.model_.density.units.scale[place])
     seen = job.X[name].to_numpy(dtype=float)
     low, high = np.nanquantile(seen, [0.005, 0.995])
-    grid = np.linspace(low, high if high > low else low + scale, GRID)
+    width = float(mixture.units.scale[place])
+    grid = np.linspace(low, high if high > low else low + width, GRID)
+    alone = np.full((GRID, structure.n_features), np.nan)
+    alone[:, place] = grid
+    nothing = np.full((GRID, len(structure.levels)), -1)
+    rows = mixture.standardise(Observations(alone, nothing, np.full(GRID, -1), np.ones(GRID)))
     sd = np.sqrt(parameters.covariances()[structure.covariance_group, place, place])
-    each = norm.pdf(((grid - location) / scale)[:, None], parameters.means[:, place], sd) / scale
+    each = norm.logpdf(rows.real[:, place, None], parameters.means[:, place], sd)
+    each = np.exp(each + mixture.units.log_unit(rows)[:, None])
     curves = [each[:, s] @ parameters.weights[s] for s in structure.class_slices]
     return Density(name, "real", grid, (), np.stack(curves))
 
@@ -120,13 +125,14 @@ def _means(
 ) -> tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...]:
     """Component means of the leading real columns, with posterior standard deviations."""
     mixture = density.model_.density
-    means = mixture.parameters.in_units(mixture.units).means
+    means = mixture.in_users_units(mixture.parameters.means)
     if means.shape[1] == 0:
         return ()
     spread = np.full(means.shape, np.nan)
     if drawn.draws_ is not None:
-        posterior = drawn.posterior_[names.POSTERIOR][names.MEANS]
-        spread = posterior.std(("chain", "draw")).to_numpy()
+        draws = drawn.posterior_[names.POSTERIOR][names.MEANS].to_numpy()
+        in_units = mixture.in_users_units(mixture.units.forward(draws))
+        spread = in_units.std(axis=(0, 1))
     reals = list(density.columns_.real_names)
     chosen = [name for name in leading if name in reals][:MEANS]
     return tuple(

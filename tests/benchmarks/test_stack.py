@@ -165,6 +165,13 @@ CONTESTANTS: dict[str, Contestant] = {
     "mixture, chosen blend": mixture(
         covariance_type="cv", tied="cv", objective="blend", calibrate=True
     ),
+    "mixture, mapped blend": mixture(
+        column_maps="power",
+        covariance_type="cv",
+        tied="cv",
+        objective="blend",
+        calibrate=True,
+    ),
     "LogisticRegression": plain(logistic),
     "SVC": calibrated(lambda seed: SVC(C=3.0), "sigmoid"),
     "HistGradientBoosting": lambda X, y, seed: of(boosting()(seed), X, y),

@@ -18,7 +18,7 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     open_settings,
 )
 from bayesrbf.fitted.early_stopping import apart, log_score
-from bayesrbf.fitted.fitted_mixture import Solver
+from bayesrbf.fitted.mixture_fitting import Solver
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior

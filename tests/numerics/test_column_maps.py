@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import norm, rankdata, yeojohnson
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm, rankdata, yeojohnson, yeojohnson_llf
 from sklearn.preprocessing import PowerTransformer
 
-from bayesrbf.numerics.column_maps import fit_half_rank, fit_power, yeo_johnson
+from bayesrbf.numerics.column_maps import fit_half_rank, fit_power
+from bayesrbf.records.column_maps import PowerMaps, yeo_johnson
+from bayesrbf.records.mixture import Observations, Standardisation
 
 
 def columns(n: int = 150) -> np.ndarray:
@@ -20,9 +23,12 @@ def columns(n: int = 150) -> np.ndarray:
     return x
 
 
+AS_IS = Standardisation(np.zeros(3), np.ones(3))
+
+
 def test_half_ranks_are_half_the_value_and_half_the_normal_score() -> None:
     x = columns()
-    found = fit_half_rank(x, np.ones(150)).forward(x)
+    found = fit_half_rank(AS_IS, x, np.ones(150)).forward(x)
     for column in range(3):
         seen = ~np.isnan(x[:, column])
         values = x[seen, column]
@@ -34,7 +40,7 @@ def test_half_ranks_are_half_the_value_and_half_the_normal_score() -> None:
 
 
 def test_half_ranks_rise_and_far_cells_are_held() -> None:
-    half = fit_half_rank(columns(), np.ones(150))
+    half = fit_half_rank(AS_IS, columns(), np.ones(150))
     line = np.tile(np.linspace(-9, 9, 400)[:, None], 3)
     mapped = half.forward(line)
     assert (np.diff(mapped, axis=0) >= 0).all()
@@ -48,12 +54,81 @@ def test_yeo_johnson_is_that_of_scipy() -> None:
         np.testing.assert_allclose(found, yeojohnson(x, power), rtol=1e-10)
 
 
-def test_powers_are_those_of_scikit_learn() -> None:
+def test_powers_are_those_of_scikit_learn_where_cells_are_so_many_that_no_prior_counts() -> None:
     x = columns()
-    power = fit_power(x, np.ones(150))
-    oracle = PowerTransformer().fit(x)
-    np.testing.assert_allclose(power.powers, oracle.lambdas_, atol=2e-4)
-    np.testing.assert_allclose(power.forward(x), oracle.transform(x), atol=2e-3)
+    power = fit_power(AS_IS, x, np.full(150, 1e6))
+    np.testing.assert_allclose(power.powers, PowerTransformer().fit(x).lambdas_, atol=2e-4)
+
+
+def test_powers_are_the_mode_under_their_prior() -> None:
+    x = columns(40)
+
+    def lost(power: float, cells: np.ndarray) -> float:
+        return float(-yeojohnson_llf(power, cells) - norm.logpdf(power, 1, 0.5))
+
+    oracle = [
+        minimize_scalar(lost, (-1, 2), args=(column[~np.isnan(column)],), tol=1e-10).x
+        for column in x.T
+    ]
+    np.testing.assert_allclose(fit_power(AS_IS, x, np.ones(40)).powers, oracle, atol=2e-4)
+
+
+def some_maps() -> PowerMaps:
+    """Maps that bend either way, one a logarithm, one that changes nothing."""
+    n = 4
+    return PowerMaps(
+        np.array([1.0, -2.0, 0.0, 3.0]),
+        np.array([2.0, 0.5, 1.0, 4.0]),
+        np.array([-0.7, 2.0, 0.0, 1.0]),
+        np.full(n, -2.5),
+        np.full(n, 3.0),
+    )
+
+
+def test_maps_are_undone_rise_and_have_the_derivative_that_they_say() -> None:
+    maps = some_maps()
+    t = np.linspace(-9, 9, 4001)[:, None]
+    x = maps.location + maps.scale * t
+    mapped = maps.forward(x)
+    assert (np.diff(mapped, axis=0) > 0).all()
+    np.testing.assert_allclose(maps.backward(mapped), x, rtol=1e-9, atol=1e-9)
+    step = 1e-6
+    slope = (maps.forward(x + step) - maps.forward(x - step)) / (2 * step)
+    inside = (np.abs(t - 3.0) > 1e-4) & (np.abs(t + 2.5) > 1e-4)
+    np.testing.assert_allclose(
+        np.log(slope)[inside[:, 0]], maps.log_derivative(x)[inside[:, 0]], atol=1e-6
+    )
+
+
+def test_a_power_of_one_changes_nothing_and_far_cells_stay_finite() -> None:
+    maps = some_maps()
+    x = np.array([[1e200, -1e200, 1e300, 1e300], [np.nan, 1.0, 2.0, -5.0]])
+    mapped = maps.forward(x)
+    assert np.isfinite(mapped[0]).all()
+    assert np.isnan(mapped[1, 0])
+    np.testing.assert_allclose(mapped[:, 3], x[:, 3], rtol=1e-12)
+    held = maps.within_range(x)
+    low, high = maps.location - 5.25 * maps.scale, maps.location + 5.75 * maps.scale
+    assert ((held >= low) & (held <= high) | np.isnan(held)).all()
+
+
+def test_turning_a_column_round_turns_its_map_round() -> None:
+    x = columns()
+    maps, turned = (fit_power(AS_IS, sign * x, np.ones(150)) for sign in (1, -1))
+    np.testing.assert_allclose(turned.powers, 2 - maps.powers, atol=1e-4)
+    np.testing.assert_allclose(turned.forward(-x), -maps.forward(x), atol=1e-3)
+
+
+def test_rows_keep_what_their_maps_did_to_their_density() -> None:
+    maps = some_maps()
+    real = np.array([[0.0, np.nan, 2.0, 5.0], [np.nan] * 4])
+    rows = Observations(real, np.zeros((2, 0), int), np.zeros(2, int), np.ones(2))
+    mapped = maps.of_rows(rows)
+    change = maps.log_derivative(real)[0]
+    np.testing.assert_allclose(mapped.log_jacobian, [np.nansum(change), 0.0])
+    np.testing.assert_array_equal(
+        mapped.take(np.array([1, 0])).log_jacobian[::-1], mapped.log_jacobian
+    )
 
 
 @pytest.mark.parametrize("fit", [fit_half_rank, fit_power])
@@ -62,14 +137,14 @@ def test_weight_two_is_the_row_twice(fit: object) -> None:
     weights = np.r_[2.0, np.ones(19)]
     twice = np.r_[x[:1], x]
     np.testing.assert_allclose(
-        fit(x, weights).forward(x), fit(twice, np.ones(21)).forward(x), atol=1e-7
+        fit(AS_IS, x, weights).forward(x), fit(AS_IS, twice, np.ones(21)).forward(x), atol=1e-7
     )
 
 
 @pytest.mark.parametrize("fit", [fit_half_rank, fit_power])
 def test_columns_without_spread_or_cells_stay_finite(fit: object) -> None:
     x = np.column_stack([np.zeros(5), np.full(5, np.nan), [np.nan, 2.0, np.nan, np.nan, np.nan]])
-    mapped = fit(x, np.ones(5)).forward(np.array([[0.0, 1.0, np.nan], [3.0, np.nan, 2.0]]))
+    mapped = fit(AS_IS, x, np.ones(5)).forward(np.array([[0.0, 1.0, np.nan], [3.0, np.nan, 2.0]]))
     assert np.isfinite(mapped[0, :2]).all()
     assert np.isnan(mapped[0, 2])
     assert np.isnan(mapped[1, 1])

@@ -15,7 +15,8 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored, components_per_class
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
-from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
@@ -40,6 +41,10 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Shape of the covariances; ``"tied"`` shares one full matrix.
     prior : MixturePrior, optional
         Hyper-parameters; ``MixturePrior()`` by default.
+    column_maps : {"power", None}
+        ``"power"``: a monotone map towards a normal shape in front of every real column
+        (Yeo-Johnson, one power a column; :class:`bayesrbf.records.column_maps.PowerMaps`).
+        The density stays one of ``X``; prior, means and covariances are those of mapped cells.
     n_init : int
         Number of restarts of EM.
     max_iter : int
@@ -102,6 +107,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         *,
         covariance_type: Stored[CovarianceType] = "full",
         prior: Stored[MixturePrior | None] = None,
+        column_maps: Stored[ColumnMaps] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
@@ -116,6 +122,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.prior = prior
+        self.column_maps = column_maps
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -168,7 +175,9 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         prior = MixturePrior() if self.prior is None else self.prior
         distinct, _ = table.distinct(self.rows_)
         start = self._start(specification)
-        self.model_, fit = fit_mixture_rows(distinct, specification, prior, solver, start)
+        self.model_, fit = fit_mixture_rows(
+            distinct, specification, prior, solver, start, self.column_maps
+        )
         self._report_mixture(fit)
         return self._infer()
 

@@ -37,7 +37,8 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
 )
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, fit_mixture_rows
+from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.numerics.prevalence import at_prevalence
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
@@ -116,6 +117,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         class in turn; the only row of a class stays in training and out of the temperature.
     prior : MixturePrior, optional
         Hyper-parameters; ``MixturePrior()`` by default.
+    column_maps : {"power", None}
+        ``"power"``: a monotone map towards a normal shape in front of every real column
+        (Yeo-Johnson, one power a column; :class:`bayesrbf.records.column_maps.PowerMaps`).
+        Densities stay those of ``X``; prior, means and covariances are those of mapped cells.
     n_init : int
         Number of restarts of EM.
     max_iter : int
@@ -230,6 +235,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         calibrate: Stored[bool] = False,
         cv: Any = 5,
         prior: Stored[MixturePrior | None] = None,
+        column_maps: Stored[ColumnMaps] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
@@ -261,6 +267,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.calibrate = calibrate
         self.cv = cv
         self.prior = prior
+        self.column_maps = column_maps
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -317,7 +324,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             self.tied is True,
         )
         prior = MixturePrior() if self.prior is None else self.prior
-        task = Task(prior, hybrid_solver(self, self.seed_), open_weight)
+        solver = hybrid_solver(self, self.seed_)
+        task = Task(prior, solver, open_weight, column_maps=self.column_maps)
         setting = self._choose(task, specification)
         specification = setting.specification
         self.covariance_type_, self.tied_ = specification.covariance_type, specification.tied
@@ -332,7 +340,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.rows_ = setting.weigh(self.rows_)
         solver = replace(task.solver, objective=setting.objective)
         distinct, _ = table.distinct(self.rows_)
-        self.model_, fit = fit_mixture_rows(distinct, specification, prior, solver, start)
+        self.model_, fit = fit_mixture_rows(
+            distinct, specification, prior, solver, start, self.column_maps
+        )
         self._report_mixture(fit)
         return self._infer()
 

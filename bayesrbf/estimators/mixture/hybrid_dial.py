@@ -102,7 +102,7 @@ def hybrid_path(
     ]
     seed = first.seed_
     prior = MixturePrior() if first.prior is None else first.prior
-    task = Task(prior, hybrid_solver(first, seed), chained=True)
+    task = Task(prior, hybrid_solver(first, seed), chained=True, column_maps=first.column_maps)
     splits = split_rows(first.cv, first.rows_, first.kept_, seed)
     figures = [_figures(task, settings, *fold) for fold in numbered_folds(splits, first.classes_)]
     if not figures:

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.estimators.folds import Fold, HeldOut, best_setting, hold_out
-from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior
@@ -89,6 +90,7 @@ class Task:
     """Start at the fit to the labelled rows alone."""
     chained: bool = False
     """Start every setting but the first at the fit of the one before."""
+    column_maps: ColumnMaps = None
 
     def begin(
         self, rows: Observations, specification: MixtureSpecification, seed: int
@@ -98,7 +100,9 @@ class Task:
             return None
         solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
         labelled = rows.take(rows.labels >= 0)
-        mixture, _ = fit_mixture_rows(labelled, specification, self.prior, solver)
+        mixture, _ = fit_mixture_rows(
+            labelled, specification, self.prior, solver, None, self.column_maps
+        )
         return mixture.start
 
     def fits(
@@ -113,7 +117,9 @@ class Task:
                 start = self.begin(rows, structure, seed)
             solver = replace(self.solver, objective=setting.objective, seed=seed)
             counted = setting.weigh(rows)
-            mixture, _ = fit_mixture_rows(counted, structure, self.prior, solver, start)
+            mixture, _ = fit_mixture_rows(
+                counted, structure, self.prior, solver, start, self.column_maps
+            )
             if self.chained:
                 start = mixture.start
             yield mixture

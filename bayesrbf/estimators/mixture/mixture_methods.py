@@ -108,7 +108,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(LARGEST_SEED))
         rows, _ = sample(parameters, self._density.specification, int(n_samples), rng, labels)
-        real = self._density.units.backward(rows.real)
+        real = self._density.in_users_units(rows.real)
         real, codes = hide_masked(real, rows.codes, self.columns_)
         return table.decode(real, codes, self.columns_, self._template), rows.labels
 

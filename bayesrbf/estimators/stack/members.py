@@ -13,10 +13,11 @@ from bayesrbf.estimators.stack.training import (
     EM_ITERATIONS,
     EM_STARTS,
     EM_TOL,
-    ColumnMap,
+    ColumnMaps,
     Shape,
     Training,
     Views,
+    behind,
     component_class,
 )
 from bayesrbf.fitted.fitted_kernel_network import (
@@ -25,8 +26,9 @@ from bayesrbf.fitted.fitted_kernel_network import (
     fit_kernel_rows,
     shared_prior,
 )
-from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records.mixture import Observations
@@ -75,7 +77,7 @@ class KernelMember:
         return fit_kernel_rows(rows, training.cells, training.companion, settings)[0]
 
     def class_log_joint(
-        self, model: FittedKernelNetwork, columns: ColumnMap, views: Views
+        self, model: FittedKernelNetwork, columns: ColumnMaps, views: Views
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of rows, whose cells several kernels see alike."""
         return model.of_cells(views.cells(columns, model.companion), 1.0)(model.theta)
@@ -125,7 +127,7 @@ class MixtureMember:
         return fit_mixture_rows(rows, specification, prior, solver)[0]
 
     def class_log_joint(
-        self, model: FittedMixture, columns: ColumnMap, views: Views
+        self, model: FittedMixture, columns: ColumnMaps, views: Views
     ) -> Float[np.ndarray, "obs label"]:
         """Class log joint of rows, whose maps several mixtures share."""
         return model.class_log_joint(views.mapped(columns))
@@ -164,10 +166,10 @@ def own_members(members: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FittedMember(FittedModel):
-    """A fitted member: a map of the columns in front of a fitted model."""
+    """A fitted member: maps of the columns in front of a fitted model."""
 
     name: str
-    columns: ColumnMap
+    columns: ColumnMaps
     model: FittedKernelNetwork | FittedMixture
 
     @property
@@ -179,7 +181,7 @@ class FittedMember(FittedModel):
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """Class log joint, or log probabilities, at the fitted point."""
-        return self.model.class_log_joint(self.columns.forward(rows), temperature)
+        return self.model.class_log_joint(behind(self.columns, rows), temperature)
 
     def of_views(self, views: Views) -> Float[np.ndarray, "obs label"]:
         """The same of rows that several members see."""
@@ -188,7 +190,7 @@ class FittedMember(FittedModel):
 
     def log_posterior(self, rows: Observations) -> LogPosterior:
         """The log posterior of the member's parameters given mapped rows."""
-        return self.model.log_posterior(self.columns.forward(rows))
+        return self.model.log_posterior(behind(self.columns, rows))
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the coordinates of the log posterior."""
@@ -198,21 +200,21 @@ class FittedMember(FittedModel):
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
         """Prepare rows for predictions at any coordinates."""
-        return self.model.predictor(log_posterior, self.columns.forward(rows), temperature)
+        return self.model.predictor(log_posterior, behind(self.columns, rows), temperature)
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of the member's model on mapped rows."""
-        return self.model.declare(self.columns.forward(rows), axes)
+        return self.model.declare(behind(self.columns, rows), axes)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names and mapped rows."""
-        return self.model.description(self.columns.forward(rows), axes)
+        return self.model.description(behind(self.columns, rows), axes)
 
 
 def fit_members(training: Training, members: Sequence[str]) -> tuple[FittedMember, ...]:
     """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
-        FittedMember(name, training.map(recipe.shape), recipe.fit(training))
+        FittedMember(name, training.maps(recipe.shape), recipe.fit(training))
         for name, recipe in recipes
     )

@@ -14,9 +14,11 @@ import numpy as np
 
 from bayesrbf import table
 from bayesrbf.fitted.fitted_kernel_network import cells_of, fit_companion
-from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
-from bayesrbf.numerics.column_maps import HalfRankMap, PowerMap, fit_half_rank, fit_power
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
+from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
+from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
@@ -31,24 +33,13 @@ nats to such a mixture, where ten times the tolerance is worth nothing."""
 DENSITY_COMPONENTS = 3
 
 
-@dataclass(frozen=True)
-class ColumnMap:
-    """Real columns towards a normal shape."""
+ColumnMaps = HalfRankMaps | PowerMaps
+"""Real columns towards a normal shape."""
 
-    units: Standardisation
-    shape: HalfRankMap | PowerMap
-    """The map of the standardised columns."""
 
-    @classmethod
-    def fit(cls, rows: Observations, shape: Shape) -> ColumnMap:
-        """Learn the map from training rows."""
-        units = table.standardisation(rows.real, rows.weights)
-        fit = fit_half_rank if shape == "half_rank" else fit_power
-        return cls(units, fit(units.forward(rows.real), rows.weights))
-
-    def forward(self, rows: Observations) -> Observations:
-        """Map rows."""
-        return replace(rows, real=self.shape.forward(self.units.forward(rows.real)))
+def behind(maps: ColumnMaps, rows: Observations) -> Observations:
+    """Rows as a member behind maps of their columns sees them."""
+    return replace(rows, real=maps.forward(rows.real))
 
 
 class Views:
@@ -59,13 +50,13 @@ class Views:
         self._mapped: dict[int, Observations] = {}
         self._cells: dict[int, CellMoments] = {}
 
-    def mapped(self, columns: ColumnMap) -> Observations:
-        """The rows behind a map."""
+    def mapped(self, columns: ColumnMaps) -> Observations:
+        """The rows behind maps."""
         if id(columns) not in self._mapped:
-            self._mapped[id(columns)] = columns.forward(self._rows)
+            self._mapped[id(columns)] = behind(columns, self._rows)
         return self._mapped[id(columns)]
 
-    def cells(self, columns: ColumnMap, companion: FittedMixture) -> CellMoments:
+    def cells(self, columns: ColumnMaps, companion: FittedMixture) -> CellMoments:
         """The rows as kernels with a map and a companion see them."""
         if id(companion) not in self._cells:
             self._cells[id(companion)] = cells_of(self.mapped(columns), companion)
@@ -85,14 +76,19 @@ class Training:
     seed: int
 
     @cached_property
-    def half_rank(self) -> ColumnMap:
-        """Half ranks of the rows."""
-        return ColumnMap.fit(self.rows, "half_rank")
+    def units(self) -> Standardisation:
+        """Location and scale of the real columns."""
+        return table.standardisation(self.rows.real, self.rows.weights)
 
     @cached_property
-    def power(self) -> ColumnMap:
+    def half_rank(self) -> HalfRankMaps:
+        """Half ranks of the rows."""
+        return fit_half_rank(self.units, self.rows.real, self.rows.weights)
+
+    @cached_property
+    def power(self) -> PowerMaps:
         """Yeo-Johnson's powers of the rows."""
-        return ColumnMap.fit(self.rows, "power")
+        return fit_power(self.units, self.rows.real, self.rows.weights)
 
     @cached_property
     def companion(self) -> FittedMixture:
@@ -105,13 +101,13 @@ class Training:
         """The rows as the kernels see them."""
         return cells_of(self.mapped("half_rank"), self.companion)
 
-    def map(self, shape: Shape) -> ColumnMap:
-        """The map of a kind."""
+    def maps(self, shape: Shape) -> ColumnMaps:
+        """The maps of a kind."""
         return self.half_rank if shape == "half_rank" else self.power
 
     def mapped(self, shape: Shape) -> Observations:
-        """The rows under the map of a kind."""
-        return self.map(shape).forward(self.rows)
+        """The rows behind the maps of a kind."""
+        return behind(self.maps(shape), self.rows)
 
 
 def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:

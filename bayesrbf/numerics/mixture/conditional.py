@@ -8,7 +8,7 @@ component's own level probabilities; both are averaged over components by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +17,7 @@ from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.quasi_random import QUADRATURE
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -78,6 +79,32 @@ def conditional_moments(
     observed = ~np.isnan(observations.real)
     # The average of a cell with itself differs from it by rounding: hand back the cell.
     return np.where(observed, observations.real, mean), np.where(observed, 0.0, variance)
+
+
+def conditional_means(
+    observations: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+    of: Callable[[np.ndarray], np.ndarray],
+) -> Float[np.ndarray, "obs feature"]:
+    r"""Mean of a function of every missing real cell given the observed cells of its row.
+
+    .. math:: E[f(z_j) | z_o] = \sum_k p(k | z_o) \int f(m_{kj} + s_{kj} u) \, N(u; 0, 1) \, du
+
+    by Gauss-Hermite quadrature. Rows and point are in standard units; f takes cells (..., feature)
+    each to a number. An observed cell is what f makes of it.
+    """
+    weights = responsibilities(observations, parameters, specification)
+    mean = of(observations.real)
+    for block in conditionals(observations, parameters, specification):
+        spread = np.sqrt(block.variances)
+        expected = sum(
+            mass * of(block.means + node * spread) for node, mass in zip(*QUADRATURE, strict=True)
+        )
+        found = np.einsum("nk,nkd->nd", weights[block.rows], expected)
+        hole = np.isnan(observations.real[block.rows])
+        mean[block.rows] = np.where(hole, found, mean[block.rows])
+    return mean
 
 
 def conditional_probabilities(

@@ -42,7 +42,7 @@ class MixtureOnRows(LogPosterior):
         self._observations = observations
         self._expectation = prepare(observations, specification)
         # From standard units to the user's: of a row's log density, and of the means' prior.
-        self._row_shift = self.points.units.log_unit(observations.real)
+        self._row_shift = self.points.units.log_unit(observations)
         log_scales = float(np.log(hyperparameters.scale).sum())
         self._prior_shift = -specification.n_components * log_scales
 

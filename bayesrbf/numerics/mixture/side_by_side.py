@@ -118,7 +118,7 @@ class MixturePredictor(Predictor):
     def __init__(self, observations: Observations, points: MixturePoints) -> None:
         self._rows = SideBySide(observations, points)
         self._classes = points.specification.class_slices
-        self._shift = points.units.log_unit(observations.real)
+        self._shift = points.units.log_unit(observations)
 
     def at_all(self, thetas: Float[np.ndarray, "point coordinate"]) -> ClassPrediction:
         """Predict at many points, which are the first axis of the result."""

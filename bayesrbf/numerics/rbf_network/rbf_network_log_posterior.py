@@ -195,7 +195,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         Multiplied by ``temperature``, the result gives the mean of calibrated probabilities.
         """
         network = Network(observations, self.network)
-        shift = self.points.units.log_unit(observations.real)
+        shift = self.points.units.log_unit(observations)
 
         def predict(theta: np.ndarray) -> ClassPrediction:
             point = self._point(theta)

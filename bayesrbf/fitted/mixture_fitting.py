@@ -1,0 +1,140 @@
+"""The steps from weighted rows to a fitted mixture that every fit and fold shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from bayesrbf import table
+from bayesrbf.fitted.early_stopping import apart, held_out_score
+from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.numerics.column_maps import fit_power
+from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
+from bayesrbf.numerics.mixture.ascent import Acceleration
+from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.objective import Objective
+from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
+from bayesrbf.records.results import Fit
+from bayesrbf.records.specification import MixtureSpecification
+
+ColumnMaps = Literal["power"] | None
+"""Kind of the maps in front of the real columns."""
+
+STEPS = {"blend": 60}
+"""Iterations by objective: stopping early is part of the blend."""
+DEFAULT_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How a mixture is fitted."""
+
+    n_init: int
+    max_iter: int
+    tol: float
+    """Smallest rise of the log posterior per unit of row weight that counts."""
+    acceleration: Acceleration
+    seed: int
+    """Of the restarts, of mini-batches and of the part held out."""
+    objective: Objective = LIKELIHOOD
+    """What is maximised; anything but the likelihood starts at the fit by EM."""
+    steps: int | None = None
+    """Most iterations that the objective is followed; None: ``STEPS``."""
+    batch_size: int | None = None
+    """Rows of a mini-batch of the objective; None: all rows."""
+    held_out: float = 0.0
+    """Share of the labelled rows that tell when to stop following the objective; 0: none."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """How long the objective is followed."""
+        steps = STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
+        return Schedule(steps, self.tol, self.batch_size, self.seed)
+
+
+def fit_mixture_rows(
+    rows: Observations,
+    specification: MixtureSpecification,
+    prior: MixturePrior,
+    solver: Solver,
+    start: MixtureParameters | None = None,
+    column_maps: ColumnMaps = None,
+) -> tuple[FittedMixture, Fit]:
+    """Map and standardise distinct weighted rows, in the user's units, and fit a mixture to them.
+
+    A start, in the units of the mapped columns, takes the place of restarts. All of it happens in
+    the canonical order of columns and classes: what is found does not depend on the order in
+    which they are given.
+    """
+    order = table.canonical_order(rows, specification.n_classes)
+    structure, canonical = specification.reordered(order), rows.reordered(order)
+    units = table.standardisation(canonical.real, canonical.weights)
+    maps = None
+    if column_maps == "power":
+        maps = fit_power(units, canonical.real, canonical.weights)
+        canonical = maps.of_rows(canonical)
+        units = table.standardisation(canonical.real, canonical.weights)
+    marginals = table.marginals(canonical.codes, structure.levels, canonical.weights)
+    hyperparameters = prior.resolve(structure, units, marginals)
+    problem = (
+        replace(canonical, real=units.forward(canonical.real)),
+        structure,
+        hyperparameters.standardised(),
+    )
+    begin = None
+    if start is not None:
+        begin = start.reordered(order, specification).standardised(units)
+    if solver.objective.name == "likelihood":
+        fit = _fit_likelihood(problem, solver, begin)
+    else:
+        fit = _fit_objective(problem, solver, begin)
+    unchanged = order.inverse.then(order)
+    mixture = FittedMixture(
+        structure, hyperparameters, fit.parameters, unchanged, solver.objective, maps
+    )
+    mixture = mixture.reordered(order.inverse)
+    return mixture, replace(fit, parameters=mixture.parameters)
+
+
+StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
+
+
+def _fit_likelihood(
+    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
+) -> Fit:
+    """The mode of the posterior, by EM."""
+    return fit_mixture(
+        *problem,
+        tol=solver.tol,
+        max_iter=solver.max_iter,
+        n_init=solver.n_init,
+        acceleration=solver.acceleration,
+        rng=np.random.default_rng(solver.seed),
+        start=start,
+    )
+
+
+def _fit_objective(
+    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
+) -> Fit:
+    """The mode of the Gibbs posterior, from the start that is given or the one by EM."""
+    rows, specification, hyperparameters = problem
+    score = None
+    if solver.held_out:
+        inside, outside = apart(rows.labels, solver.held_out, solver.seed)
+        score = held_out_score(rows.take(outside), specification)
+        rows = rows.take(inside)
+    if start is None:
+        start = _fit_likelihood((rows, specification, hyperparameters), solver, None).parameters
+    return fit_objective(
+        rows,
+        specification,
+        hyperparameters,
+        solver.objective,
+        start,
+        schedule=solver.schedule,
+        score=score,
+    )

@@ -1,0 +1,117 @@
+r"""Monotone maps of real columns towards a normal shape, one power a column.
+
+With :math:`t = (x - \text{location}) / \text{scale}` and h the number in [low, high] nearest to t,
+
+.. math:: g(x) = \text{location} + \text{scale}\,(\psi(h) + \psi'(h) (t - h)), \quad
+   \psi(h) = \mathrm{sign}(h) \frac{(1 + |h|)^p - 1}{p}, \quad
+   \log g'(x) = (\lambda - 1) \, \mathrm{sign}(h) \log(1 + |h|)
+
+with :math:`p = \lambda` for :math:`h \ge 0` and :math:`p = 2 - \lambda` below (Yeo and Johnson,
+2000). Beyond the training cells the map goes on as a straight line: it takes the real line to the
+whole real line, so it has an inverse everywhere. A power of 1 changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.order import Order
+
+LEAST = 1e-12
+"""Exponents nearer to zero than this are zero: the map is a logarithm."""
+MARGIN = 0.5
+"""Cells that a model makes lie within the training cells' range, widened on either side by this
+share of it: the inverse of a map can be steep."""
+
+
+@dataclass(frozen=True)
+class PowerMaps:
+    """The map of every real column."""
+
+    location: Float[np.ndarray, " feature"]
+    scale: Float[np.ndarray, " feature"]
+    powers: Float[np.ndarray, " feature"]
+    """Called lambda above."""
+    low: Float[np.ndarray, " feature"]
+    """Smallest training cell, in standard units."""
+    high: Float[np.ndarray, " feature"]
+    """Largest training cell, in standard units."""
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale as a change of units."""
+        return Standardisation(self.location, self.scale)
+
+    def forward(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """Map cells: ``g(real)``."""
+        t = self.units.forward(real)
+        held = np.clip(t, self.low, self.high)
+        beyond = np.exp(self._log_slope(held)) * (t - held)
+        return self.units.backward(yeo_johnson(held, self.powers) + beyond)
+
+    def backward(
+        self, mapped: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """The cells that are mapped to given numbers: the inverse of :meth:`forward`."""
+        u = self.units.forward(mapped)
+        inside = np.clip(u, yeo_johnson(self.low, self.powers), yeo_johnson(self.high, self.powers))
+        held = _inverse(inside, self.powers)
+        return self.units.backward(held + (u - inside) * np.exp(-self._log_slope(held)))
+
+    def log_derivative(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """``log g'(real)``, in nats."""
+        return self._log_slope(np.clip(self.units.forward(real), self.low, self.high))
+
+    def of_rows(self, rows: Observations) -> Observations:
+        """Rows with their real cells mapped, and what that does to their log densities."""
+        change = np.nansum(self.log_derivative(rows.real), axis=1)
+        return replace(rows, real=self.forward(rows.real), log_jacobian=rows.log_jacobian + change)
+
+    def within_range(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> Float[np.ndarray, "*rows feature"]:
+        """Cells held within the range of the training cells, widened by half of it."""
+        room = MARGIN * (self.high - self.low)
+        lowest, highest = self.units.backward(np.stack([self.low - room, self.high + room]))
+        return np.clip(real, lowest, highest)
+
+    def reordered(self, order: Order) -> PowerMaps:
+        """The maps of columns in another order."""
+        fields = {name: value[order.features] for name, value in vars(self).items()}
+        return PowerMaps(**fields)
+
+    def _log_slope(self, held: np.ndarray) -> np.ndarray:
+        """``log psi'`` at standard cells within the range."""
+        return (self.powers - 1) * np.sign(held) * np.log1p(np.abs(held))
+
+
+def yeo_johnson(
+    x: Float[np.ndarray, "*rows feature"], powers: Float[np.ndarray, " feature"]
+) -> Float[np.ndarray, "*rows feature"]:
+    """Yeo-Johnson's power transformation psi of every column, see above.
+
+    >>> yeo_johnson(np.array([[3.0], [-3.0]]), np.array([0.5])).ravel()
+    array([ 2.        , -4.66666667])
+    """
+    exponent = np.where(x >= 0, powers, 2 - powers)
+    logs = np.log1p(np.abs(x))
+    none = np.abs(exponent) < LEAST
+    grown = np.expm1(exponent * logs) / np.where(none, 1.0, exponent)
+    return np.sign(x) * np.where(none, logs, grown)
+
+
+def _inverse(u: np.ndarray, powers: np.ndarray) -> np.ndarray:
+    """The x with ``yeo_johnson(x) = u``, for u that some x is mapped to."""
+    exponent = np.where(u >= 0, powers, 2 - powers)
+    none = np.abs(exponent) < LEAST
+    size = np.abs(u)
+    logs = np.log1p(exponent * size) / np.where(none, 1.0, exponent)
+    return np.sign(u) * np.expm1(np.where(none, size, logs))
