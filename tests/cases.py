@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.numerics.coordinates import to_constrained
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
 from bayesrbf.numerics.mixture.mixture_variables import parameters_of
@@ -26,6 +27,18 @@ def first_quick(cases: Iterable[Any], number: int = 1) -> list[Any]:
         case if place < number else pytest.param(case, marks=pytest.mark.slow)
         for place, case in enumerate(cases)
     ]
+
+
+def generative(*n_components: Any, **settings: Any) -> HybridMixtureClassifier:
+    """A class-conditional mixture of the columns as they are, by its likelihood alone."""
+    plain = {
+        "covariance_type": "full",
+        "tied": False,
+        "objective": "likelihood",
+        "calibrate": False,
+        "column_maps": None,
+    }
+    return HybridMixtureClassifier(*n_components, **(plain | settings))
 
 
 def structure(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf import HybridMixtureClassifier, hybrid_path
+from bayesrbf import hybrid_path
 from bayesrbf.plots import plot_hybrid_path
+from tests.cases import generative
 
 
 def table(n_obs: int = 90) -> tuple[np.ndarray, np.ndarray]:
@@ -22,10 +23,10 @@ def test_figures_are_those_of_fits_that_did_not_see_the_rows():
     X, y = table()
     halves = np.arange(90) < 45
     splits = [(np.flatnonzero(halves), np.flatnonzero(~halves))]
-    estimator = HybridMixtureClassifier(objective="blend", cv=splits, random_state=0)
+    estimator = generative(objective="blend", cv=splits, random_state=0)
     path = hybrid_path(X, y, estimator=estimator, values=[1.0, 0.2])
     assert dict(path.sizes) == {"kappa": 2, "fold": 1}
-    likelihood = HybridMixtureClassifier(random_state=0).fit(X[halves], y[halves])
+    likelihood = generative(random_state=0).fit(X[halves], y[halves])
     log_p = likelihood.predict_log_proba(X[~halves])
     codes = np.unique(y[~halves], return_inverse=True)[1]
     chosen = log_p[np.arange(45), codes]
@@ -43,7 +44,7 @@ def test_figures_are_those_of_fits_that_did_not_see_the_rows():
 @pytest.mark.parametrize("objective", ["blend", "hinge"])
 def test_the_dial_buys_discrimination_with_density(objective):
     X, y = table(180)
-    estimator = HybridMixtureClassifier(objective=objective, cv=3, random_state=0)
+    estimator = generative(objective=objective, cv=3, random_state=0)
     path = hybrid_path(X, y, estimator=estimator)
     means = path.mean("fold")
     assert means["log_density"][0] > means["log_density"][-1]
@@ -55,7 +56,7 @@ def test_the_dial_buys_discrimination_with_density(objective):
 
 def test_a_path_is_drawn_with_its_folds():
     X, y = table()
-    estimator = HybridMixtureClassifier(objective="hinge", cv=2, objective_iter=5, random_state=0)
+    estimator = generative(objective="hinge", cv=2, objective_iter=5, random_state=0)
     path = hybrid_path(X, y, estimator=estimator, values=[0.0, 1.0, 4.0])
     axes = plot_hybrid_path(path)
     assert [ax.get_xlabel() for ax in axes] == ["hinge_weight"] * 4
@@ -67,10 +68,10 @@ def test_a_path_is_drawn_with_its_folds():
 def test_what_has_no_dial_and_what_holds_nothing_out_are_named():
     X, y = table()
     with pytest.raises(ValueError, match="objective='margin'"):
-        hybrid_path(X, y, estimator=HybridMixtureClassifier(objective="margin"))
+        hybrid_path(X, y, estimator=generative(objective="margin"))
     one_each = [int(np.flatnonzero(y == label)[0]) for label in np.unique(y)]
     with pytest.raises(ValueError, match="label more rows"):
-        hybrid_path(X[one_each], y[one_each], estimator=HybridMixtureClassifier(objective="blend"))
+        hybrid_path(X[one_each], y[one_each], estimator=generative(objective="blend"))
     missing = [(np.flatnonzero(y == "a"), np.flatnonzero(y == "b"))]
     with pytest.raises(ValueError, match="have no row of class 'b'"):
-        hybrid_path(X, y, estimator=HybridMixtureClassifier(objective="blend", cv=missing))
+        hybrid_path(X, y, estimator=generative(objective="blend", cv=missing))

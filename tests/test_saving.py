@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 from sklearn import config_context
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf import MixtureDensity
 from bayesrbf.artefact.saving import load, save
 from bayesrbf.artefact.state_file import ArtefactError, save_state
+from tests.cases import generative
 from tests.forgeries import Forgery, forge, put
 
 
@@ -57,7 +58,7 @@ def holes() -> pd.DataFrame:
 def test_a_classifier_comes_back_from_its_file(tmp_path: Path, make: Callable[..., Any]) -> None:
     X = make(holes())
     y = np.array(["no", "yes", None, "yes"] * 10, dtype=object)
-    fitted = HybridMixtureClassifier(n_components={"no": 1, "yes": 2}, random_state=0).fit(X, y)
+    fitted = generative(n_components={"no": 1, "yes": 2}, random_state=0).fit(X, y)
     digest = fitted.save(tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors", digest)
     assert again.get_params() == fitted.get_params()

@@ -46,6 +46,7 @@ class PowerMaps:
         """Location and scale as a change of units."""
         return Standardisation(self.location, self.scale)
 
+    @np.errstate(over="ignore")  # beyond every scale a cell is infinite, and held by its reader
     def forward(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
@@ -64,6 +65,7 @@ class PowerMaps:
         held = _inverse(inside, self.powers)
         return self.units.backward(held + (u - inside) * np.exp(-self._log_slope(held)))
 
+    @np.errstate(over="ignore")
     def log_derivative(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:

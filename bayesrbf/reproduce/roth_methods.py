@@ -20,7 +20,15 @@ from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.reproduce.roth_tables import DIAGONAL_50, IMAGES, PIXELS, Split, splits
 
-MIXTURE: Final = HybridMixtureClassifier(random_state=0, n_init=1)
+MIXTURE: Final = HybridMixtureClassifier(
+    covariance_type="full",
+    tied=False,
+    objective="likelihood",
+    calibrate=False,
+    column_maps=None,
+    n_init=1,
+    random_state=0,
+)
 HINGE: Final[Mapping[str, object]] = {"objective": "hinge", "objective_iter": 60}
 METHODS: Final[Mapping[str, Mapping[str, object]]] = {
     "ML": {"objective": "likelihood"},

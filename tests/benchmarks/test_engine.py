@@ -32,6 +32,7 @@ from bayesrbf import HybridMixtureClassifier
 from bayesrbf.datasets import hide_cells, hide_labels, load_table
 from bayesrbf.inference.diagnose import effective_draws
 from bayesrbf.posterior.scores import log_loss
+from tests.cases import generative
 
 # A graph of a table of one's own is compiled anew: nothing is taken from earlier runs.
 os.environ["PYTENSOR_FLAGS"] = f"base_compiledir={tempfile.mkdtemp()}"
@@ -171,7 +172,7 @@ def contest(case: Case) -> Iterator[dict[str, object]]:
     X, y, X_new, y_new = case.halves()
 
     def fitted() -> HybridMixtureClassifier:
-        return HybridMixtureClassifier(case.n_components, random_state=SEED).fit(X, y)
+        return generative(case.n_components, random_state=SEED).fit(X, y)
 
     def figures(p: np.ndarray) -> dict[str, float]:
         change = np.abs(p - reference)
@@ -236,7 +237,7 @@ def test_from_call_to_posterior(
 def scores_of(case: Case, seed: int) -> dict[str, float]:
     """Log scores of the MAP and of every method of ours on one split."""
     X, y, X_new, y_new = case.halves(seed)
-    model = HybridMixtureClassifier(case.n_components, random_state=seed).fit(X, y)
+    model = generative(case.n_components, random_state=seed).fit(X, y)
     scores = {"map": log_score(model.predict_proba(X_new), y_new)}
     for name in chosen("BAYESRBF_METHODS", list(OURS)):
         model.refine(**OURS[name], random_state=seed)

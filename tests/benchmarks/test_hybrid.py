@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
-from bayesrbf import HybridMixtureClassifier
 from bayesrbf.datasets import load_table
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.reproduce.roth import _error
 from bayesrbf.reproduce.roth_methods import METHODS, SVMS
 from tests.benchmarks.stack_tables import split
+from tests.cases import generative
 
 SHIFTED = ("breast_cancer", "heart_cleveland", "credit_approval", "pima_uci_missing", "vehicle")
 N_SPLITS = 5
@@ -64,7 +64,7 @@ def losses(name: str, seed: int) -> dict[str, float]:
     )
     rows = shifted(y_new, np.random.default_rng(seed))
     X_new, y_new = X_new.iloc[rows], y_new[rows]
-    model = HybridMixtureClassifier(tied=True, calibrate=True, random_state=seed).fit(X, y)
+    model = generative(tied=True, calibrate=True, random_state=seed).fit(X, y)
     codes = np.searchsorted(model.classes_, y_new)
     found = {"unadapted": log_loss(model.predict_proba(X_new), codes).mean()}
     estimate = model.adapt_prior(X_new)
@@ -140,7 +140,7 @@ def semi_supervised(name: str, seed: int, settings: dict[str, object]) -> dict[s
         y[known] = label
     losses = {}
     for weight, value in WEIGHTS.items():
-        model = HybridMixtureClassifier(**settings, unlabelled_weight=value, random_state=seed)
+        model = generative(**settings, unlabelled_weight=value, random_state=seed)
         losses[weight] = float(
             log_loss(model.fit(data.X, y).predict_proba(data.X_new), data.y_new).mean()
         )

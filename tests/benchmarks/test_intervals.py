@@ -36,6 +36,7 @@ from tests.benchmarks.stack_tables import CHOSEN, FRESH, HIDDEN
 from tests.benchmarks.teachers import TEACHERS, Taught, probabilities, rows_of, taught
 from tests.benchmarks.test_real_tables import numbers_for
 from tests.benchmarks.test_stack import chosen
+from tests.cases import generative
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "1"))
 LEVELS = (0.5, 0.8, 0.9)
@@ -126,6 +127,7 @@ CONTESTANTS: dict[str, Contestant] = {
     "lite": ours(lambda seed: StackedClassifier("lite", random_state=seed), "bootstrap"),
     "lite, laplace": ours(lambda seed: StackedClassifier("lite", random_state=seed)),
     "mixture": ours(lambda seed: HybridMixtureClassifier(random_state=seed)),
+    "mixture, likelihood": ours(lambda seed: generative(random_state=seed)),
     "mixture, bootstrap": ours(
         lambda seed: HybridMixtureClassifier(random_state=seed), "bootstrap"
     ),

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-from bayesrbf import HybridMixtureClassifier
 from bayesrbf.inference.diagnose import PosteriorWarning
+from tests.cases import generative
 
 TABLES = {"iris": load_iris, "wine": load_wine}
 BOUNDS = {
@@ -26,7 +26,7 @@ def sampled(name: str, n_components: int) -> pd.Series:
     """Figures of both methods on a table with a quarter of its cells hidden."""
     X, y = TABLES[name](return_X_y=True)
     X[np.random.default_rng(0).random(X.shape) < 0.25] = np.nan
-    model = HybridMixtureClassifier(n_components, random_state=0).fit(X, y)
+    model = generative(n_components, random_state=0).fit(X, y)
     at_map = model.predict_proba(X)
     seconds, probabilities = {}, {}
     for method, options in {"laplace": {}, "nuts": {"draws": 1500, "tune": 1000}}.items():
@@ -63,7 +63,7 @@ def test_gibbs_crosses_between_modes(capsys: pytest.CaptureFixture[str]) -> None
     """
     X, y = load_wine(return_X_y=True)
     X[np.random.default_rng(0).random(X.shape) < 0.25] = np.nan
-    model = HybridMixtureClassifier(2, random_state=0).fit(X, y)
+    model = generative(2, random_state=0).fit(X, y)
     model.refine("gibbs", chains=4, draws=1500)
     with warnings.catch_warnings():  # the figures are judged below
         warnings.simplefilter("ignore", PosteriorWarning)

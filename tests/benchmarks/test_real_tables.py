@@ -23,11 +23,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from bayesrbf import HybridMixtureClassifier
 from bayesrbf.datasets import hide_cells, load_table
 from bayesrbf.posterior.calibration import classwise_error
 from bayesrbf.posterior.scores import brier, correct, log_loss
 from bayesrbf.report.choose import choose_mixture
+from tests.cases import generative
 
 TABLES = (
     "iris",
@@ -91,7 +91,7 @@ def mixture(X: Frame, y: np.ndarray, X_new: Frame, seed: int) -> Probabilities:
     """The one fixed rule of the report: shape by held-out log score, then a temperature."""
     common = {"random_state": seed}
     choice = choose_mixture(X, pd.Series(y, index=X.index), common, seed=seed)
-    model = HybridMixtureClassifier(**{**common, **choice.settings}, calibrate=True)
+    model = generative(**{**common, **choice.settings}, calibrate=True)
     return model.fit(X, y).predict_proba(X_new)
 
 

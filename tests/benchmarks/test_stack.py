@@ -39,6 +39,7 @@ from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.temperature import tempered
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
 from tests.benchmarks.test_real_tables import numbers_for, scores
+from tests.cases import generative
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
 RESULTS = os.environ.get("BAYESRBF_RESULTS")
@@ -117,7 +118,7 @@ def imputed_pool(X: Frame, y: np.ndarray, seed: int) -> Fitted:
     ]
 
     def fit(X: Frame, y: np.ndarray) -> Callable[[Frame], np.ndarray]:
-        filler = HybridMixtureClassifier(tied=True, random_state=seed).fit(X, y)
+        filler = generative(tied=True, random_state=seed).fit(X, y)
         filled = filler.impute(X)
         models = [make().fit(filled, y) for make in members]
 
@@ -147,7 +148,7 @@ def imputed_pool(X: Frame, y: np.ndarray, seed: int) -> Fitted:
 
 def mixture(**settings: object) -> Contestant:
     """A class-conditional mixture on the columns as they are."""
-    return lambda X, y, seed: of(HybridMixtureClassifier(**settings, random_state=seed), X, y)
+    return lambda X, y, seed: of(generative(**settings, random_state=seed), X, y)
 
 
 CONTESTANTS: dict[str, Contestant] = {
@@ -160,17 +161,11 @@ CONTESTANTS: dict[str, Contestant] = {
             ("boosting", boosting(**GENTLE)(seed)),
         ],
     ),
-    "mixture": mixture(),
+    "mixture": lambda X, y, seed: of(HybridMixtureClassifier(random_state=seed), X, y),
+    "mixture, likelihood": mixture(),
     "mixture, tied, tempered": mixture(tied=True, calibrate=True),
-    "mixture, chosen blend": mixture(
+    "mixture, without maps": mixture(
         covariance_type="cv", tied="cv", objective="blend", calibrate=True
-    ),
-    "mixture, mapped blend": mixture(
-        column_maps="power",
-        covariance_type="cv",
-        tied="cv",
-        objective="blend",
-        calibrate=True,
     ),
     "LogisticRegression": plain(logistic),
     "SVC": calibrated(lambda seed: SVC(C=3.0), "sigmoid"),

@@ -15,7 +15,6 @@ import xarray as xr
 from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import (
-    HybridMixtureClassifier,
     KernelNetworkClassifier,
     MedianLVQClassifier,
     MixtureDensity,
@@ -24,6 +23,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
+from tests.cases import generative
 
 N = 40
 CODES = np.arange(N) % 3
@@ -34,15 +34,15 @@ HOLES = np.where((np.arange(N) % 9 == 0)[:, None] & [False, True], np.nan, X)
 NUMBERS = X[:, 0] + np.random.default_rng(1).normal(size=N)
 
 FAMILIES: dict[str, tuple[Callable[[], Any], str]] = {
-    "mixture": (lambda: HybridMixtureClassifier(random_state=0).fit(HOLES, HIDDEN), "laplace"),
+    "mixture": (lambda: generative(random_state=0).fit(HOLES, HIDDEN), "laplace"),
     "tied mixture by Gibbs": (
-        lambda: HybridMixtureClassifier(
-            covariance_type="tied", unlabelled_weight=1.0, random_state=0
-        ).fit(HOLES, HIDDEN),
+        lambda: generative(covariance_type="tied", unlabelled_weight=1.0, random_state=0).fit(
+            HOLES, HIDDEN
+        ),
         "gibbs",
     ),
     "hinge": (
-        lambda: HybridMixtureClassifier(
+        lambda: generative(
             {"calm": 2, "gale": 1, "storm": 1}, objective="hinge", random_state=0
         ).fit(HOLES, HIDDEN),
         "laplace",
@@ -178,12 +178,12 @@ def test_the_tree_is_listed_once_there_is_a_fit():
 
 
 def test_what_is_scored_has_its_name():
-    joint = HybridMixtureClassifier(random_state=0).fit(X, Y).refine(draws=40)
+    joint = generative(random_state=0).fit(X, Y).refine(draws=40)
     one = KernelNetworkClassifier(random_state=0).fit(X, Y).refine(draws=40)
     other = SDGMClassifier(random_state=0).fit(X, Y).refine(draws=40)
-    hinge = HybridMixtureClassifier(objective="hinge", random_state=0).fit(X, Y)
+    hinge = generative(objective="hinge", random_state=0).fit(X, Y)
     density = MixtureDensity(random_state=0).fit(X)
-    conditional = HybridMixtureClassifier(objective="conditional", random_state=0).fit(X, Y)
+    conditional = generative(objective="conditional", random_state=0).fit(X, Y)
     names = {"x_y": joint, "x": density, "y": conditional, "objective": hinge}
     for name, model in names.items():
         assert list(model.posterior_["log_likelihood"].data_vars) == [name]

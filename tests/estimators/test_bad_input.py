@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from tests.cases import generative
 
 Table = tuple[Any, np.ndarray]
 
@@ -125,7 +126,7 @@ def test_rows_beyond_every_scale_have_a_finite_answer(value: float) -> None:
 
 def test_a_row_without_a_cell_gets_the_class_probabilities() -> None:
     X, y = plain(41)
-    model = HybridMixtureClassifier().fit(X, y)
+    model = generative().fit(X, y)
     expected = model.posterior_["posterior"]["class_probabilities"].to_numpy()[0]
     np.testing.assert_allclose(model.predict_proba(np.full((1, 3), np.nan)), expected, rtol=1e-12)
     assert model.score_samples(np.full((1, 3), np.nan))[0] == pytest.approx(0, abs=1e-12)

@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PowerTransformer
 from sklearn.utils import get_tags
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf import MixtureDensity
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def iris() -> tuple[pd.DataFrame, np.ndarray]:
 
 def test_pipeline_with_a_transformer_that_keeps_holes(iris: tuple) -> None:
     X, y = iris
-    model = make_pipeline(PowerTransformer(), HybridMixtureClassifier(tied=True))
+    model = make_pipeline(PowerTransformer(), generative(tied=True))
     assert model.fit(X, y).score(X, y) > 0.9
     features = Pipeline([("responsibilities", MixtureDensity(3, random_state=0))])
     features.set_output(transform="pandas")
@@ -51,7 +51,7 @@ def test_grid_search_over_structure(iris: tuple) -> None:
     X, y = iris
     grid = {"n_components": [1, 2], "covariance_type": ["full", "diag"], "tied": [True, False]}
     search = GridSearchCV(
-        HybridMixtureClassifier(n_init=1, random_state=0), grid, scoring="neg_log_loss", cv=3
+        generative(n_init=1, random_state=0), grid, scoring="neg_log_loss", cv=3
     ).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_estimator_.predict_proba(X).shape == (150, 3)
@@ -62,7 +62,7 @@ def test_grid_search_over_structure(iris: tuple) -> None:
 
 def test_cross_validation_and_external_calibration(iris: tuple) -> None:
     X, y = iris
-    model = HybridMixtureClassifier(tied=True)
+    model = generative(tied=True)
     scores = cross_validate(model, X, y, scoring=["accuracy", "neg_log_loss"], cv=3)
     assert scores["test_accuracy"].mean() > 0.85
     assert cross_val_predict(model, X, y, method="predict_log_proba", cv=3).shape == (150, 3)
@@ -74,7 +74,7 @@ def test_metadata_routing_passes_weights_through(iris: tuple) -> None:
     X, y = iris
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     with config_context(enable_metadata_routing=True):
-        model = HybridMixtureClassifier().set_fit_request(sample_weight=True)
+        model = generative().set_fit_request(sample_weight=True)
         model.set_score_request(sample_weight=True)
         routed = make_pipeline(PowerTransformer(), model).fit(X, y, sample_weight=weights)
         scores = cross_validate(model, X, y, params={"sample_weight": weights}, cv=3)
@@ -82,24 +82,24 @@ def test_metadata_routing_passes_weights_through(iris: tuple) -> None:
         make_pipeline(density, clone(model)).fit(X, y, sample_weight=weights)
     assert np.isfinite(scores["test_score"]).all()
     direct = PowerTransformer().fit_transform(X)
-    expected = HybridMixtureClassifier().fit(direct, y, sample_weight=weights)
+    expected = generative().fit(direct, y, sample_weight=weights)
     np.testing.assert_array_equal(routed.predict_proba(X), expected.predict_proba(direct))
 
 
 def test_tags_say_what_is_accepted() -> None:
-    for estimator in (HybridMixtureClassifier(), MixtureDensity()):
+    for estimator in (generative(), MixtureDensity()):
         tags = get_tags(estimator).input_tags
         assert tags.allow_nan
         assert tags.categorical
         assert tags.string
-    assert is_classifier(HybridMixtureClassifier())
+    assert is_classifier(generative())
     assert get_tags(MixtureDensity()).estimator_type == "density_estimator"
     assert not get_tags(MixtureDensity()).target_tags.required
 
 
 def test_clone_and_pickle(iris: tuple) -> None:
     X, y = iris
-    model = HybridMixtureClassifier(n_components={"setosa": 2, "versicolor": 1, "virginica": 1})
+    model = generative(n_components={"setosa": 2, "versicolor": 1, "virginica": 1})
     fitted = clone(model).fit(X, y)
     assert not hasattr(clone(fitted), "classes_")
     tree = fitted.posterior_
@@ -110,7 +110,7 @@ def test_clone_and_pickle(iris: tuple) -> None:
 
 def test_display_shows_the_fit_and_costs_no_tree(iris: tuple) -> None:
     X, y = iris
-    model = HybridMixtureClassifier().fit(X, y)
+    model = generative().fit(X, y)
     assert "temperature_" in model._repr_html_()
     assert "posterior_" not in vars(model)
     assert model.posterior_ is vars(model)["posterior_"]
@@ -120,10 +120,11 @@ FAST_PATH = """
 import sys
 import numpy as np
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from tests.cases import generative
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
 X[::5, 1] = np.nan
-HybridMixtureClassifier(calibrate=True, covariance_type="diag").fit(X, y).predict_proba(X)
+generative(calibrate=True, covariance_type="diag").fit(X, y).predict_proba(X)
 MixtureDensity(2, covariance_type="diag", random_state=0).fit(X).impute(X)
 heavy = ["arviz", "matplotlib", "nutpie", "pymc", "pytensor", "xarray"]
 print([name for name in heavy if name in sys.modules])

@@ -8,9 +8,9 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from bayesrbf import HybridMixtureClassifier
 from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.posterior.temperature import fit_temperature
+from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, iris, table
 
 
@@ -18,7 +18,7 @@ from tests.estimators.class_tables import CLASSES, iris, table
 def test_class_prior_is_bayes_rule(calibrate: bool) -> None:
     X, y = table()
     new = {"storm": 0.7, "calm": 0.1, "gale": 0.2}
-    model = HybridMixtureClassifier(calibrate=calibrate, random_state=0)
+    model = generative(calibrate=calibrate, random_state=0)
     fitted = clone(model).fit(X, y)
     moved = clone(model).set_params(class_prior=new).fit(X, y)
     trained = (y[:, None] == CLASSES).mean(axis=0)
@@ -36,7 +36,7 @@ def test_class_prior_moves_every_draw_by_bayes_rule_and_their_mean() -> None:
     X, y = table()
     new = np.array([0.1, 0.2, 0.7])
     draws = {"draws": 20, "chains": 2}
-    model = HybridMixtureClassifier(tied=True, random_state=0)
+    model = generative(tied=True, random_state=0)
     plain = clone(model).fit(X, y).refine("laplace", **draws)
     moved = clone(model).set_params(class_prior=new).fit(X, y).refine("laplace", **draws)
     trained = (y[:, None] == CLASSES).mean(axis=0)
@@ -56,13 +56,13 @@ def test_class_prior_moves_every_draw_by_bayes_rule_and_their_mean() -> None:
 def test_a_class_prior_that_is_none_is_refused(class_prior: object) -> None:
     X, y = table()
     with pytest.raises(ValueError, match=r"class_prior=\.\.\."):
-        HybridMixtureClassifier(class_prior=class_prior).fit(X, y)
+        generative(class_prior=class_prior).fit(X, y)
 
 
 def test_temperature_only_rescales() -> None:
     X, y = table()
-    plain = HybridMixtureClassifier(random_state=0).fit(X, y)
-    calibrated = HybridMixtureClassifier(random_state=0, calibrate=True).fit(X, y)
+    plain = generative(random_state=0).fit(X, y)
+    calibrated = generative(random_state=0, calibrate=True).fit(X, y)
     assert plain.temperature_ == 1
     assert calibrated.temperature_ != 1
     np.testing.assert_allclose(
@@ -77,14 +77,14 @@ def test_temperature_only_rescales() -> None:
 def test_temperature_is_that_of_rows_the_folds_have_not_seen() -> None:
     X, y = table()
     splits = list(StratifiedKFold(4).split(X, y))
-    model = HybridMixtureClassifier(random_state=0, calibrate=True, cv=splits).fit(X, y)
+    model = generative(random_state=0, calibrate=True, cv=splits).fit(X, y)
     out = np.zeros((len(y), 3))
     for train, test in splits:
-        fold = HybridMixtureClassifier(random_state=0).fit(X.iloc[train], y[train])
+        fold = generative(random_state=0).fit(X.iloc[train], y[train])
         out[test] = fold.predict_log_proba(X.iloc[test])
     expected = fit_temperature(out, np.searchsorted(CLASSES, y), np.ones(len(y)))
     assert model.temperature_ == pytest.approx(expected, rel=1e-6)
-    splitter = HybridMixtureClassifier(random_state=0, calibrate=True, cv=StratifiedKFold(4))
+    splitter = generative(random_state=0, calibrate=True, cv=StratifiedKFold(4))
     assert splitter.fit(X, y).temperature_ == model.temperature_
 
 
@@ -93,7 +93,7 @@ def test_temperature_cools_a_model_that_is_too_sure() -> None:
     y = np.arange(200) % 2
     signal = rng.normal(0.5 * y)
     X = signal[:, None] + 0.3 * rng.normal(size=(200, 8))  # read as independent: counted 8 times
-    model = HybridMixtureClassifier(covariance_type="diag", tied=True, calibrate=True)
+    model = generative(covariance_type="diag", tied=True, calibrate=True)
     assert model.fit(X, y).temperature_ < 0.5
 
 
@@ -116,7 +116,7 @@ def test_a_class_with_one_row_does_not_stop_calibration() -> None:
     y[0] = "unique"
     y[1:] = [str(label) for label in y[1:]]
     y[60:80] = None
-    model = HybridMixtureClassifier(calibrate=True, random_state=0).fit(X, y)
+    model = generative(calibrate=True, random_state=0).fit(X, y)
     assert model.classes_.tolist() == ["0", "1", "2", "unique"]
     assert np.isfinite(model.predict_log_proba(X)).all()
     assert 0.05 < model.temperature_ < 20
@@ -126,10 +126,10 @@ def test_folds_that_cannot_calibrate_say_so() -> None:
     X, y = iris()
     few = [0, 50, 100]
     with pytest.warns(UserWarning, match="cv=5 holds out no labelled row"):
-        model = HybridMixtureClassifier(calibrate=True).fit(X[few], y[few])
+        model = generative(calibrate=True).fit(X[few], y[few])
     assert model.temperature_ == 1
     with pytest.raises(ValueError, match="cv must be at least 2"):
-        HybridMixtureClassifier(calibrate=True, cv=1).fit(X, y)
+        generative(calibrate=True, cv=1).fit(X, y)
     without = [(np.arange(100), np.arange(100, 150))]
     with pytest.raises(ValueError, match="no row of class 2"):
-        HybridMixtureClassifier(calibrate=True, cv=without).fit(X, y)
+        generative(calibrate=True, cv=without).fit(X, y)

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, MixturePrior
 from bayesrbf.artefact.estimator_state import from_record, to_record
+from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, iris, table
 
 # ---- what it is
@@ -20,7 +21,7 @@ from tests.estimators.class_tables import CLASSES, iris, table
 
 def test_one_tied_component_on_complete_rows_is_linear_discriminant_analysis() -> None:
     X, y = iris()
-    model = HybridMixtureClassifier(tied=True, tol=1e-12).fit(X, y)
+    model = generative(tied=True, tol=1e-12).fit(X, y)
     n, d, c = len(X), X.shape[1], 3
     freedom, kappa, counts = 0.3 * d, 0.1, np.bincount(y)
     centre, scale = X.mean(axis=0), X.std(axis=0)
@@ -38,7 +39,7 @@ def test_one_tied_component_on_complete_rows_is_linear_discriminant_analysis() -
 def test_class_log_probabilities_are_those_of_one_density_a_class() -> None:
     X, y = iris()
     prior = MixturePrior(degrees_of_freedom=1e-8, mean_precision=1e-8)
-    model = HybridMixtureClassifier(prior=prior, tol=1e-12).fit(X, y)
+    model = generative(prior=prior, tol=1e-12).fit(X, y)
     densities = [MixtureDensity(prior=prior, tol=1e-12).fit(X[y == k]) for k in range(3)]
     # The prior's centre is the table's, so the two agree only as far as G = 1 row of it allows.
     joint = np.column_stack([d.score_samples(X) for d in densities])
@@ -48,7 +49,7 @@ def test_class_log_probabilities_are_those_of_one_density_a_class() -> None:
 
 def test_one_class_is_a_density() -> None:
     X, _ = iris(0.2)
-    with_classes = HybridMixtureClassifier(2, random_state=0).fit(X, np.ones(len(X)))
+    with_classes = generative(2, random_state=0).fit(X, np.ones(len(X)))
     density = MixtureDensity(2, random_state=0).fit(X)
     np.testing.assert_array_equal(with_classes.score_samples(X), density.score_samples(X))
     np.testing.assert_array_equal(with_classes.predict_proba(X), np.ones((len(X), 1)))
@@ -58,14 +59,14 @@ def test_one_class_is_a_density() -> None:
 def test_quality_on_iris_with_holes() -> None:
     X, y = iris(0.3)
     fold = np.arange(len(y)) % 2 == 0
-    model = HybridMixtureClassifier(tied=True).fit(X[fold], y[fold])
+    model = generative(tied=True).fit(X[fold], y[fold])
     assert model.score(X[~fold], y[~fold]) > 0.88
 
 
 @pytest.mark.slow
 def test_different_numbers_of_components() -> None:
     X, y = table()
-    model = HybridMixtureClassifier(
+    model = generative(
         {"calm": 2, "gale": 1, "storm": 1}, covariance_type="diag", random_state=0
     ).fit(X, y)
     posterior = model.posterior_["posterior"]
@@ -75,12 +76,12 @@ def test_different_numbers_of_components() -> None:
     assert model.transform(X).shape == (len(X), 4)
     np.testing.assert_allclose(posterior["weights"].to_numpy()[0, 0, 2:], 1)
     with pytest.raises(ValueError, match="'gale'"):
-        HybridMixtureClassifier({"calm": 2, "storm": 1}).fit(X, y)
+        generative({"calm": 2, "storm": 1}).fit(X, y)
 
 
 def test_probabilities_are_responsibilities_summed_over_a_class() -> None:
     X, y = table()
-    model = HybridMixtureClassifier(2, covariance_type="diag", random_state=0).fit(X, y)
+    model = generative(2, covariance_type="diag", random_state=0).fit(X, y)
     by_class = model.transform(X).reshape(len(X), 3, 2).sum(axis=2)
     np.testing.assert_allclose(model.predict_proba(X), by_class, atol=1e-12)
 
@@ -93,7 +94,7 @@ def test_probabilities_are_responsibilities_summed_over_a_class() -> None:
 def test_rows_in_any_order_give_the_same_bits(calibrate: bool, n_components: int) -> None:
     X, y = table()
     order = np.random.default_rng(1).permutation(len(X))
-    model = HybridMixtureClassifier(
+    model = generative(
         n_components, covariance_type="diag", calibrate=calibrate, n_init=2, random_state=0
     )
     one = clone(model).fit(X, y)
@@ -106,7 +107,7 @@ def test_rows_in_any_order_give_the_same_bits(calibrate: bool, n_components: int
 def test_renaming_the_classes_permutes_the_probabilities() -> None:
     X, y = table()
     names = {"calm": 3, "gale": 1, "storm": 2}
-    model = HybridMixtureClassifier(tol=1e-12)
+    model = generative(tol=1e-12)
     before = clone(model).fit(X, y).predict_proba(X)
     renamed = clone(model).fit(X, np.array([names[label] for label in y]))
     np.testing.assert_array_equal(renamed.classes_, [1, 2, 3])
@@ -115,7 +116,7 @@ def test_renaming_the_classes_permutes_the_probabilities() -> None:
 
 def test_columns_in_any_order_give_the_same_probabilities() -> None:
     X, y = table()
-    model = HybridMixtureClassifier(tol=1e-12)
+    model = generative(tol=1e-12)
     turned = X[["sky", "pressure", "wind"]]
     np.testing.assert_allclose(
         clone(model).fit(turned, y).predict_proba(turned),
@@ -129,7 +130,7 @@ def test_weight_two_is_the_row_twice_and_zero_is_none(calibrate: bool) -> None:
     X, y = table()
     weights = np.random.default_rng(0).integers(0, 3, len(X))
     twice = np.random.default_rng(1).permutation(np.repeat(np.arange(len(X)), weights))
-    model = HybridMixtureClassifier(calibrate=calibrate, tied=True, random_state=0)
+    model = generative(calibrate=calibrate, tied=True, random_state=0)
     weighted = clone(model).fit(X, y, sample_weight=weights)
     repeated = clone(model).fit(X.iloc[twice], y[twice])
     np.testing.assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
@@ -138,9 +139,9 @@ def test_weight_two_is_the_row_twice_and_zero_is_none(calibrate: bool) -> None:
 
 def test_a_class_of_weight_zero_does_not_exist() -> None:
     X, y = table()
-    model = HybridMixtureClassifier().fit(X, y, sample_weight=(y != "gale").astype(float))
+    model = generative().fit(X, y, sample_weight=(y != "gale").astype(float))
     assert model.classes_.tolist() == ["calm", "storm"]
-    other = HybridMixtureClassifier().fit(X[y != "gale"], y[y != "gale"])
+    other = generative().fit(X[y != "gale"], y[y != "gale"])
     np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
 
 
@@ -158,9 +159,9 @@ def containers() -> list[tuple[Any, Any]]:
 @pytest.mark.parametrize("index", range(3))
 def test_containers_give_the_same_bits(index: int) -> None:
     X, y = table()
-    expected = HybridMixtureClassifier().fit(X, y).predict_proba(X)
+    expected = generative().fit(X, y).predict_proba(X)
     other_X, other_y = containers()[index]
-    model = HybridMixtureClassifier().fit(other_X, other_y)
+    model = generative().fit(other_X, other_y)
     np.testing.assert_array_equal(model.predict_proba(other_X), expected)
     assert model.predict(other_X).tolist() == CLASSES[expected.argmax(axis=1)].tolist()
 
@@ -172,26 +173,26 @@ def test_containers_give_the_same_bits(index: int) -> None:
 def test_whatever_hides_a_label_hides_it(hidden: object) -> None:
     X, y = table()
     some = np.random.default_rng(0).random(len(y)) < 0.4
-    expected = HybridMixtureClassifier().fit(X, np.where(some, None, y)).predict_proba(X)
+    expected = generative().fit(X, np.where(some, None, y)).predict_proba(X)
     marked = y.copy()
     marked[some] = hidden
     unlabelled = hidden if isinstance(hidden, str) else None
-    model = HybridMixtureClassifier(unlabelled=unlabelled).fit(X, marked)
+    model = generative(unlabelled=unlabelled).fit(X, marked)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
 
 
 def test_minus_one_is_a_class_unless_it_is_said_to_hide() -> None:
     X, y = iris()
     y = np.where(y == 0, -1, y)
-    assert HybridMixtureClassifier().fit(X, y).classes_.tolist() == [-1, 1, 2]
-    assert HybridMixtureClassifier(unlabelled=-1).fit(X, y).classes_.tolist() == [1, 2]
+    assert generative().fit(X, y).classes_.tolist() == [-1, 1, 2]
+    assert generative(unlabelled=-1).fit(X, y).classes_.tolist() == [1, 2]
 
 
 def test_unlabelled_rows_at_weight_zero_are_not_there() -> None:
     X, y = table()
     some = np.random.default_rng(0).random(len(y)) < 0.5
-    semi = HybridMixtureClassifier(unlabelled_weight=0.0).fit(X, np.where(some, None, y))
-    supervised = HybridMixtureClassifier().fit(X[~some], y[~some])
+    semi = generative(unlabelled_weight=0.0).fit(X, np.where(some, None, y))
+    supervised = generative().fit(X[~some], y[~some])
     np.testing.assert_array_equal(semi.predict_proba(X[~some]), supervised.predict_proba(X[~some]))
 
 
@@ -199,8 +200,8 @@ def test_unlabelled_weight_is_a_row_weight_of_the_unlabelled() -> None:
     X, y = table()
     some = np.random.default_rng(0).random(len(y)) < 0.5
     hidden = np.where(some, None, y)
-    one = HybridMixtureClassifier(unlabelled_weight=0.25).fit(X, hidden)
-    full = HybridMixtureClassifier(unlabelled_weight=1.0)
+    one = generative(unlabelled_weight=0.25).fit(X, hidden)
+    full = generative(unlabelled_weight=1.0)
     full.fit(X, hidden, sample_weight=np.where(some, 0.25, 1.0))
     np.testing.assert_array_equal(one.predict_proba(X), full.predict_proba(X))
 
@@ -208,9 +209,9 @@ def test_unlabelled_weight_is_a_row_weight_of_the_unlabelled() -> None:
 def test_a_row_without_a_label_counts_as_a_column_does() -> None:
     X, y = table()
     hidden = np.where(np.random.default_rng(0).random(len(y)) < 0.5, None, y)
-    model = HybridMixtureClassifier().fit(X, hidden)
+    model = generative().fit(X, hidden)
     assert model.unlabelled_weight_ == 1 / X.shape[1]
-    asked = HybridMixtureClassifier(unlabelled_weight=1 / X.shape[1]).fit(X, hidden)
+    asked = generative(unlabelled_weight=1 / X.shape[1]).fit(X, hidden)
     np.testing.assert_array_equal(model.predict_proba(X), asked.predict_proba(X))
 
 
@@ -219,8 +220,8 @@ def test_unlabelled_rows_help_where_the_model_is_right() -> None:
     codes = np.arange(600) % 2
     X = rng.normal(size=(600, 5)) + 1.5 * codes[:, None]
     hidden = np.where(np.arange(600) < 12, codes, np.nan)
-    alone = HybridMixtureClassifier(tied=True).fit(X[:12], codes[:12])
-    helped = HybridMixtureClassifier(tied=True).fit(X, hidden)
+    alone = generative(tied=True).fit(X[:12], codes[:12])
+    helped = generative(tied=True).fit(X, hidden)
 
     def loss(model: HybridMixtureClassifier) -> float:
         log_p = model.predict_log_proba(X[12:])
@@ -234,7 +235,7 @@ def test_unlabelled_rows_help_where_the_model_is_right() -> None:
 
 def test_samples_come_with_their_classes() -> None:
     X, y = table()
-    model = HybridMixtureClassifier(tied=True, random_state=0).fit(X, y)
+    model = generative(tied=True, random_state=0).fit(X, y)
     drawn, labels = model.sample(4000)
     assert list(drawn) == list(X)
     shares = [(labels == label).mean() for label in CLASSES]
@@ -243,7 +244,7 @@ def test_samples_come_with_their_classes() -> None:
     assert model.score(drawn, labels) > 0.7
     _, storms = model.sample(5, label="storm")
     assert set(storms) == {"storm"}
-    moved = HybridMixtureClassifier(class_prior=[0.98, 0.01, 0.01], random_state=0).fit(X, y)
+    moved = generative(class_prior=[0.98, 0.01, 0.01], random_state=0).fit(X, y)
     assert (moved.sample(500)[1] == "calm").mean() > 0.9
     with pytest.raises(ValueError, match="received 'tornado'"):
         model.sample(5, label="tornado")
@@ -251,7 +252,7 @@ def test_samples_come_with_their_classes() -> None:
 
 def test_imputation_leaves_observed_cells_alone() -> None:
     X, y = table()
-    filled = HybridMixtureClassifier(random_state=0).fit(X, y).impute(X)
+    filled = generative(random_state=0).fit(X, y).impute(X)
     assert not filled.isna().any().any()
     for name in X:
         seen = X[name].notna()
@@ -263,7 +264,7 @@ def test_imputation_leaves_observed_cells_alone() -> None:
 
 def test_a_record_with_odd_state_is_refused() -> None:
     X, y = table()
-    model = HybridMixtureClassifier().fit(X, y)
+    model = generative().fit(X, y)
     record = to_record(model)
     for name, value in [("predict", 1), ("temperature_", "hot"), ("model_", None)]:
         with pytest.raises((TypeError, ValueError), match=name):

@@ -23,6 +23,7 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
+from tests.cases import generative
 
 OBJECTIVES = ("conditional", "margin", "blend", "hinge")
 QUICK = {"objective_iter": 15, "n_init": 1, "random_state": 0}
@@ -41,7 +42,7 @@ def table(n_obs: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def model(objective: str, **arguments: object) -> HybridMixtureClassifier:
-    return HybridMixtureClassifier(objective=objective, **{**QUICK, **arguments})
+    return generative(objective=objective, **{**QUICK, **arguments})
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -78,12 +79,12 @@ def test_weights_are_rows(objective):
 
 def test_the_end_of_the_dial_is_the_likelihood():
     X, y = table()
-    likelihood = HybridMixtureClassifier(random_state=0, tol=1e-10).fit(X, y).predict_proba(X)
+    likelihood = generative(random_state=0, tol=1e-10).fit(X, y).predict_proba(X)
     for arguments in (
         {"objective": "blend", "kappa": 1},
         {"objective": "hinge", "hinge_weight": 0},
     ):
-        end = HybridMixtureClassifier(random_state=0, tol=1e-10, **arguments).fit(X, y)
+        end = generative(random_state=0, tol=1e-10, **arguments).fit(X, y)
         np.testing.assert_allclose(end.predict_proba(X), likelihood, atol=1e-4)
 
 
@@ -140,18 +141,18 @@ def test_the_shape_of_the_covariances_follows_the_rows() -> None:
     z = rng.normal(size=(160, 2))
     X = np.column_stack([z[:, 0], np.where(y, 0.9, -0.9) * z[:, 0] + 0.4 * z[:, 1]])
     open_both = {"covariance_type": "cv", "tied": "cv", "random_state": 0, "cv": 3}
-    found = HybridMixtureClassifier(**open_both).fit(X, y)
+    found = generative(**open_both).fit(X, y)
     assert (found.covariance_type_, found.tied_) == ("full", False)
     assert (found.covariance_type, found.tied) == ("cv", "cv")
-    plain = HybridMixtureClassifier(random_state=0).fit(X, y)
+    plain = generative(random_state=0).fit(X, y)
     np.testing.assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
     X = rng.normal(size=(160, 8)) + 0.4 * y[:, None]  # one law, shifted
-    found = HybridMixtureClassifier(**open_both, calibrate=True).fit(X, y)
+    found = generative(**open_both, calibrate=True).fit(X, y)
     assert found.tied_
     asked = {"covariance_type": found.covariance_type_, "tied": True, "random_state": 0, "cv": 3}
-    alone = HybridMixtureClassifier(**asked, calibrate=True).fit(X, y)
+    alone = generative(**asked, calibrate=True).fit(X, y)
     np.testing.assert_array_equal(found.predict_proba(X), alone.predict_proba(X))
-    tied = HybridMixtureClassifier(covariance_type="cv", tied=True, random_state=0).fit(X, y)
+    tied = generative(covariance_type="cv", tied=True, random_state=0).fit(X, y)
     assert tied.tied_
 
 
@@ -167,8 +168,8 @@ def test_the_shape_is_chosen_before_the_dial() -> None:
 def test_a_table_of_categories_has_no_shape_to_choose() -> None:
     X, y = table(60)
     open_both = {"covariance_type": "cv", "tied": "cv", "random_state": 0}
-    found = HybridMixtureClassifier(**open_both).fit(X[["kind"]], y)
-    plain = HybridMixtureClassifier(random_state=0).fit(X[["kind"]], y)
+    found = generative(**open_both).fit(X[["kind"]], y)
+    plain = generative(random_state=0).fit(X[["kind"]], y)
     np.testing.assert_array_equal(
         found.predict_proba(X[["kind"]]), plain.predict_proba(X[["kind"]])
     )
@@ -181,13 +182,13 @@ def test_the_weight_of_unlabelled_rows_follows_what_they_are_worth():
     X = rng.normal(size=(400, 6)) + 3.0 * labels[:, None] * np.array([1, 1, 0, 0, 0, 0])
     y = labels.astype(float)
     y[24:] = np.nan
-    helped = HybridMixtureClassifier(unlabelled_weight="cv", random_state=0).fit(X, y)
+    helped = generative(unlabelled_weight="cv", random_state=0).fit(X, y)
     assert helped.unlabelled_weight_ > 0
     X[24:] = 3 * rng.standard_t(1.5, size=(376, 6))
-    spoiled = HybridMixtureClassifier(unlabelled_weight="cv", random_state=0).fit(X, y)
+    spoiled = generative(unlabelled_weight="cv", random_state=0).fit(X, y)
     assert spoiled.unlabelled_weight_ == 0
     assert spoiled.rows_.n_obs == spoiled.kept_.size == 24
-    dropped = HybridMixtureClassifier(unlabelled_weight=0, random_state=0).fit(X, y)
+    dropped = generative(unlabelled_weight=0, random_state=0).fit(X, y)
     np.testing.assert_allclose(spoiled.predict_proba(X[:24]), dropped.predict_proba(X[:24]))
 
 
@@ -292,7 +293,7 @@ def test_arguments_without_meaning_are_named(arguments):
     name = list(arguments)[-1 if "kappa" in arguments else 0]
     name = "validation_fraction" if "validation_fraction" in arguments else name
     with pytest.raises(ValueError, match=name):
-        HybridMixtureClassifier(**arguments).fit(X, y)
+        generative(**arguments).fit(X, y)
 
 
 def test_a_solver_follows_a_blend_for_sixty_iterations():

@@ -14,12 +14,13 @@ from sklearn.base import clone
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.inference.diagnose import PosteriorWarning
+from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, table
 
 
 def test_a_point_estimate_never_pretends_to_know_its_uncertainty() -> None:
     X, y = table()
-    model = HybridMixtureClassifier().fit(X, y)
+    model = generative().fit(X, y)
     with pytest.warns(UserWarning, match="refine"):
         found = model.uncertainty(X)
     assert np.isnan(found["sd"]).all()
@@ -34,9 +35,7 @@ def test_a_point_estimate_never_pretends_to_know_its_uncertainty() -> None:
 def refined() -> HybridMixtureClassifier:
     X, y = table()
     y[::4] = None
-    model = HybridMixtureClassifier(
-        tied=True, calibrate=True, class_prior=[0.2, 0.3, 0.5], random_state=0
-    )
+    model = generative(tied=True, calibrate=True, class_prior=[0.2, 0.3, 0.5], random_state=0)
     return model.fit(X, y).refine("laplace", draws=40)
 
 
@@ -116,7 +115,7 @@ def test_diagnosis_speaks_of_class_probabilities(refined: HybridMixtureClassifie
 
 def test_draws_of_another_sampler_are_taken_and_named_as_in_the_fit() -> None:
     X, y = table()
-    model = HybridMixtureClassifier(2, covariance_type="diag", random_state=0).fit(X, y)
+    model = generative(2, covariance_type="diag", random_state=0).fit(X, y)
     model.refine("laplace", draws=20)
     expected, tree = model.predict_proba(X), model.posterior_
     swapped = tree["posterior"].to_dataset().copy(deep=True)
@@ -143,7 +142,7 @@ def test_draws_of_another_sampler_are_taken_and_named_as_in_the_fit() -> None:
 
 def test_the_declared_graph_has_the_variables_of_the_posterior() -> None:
     X, y = table()
-    model = HybridMixtureClassifier(2, random_state=0, covariance_type="diag").fit(X, y)
+    model = generative(2, random_state=0, covariance_type="diag").fit(X, y)
     graph, posterior = model.declare(), model.posterior_["posterior"]
     for variable in graph.free_RVs:
         assert variable.name in posterior
@@ -163,7 +162,7 @@ def test_an_estimator_from_a_file_predicts_the_same_bits(
     assert loaded.sample(3)[0].equals(refined.sample(3)[0])
     assert loaded.get_params()["class_prior"] == [0.2, 0.3, 0.5]
     pd.testing.assert_frame_equal(loaded.impute(X), refined.impute(X))
-    fitted = HybridMixtureClassifier().fit(X, y)
+    fitted = generative().fit(X, y)
     fitted.save(tmp_path / "point.safetensors")
     point = bayesrbf.load(tmp_path / "point.safetensors")
     np.testing.assert_array_equal(point.predict_proba(X), fitted.predict_proba(X))

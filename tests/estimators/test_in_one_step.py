@@ -14,11 +14,12 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 
-from bayesrbf import HybridMixtureClassifier, StackedClassifier
+from bayesrbf import StackedClassifier
 from bayesrbf.artefact.estimator_state import fitted_attributes
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.inference import laplace, relabel
 from bayesrbf.posterior.label_shift import LabelShift
+from tests.cases import generative
 from tests.estimators.interrupting import (
     FAMILIES,
     REFINED,
@@ -89,7 +90,7 @@ def test_error_late_in_a_fit_or_a_refinement_leaves_the_old_fit(
 
 def test_error_late_in_adapting_leaves_the_old_prevalence(monkeypatch: pytest.MonkeyPatch) -> None:
     A, a = earlier("mixture")
-    model = HybridMixtureClassifier().fit(A, a)
+    model = generative().fit(A, a)
     before = held(model)
     monkeypatch.setattr(LabelShift, "to_dataset", fail)
     with pytest.raises(MemoryError, match="late"):
@@ -115,7 +116,7 @@ def test_refit_sees_and_leaves_nothing_of_an_earlier_fit(name: str) -> None:
 def test_refit_keeps_what_is_not_of_a_fit() -> None:
     A, a = earlier("mixture")
     with config_context(enable_metadata_routing=True):
-        model = HybridMixtureClassifier().set_fit_request(sample_weight=True)
+        model = generative().set_fit_request(sample_weight=True)
     model.set_output(transform="pandas").note = "mine"
     B, b = later("mixture")
     model.fit(A, a).fit(B, b)
@@ -153,9 +154,10 @@ def test_warnings_name_the_line_that_called() -> None:
     code = """
 import warnings
 from bayesrbf import *
+from tests.cases import generative
 X, y = [[0.0], [1.0], [2.0], [4.0]], ["a", "a", "b", "b"]
-models = [HybridMixtureClassifier(n_components=2, max_iter=1, n_init=1, tol=0.0, random_state=0),
-          KernelNetworkClassifier(max_iter=1, tol=1e-300), HybridMixtureClassifier(calibrate=True)]
+models = [generative(n_components=2, max_iter=1, n_init=1, tol=0.0, random_state=0),
+          KernelNetworkClassifier(max_iter=1, tol=1e-300), generative(calibrate=True)]
 for model in models:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

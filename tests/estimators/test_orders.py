@@ -10,7 +10,6 @@ import pytest
 from sklearn.base import clone
 
 from bayesrbf import (
-    HybridMixtureClassifier,
     KernelNetworkClassifier,
     MedianLVQClassifier,
     MixtureDensity,
@@ -19,6 +18,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
+from tests.cases import generative
 from tests.estimators.class_tables import table
 
 TURNED = np.array(["late", "early", "noon"], dtype=object)
@@ -56,19 +56,19 @@ def renamed(y: np.ndarray) -> np.ndarray:
 
 FAST = {"n_init": 2, "tol": 1e-4}
 CLASSIFIERS = {
-    "full": HybridMixtureClassifier(3, **FAST),
-    "tied": HybridMixtureClassifier(3, covariance_type="tied", **FAST),
-    "one covariance": HybridMixtureClassifier(3, tied=True, **FAST),
-    "diag": HybridMixtureClassifier(3, covariance_type="diag", **FAST),
-    "spherical": HybridMixtureClassifier(3, covariance_type="spherical", **FAST),
-    "calibrated": HybridMixtureClassifier(2, calibrate=True, cv=2, **FAST),
-    "blend": HybridMixtureClassifier(2, objective="blend", **FAST),
-    "chosen": HybridMixtureClassifier(tied=True, unlabelled_weight="cv", cv=2, **FAST),
-    "conditional": HybridMixtureClassifier(2, objective="conditional", early_stopping=True, **FAST),
-    "margin": HybridMixtureClassifier(
+    "full": generative(3, **FAST),
+    "tied": generative(3, covariance_type="tied", **FAST),
+    "one covariance": generative(3, tied=True, **FAST),
+    "diag": generative(3, covariance_type="diag", **FAST),
+    "spherical": generative(3, covariance_type="spherical", **FAST),
+    "calibrated": generative(2, calibrate=True, cv=2, **FAST),
+    "blend": generative(2, objective="blend", **FAST),
+    "chosen": generative(tied=True, unlabelled_weight="cv", cv=2, **FAST),
+    "conditional": generative(2, objective="conditional", early_stopping=True, **FAST),
+    "margin": generative(
         2, objective="margin", batch_size=20, objective_iter=5, covariance_type="diag", **FAST
     ),
-    "hinge": HybridMixtureClassifier(2, objective="hinge", covariance_type="diag", **FAST),
+    "hinge": generative(2, objective="hinge", covariance_type="diag", **FAST),
     "rbf": RBFNetworkClassifier(4, max_iter=50, **FAST),
     "rbf, completions": RBFNetworkClassifier(3, features="log_density", max_iter=50, **FAST),
     "rbf, caetano": RBFNetworkClassifier(4, scheme="caetano", max_iter=10, **FAST),
@@ -149,7 +149,7 @@ def test_what_is_shown_keeps_the_order_of_the_table() -> None:
     X, y = holes()
     X = X.drop(columns=["sky", "mood"])
     other_X, rows = turned(X)
-    model = HybridMixtureClassifier(2, random_state=0, **FAST)
+    model = generative(2, random_state=0, **FAST)
     one, other = clone(model).fit(X, y), model.fit(other_X, renamed(y)[rows])
     posteriors = [fitted.posterior_["posterior"] for fitted in (one, other)]
     assert posteriors[0]["feature"].values.tolist() == list(X)

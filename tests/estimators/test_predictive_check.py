@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from tests.cases import generative
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def fitted() -> tuple[HybridMixtureClassifier, pd.DataFrame, np.ndarray]:
     frame.loc[::4, "a/b"] = np.nan
     frame.loc[1::5, "colour"] = None
     y[::7] = np.nan
-    model = HybridMixtureClassifier(random_state=0, inference="laplace")
+    model = generative(random_state=0, inference="laplace")
     return model.fit(frame, y), frame, y
 
 

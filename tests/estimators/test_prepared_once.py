@@ -7,12 +7,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, RBFNetworkClassifier
+from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
 from bayesrbf.numerics.mixture import array_expectation, compiled_expectation
+from tests.cases import generative
 
 MODELS = {
-    "mixture": lambda: HybridMixtureClassifier(n_components=2, random_state=0),
-    "conditional": lambda: HybridMixtureClassifier(objective="conditional", random_state=0),
+    "mixture": lambda: generative(n_components=2, random_state=0),
+    "conditional": lambda: generative(objective="conditional", random_state=0),
     "rbf": lambda: RBFNetworkClassifier(n_components=3, random_state=0),
     "kernel": lambda: KernelNetworkClassifier(random_state=0),
 }

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from bayesrbf import (
-    HybridMixtureClassifier,
     KernelNetworkClassifier,
     MedianLVQClassifier,
     RBFNetworkClassifier,
     SDGMClassifier,
     StackedClassifier,
 )
+from tests.cases import generative
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -35,9 +35,9 @@ def sdgm(**arguments: Any) -> SDGMClassifier:
 
 
 MAKERS: dict[str, Callable[..., Any]] = {
-    "mixture": lambda **a: HybridMixtureClassifier(n_init=1, **a),
-    "mixture, calibrated": lambda **a: HybridMixtureClassifier(n_init=1, calibrate=True, cv=2, **a),
-    "blend": lambda **a: HybridMixtureClassifier(objective="blend", objective_iter=10, **a),
+    "mixture": lambda **a: generative(n_init=1, **a),
+    "mixture, calibrated": lambda **a: generative(n_init=1, calibrate=True, cv=2, **a),
+    "blend": lambda **a: generative(objective="blend", objective_iter=10, **a),
     "rbf": lambda **a: rbf(**a),
     "rbf, calibrated": lambda **a: rbf(calibrate=True, cv=2, **a),
     "rbf, log densities": lambda **a: rbf(features="log_density", **a),
@@ -201,7 +201,7 @@ def test_the_prevalence_of_new_rows_is_found_whatever_rows_without_a_label_say(n
 def test_rows_without_a_label_are_shared_out_by_the_likelihood() -> None:
     X, y, weights = training()
     hidden = np.isnan(y)
-    model = HybridMixtureClassifier(unlabelled_weight=1.0, n_init=1, tol=1e-10, random_state=0)
+    model = generative(unlabelled_weight=1.0, n_init=1, tol=1e-10, random_state=0)
     model.fit(X, y, sample_weight=weights)
     shares = np.where(hidden[:, None], model.predict_proba(X), y[:, None] == [0, 1])
     trained = model.adapt_prior(X)["trained"]

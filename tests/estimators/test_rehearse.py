@@ -12,13 +12,14 @@ from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf.posterior.rehearsal as stage
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
+from tests.cases import generative
 from tests.estimators.class_tables import table
 
 QUICK: dict[str, Any] = {"teachers": ["boosting"], "n_repeats": 1, "draws": 40}
 
 
 def mixture(**changes: Any) -> HybridMixtureClassifier:
-    return HybridMixtureClassifier(tied=True, random_state=0, **changes)
+    return generative(tied=True, random_state=0, **changes)
 
 
 def test_coverage_is_what_counting_gives(monkeypatch: pytest.MonkeyPatch) -> None:

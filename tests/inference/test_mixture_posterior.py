@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.inference.diagnose import PosteriorWarning
+from tests.cases import generative
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -27,7 +28,7 @@ def holes() -> tuple[np.ndarray, np.ndarray]:
 
 def fitted(n_components: int) -> HybridMixtureClassifier:
     X, y = holes()
-    return HybridMixtureClassifier(n_components, random_state=0).fit(X, y)
+    return generative(n_components, random_state=0).fit(X, y)
 
 
 def figures(model: HybridMixtureClassifier) -> pd.Series:

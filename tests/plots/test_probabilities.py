@@ -13,8 +13,8 @@ mpl.use("agg")
 
 import matplotlib.pyplot as plt
 
-from bayesrbf import HybridMixtureClassifier
 from bayesrbf.plots import plot_doubt, plot_missing, plot_reliability
+from tests.cases import generative
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def test_reliability_names_wrong_shapes() -> None:
 def test_doubt_draws_every_row_once_and_refuses_points() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), np.repeat(["a", "b"], 20)
-    model = HybridMixtureClassifier(covariance_type="diag", random_state=0).fit(X, y)
+    model = generative(covariance_type="diag", random_state=0).fit(X, y)
     with pytest.warns(UserWarning, match="refine"):
         point = model.uncertainty(X)
     with pytest.raises(ValueError, match="refine"):

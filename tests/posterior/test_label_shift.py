@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
-from bayesrbf import HybridMixtureClassifier
 from bayesrbf.posterior.label_shift import adapt_prior
+from tests.cases import generative
 
 TRAINED = np.array([0.5, 0.3, 0.2])
 
@@ -83,7 +83,7 @@ def test_an_adapted_classifier_predicts_shifted_rows_better(arguments):
 
     X, y = rows(np.array([0.7, 0.3]), 300)
     new, truth = rows(np.array([0.1, 0.9]), 600)
-    classifier = HybridMixtureClassifier(random_state=0, **arguments).fit(X, y)
+    classifier = generative(random_state=0, **arguments).fit(X, y)
 
     def log_loss() -> float:
         return -float(classifier.predict_log_proba(new)[np.arange(600), truth].mean())

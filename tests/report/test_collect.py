@@ -16,6 +16,7 @@ from bayesrbf.report.doubts import measurement_worth
 from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
+from tests.cases import generative
 from tests.report.tables import mixed_table
 
 pytestmark = pytest.mark.slow
@@ -236,9 +237,8 @@ def test_measurement_is_worth_most_where_it_tells_most() -> None:
     y = np.repeat(["a", "b"], 100)
     X = pd.DataFrame({"telling": rng.normal(0, 1, 200), "idle": rng.normal(0, 1, 200)})
     X["telling"] += np.where(y == "b", 3.0, 0.0)
-    from bayesrbf import HybridMixtureClassifier
 
-    model = HybridMixtureClassifier(random_state=0).fit(X, y)
+    model = generative(random_state=0).fit(X, y)
     blank = pd.DataFrame({"telling": [np.nan, np.nan], "idle": [0.0, np.nan]})
     worth = measurement_worth(blank, model, model)
     assert (worth["telling"] > 0.3).all()

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from bayesrbf import HybridMixtureClassifier
 from bayesrbf.report.plate import gathered, layers, nodes_of, plate
 from bayesrbf.report.records import Node
+from tests.cases import generative
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def graph() -> tuple[tuple[Node, ...], dict[str, int]]:
     rng = np.random.default_rng(0)
     reals = rng.normal(size=(30, 2))
     codes = rng.integers(0, 2, (30, 5)).astype(float)
-    model = HybridMixtureClassifier(2, categorical_features=[2, 3, 4, 5, 6], random_state=0)
+    model = generative(2, categorical_features=[2, 3, 4, 5, 6], random_state=0)
     model.fit(np.column_stack([reals, codes]), rng.integers(0, 2, 30))
     nodes, sizes = nodes_of(model.declare())
     return nodes, dict(sizes)

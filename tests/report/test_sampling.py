@@ -12,13 +12,14 @@ import pytest
 from bayesrbf import HybridMixtureClassifier, SDGMClassifier
 from bayesrbf.report import sampling
 from bayesrbf.report.sampling import choose_method, draw_posterior
+from tests.cases import generative
 from tests.report.test_collect import job
 
 
 @pytest.fixture(scope="module")
 def model() -> HybridMixtureClassifier:
     small = job()
-    classifier = HybridMixtureClassifier(unlabelled_weight=1.0, random_state=0)
+    classifier = generative(unlabelled_weight=1.0, random_state=0)
     fitted: HybridMixtureClassifier = classifier.fit(small.X, small.y)
     return fitted
 

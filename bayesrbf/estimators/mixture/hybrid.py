@@ -63,13 +63,17 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     label contributes :math:`\log \sum_c p(x_o, c)`. The priors are declared
     (:class:`bayesrbf.MixturePrior`) and are the only regularisation.
 
+    By default the fit maximises the blend ``log p(y | x) + 0.3 log p(x)`` behind maps of the
+    columns, with covariances chosen and a temperature fitted out of fold.
+    ``objective="likelihood"`` maximises ``log p(x, y)``.
+
     Parameters
     ----------
     n_components : int or mapping of class to int
         Number of components of every class.
     covariance_type : {"full", "tied", "diag", "spherical", "cv"}
         Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"cv"``
-        picks ``"full"`` or ``"diag"`` by out-of-fold log score.
+        picks ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood.
     tied : bool or "cv"
         Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
         together with the shape, before ``kappa`` and ``hinge_weight``.
@@ -77,7 +81,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         What is maximised beside the prior: ``log p(x, y)``, ``log p(y | x)``, a soft margin,
         ``log p(y | x) + kappa log p(x)``, or ``log p(x, y)`` less ``hinge_weight`` times a soft
         hinge of the margin (:class:`bayesrbf.records.objective.Objective`). All but the first
-        start at the fit by EM and make ``posterior_`` a Gibbs posterior.
+        start at the fit by EM and make ``posterior_`` a Gibbs posterior. A blend's class
+        probabilities are better where a class is no mixture of Gaussians; ``"likelihood"``
+        is the density alone, and what Gibbs sampling needs.
     kappa : float or "cv"
         Weight of the density in a blend, in [0, 1]; ``"cv"`` picks it by out-of-fold log score.
     hinge_weight : float or "cv"
@@ -216,9 +222,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self,
         n_components: Stored[int | Mapping[Any, int]] = 1,
         *,
-        covariance_type: Stored[CovarianceType | Literal["cv"]] = "full",
-        tied: Stored[bool | Literal["cv"]] = False,
-        objective: Stored[ObjectiveName] = "likelihood",
+        covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
+        tied: Stored[bool | Literal["cv"]] = "cv",
+        objective: Stored[ObjectiveName] = "blend",
         kappa: Stored[float | Literal["cv"]] = 0.3,
         hinge_weight: Stored[float | Literal["cv"]] = 4.0,
         margin: Stored[float] = 8.0,
@@ -232,10 +238,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         class_prior: Any = None,
         unlabelled: Any = None,
         unlabelled_weight: Stored[float | Literal["cv"] | None] = None,
-        calibrate: Stored[bool] = False,
+        calibrate: Stored[bool] = True,
         cv: Any = 5,
         prior: Stored[MixturePrior | None] = None,
-        column_maps: Stored[ColumnMaps] = None,
+        column_maps: Stored[ColumnMaps] = "power",
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
@@ -358,10 +364,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             unlabelled_weight=None if open_weight else weight,
             n_columns=self.n_features_in_,
         )
-        objective = LIKELIHOOD if open_dial else asked_objective(self)
         shapes = open_shapes(
             specification, open_type=self.covariance_type == "cv", open_tied=self.tied == "cv"
         )
+        # the likelihood has the best shapes of a blend, too, and costs a fraction of it
+        objective = LIKELIHOOD if open_dial or len(shapes) > 1 else asked_objective(self)
         first = [Setting(objective, 0.0 if open_weight else weight, shape) for shape in shapes]
         self.temperature_ = 1.0
         if len(first) == len(then(specification)) == 1 and not self.calibrate:
