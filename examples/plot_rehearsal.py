@@ -15,7 +15,7 @@ from bayesrbf import HybridMixtureClassifier
 from bayesrbf.plots import plot_rehearsal
 
 X, y = load_wine(return_X_y=True, as_frame=True)
-model = HybridMixtureClassifier(tied=True, calibrate=True, random_state=0).fit(X, y)
+model = HybridMixtureClassifier(random_state=0).fit(X, y)
 
 # %%
 # Every teacher costs as many fits as there are repeats. The model stays as it is.

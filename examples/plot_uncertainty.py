@@ -21,7 +21,7 @@ X = X.mask(hidden)
 # %%
 # The fit takes the table as it is. ``refine`` draws from the posterior around the fitted point, and
 # ``uncertainty`` carries the draws through to every row.
-model = HybridMixtureClassifier(tied=True, calibrate=True, random_state=0).fit(X, y)
+model = HybridMixtureClassifier(random_state=0).fit(X, y)
 rows = model.refine("laplace").uncertainty(X)
 rows
 

@@ -9,6 +9,7 @@ HOMES: Final = {
     "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
     "ClassResponses": "bayesrbf.fitted.fitted_network",
     "Columns": "bayesrbf.table",
+    "DensityCandidate": "bayesrbf.estimators.mixture.density_choice",
     "Dissimilarities": "bayesrbf.records.median_lvq",
     "Draws": "bayesrbf.inference.draws",
     "EigenBasis": "bayesrbf.numerics.kernel_network.kernel_layer",

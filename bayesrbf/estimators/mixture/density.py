@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
-from bayesrbf.estimators.arguments import Stored, components_per_class
+from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.mixture.density_choice import Asked, DensityCandidate, choose_density
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.numerics.mixture.mixture_structure import free_variables
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import CovarianceType, MixtureSpecification
+from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -35,12 +36,15 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     Parameters
     ----------
-    n_components : int
-        Number of components K.
-    covariance_type : {"full", "tied", "diag", "spherical"}
-        Shape of the covariances; ``"tied"`` shares one full matrix.
-    prior : MixturePrior, optional
-        Hyper-parameters; ``MixturePrior()`` by default.
+    n_components : int or "auto"
+        Number of components K; ``"auto"`` picks 1, 2, 3, 5, 8 or 12 by the log density of
+        cells held out in three folds.
+    covariance_type : {"full", "tied", "diag", "spherical", "auto"}
+        Shape of the covariances; ``"tied"`` shares one full matrix; ``"auto"`` picks
+        ``"full"`` or ``"diag"`` in the same way.
+    prior : MixturePrior or "auto", optional
+        Hyper-parameters; ``MixturePrior()`` by default. ``"auto"`` picks the strength of
+        its covariance prior, 1, 0.3, 0.1 or 0.02 of the default, in the same way.
     column_maps : {"power", None}
         ``"power"``: a monotone map towards a normal shape in front of every real column
         (Yeo-Johnson, one power a column; :class:`bayesrbf.records.column_maps.PowerMaps`).
@@ -75,6 +79,9 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         How the fit ended, in a sentence.
     converged_ : bool
         Whether it converged.
+    candidates_ : tuple of DensityCandidate
+        What was compared where something was ``"auto"``, the best first, each with
+        its held-out ``log_density`` in nats a row; the one that was used where nothing was.
     n_iter_ : int
         Iterations of the best restart.
     lower_bound_ : float
@@ -100,13 +107,22 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     """
 
     model_: FittedMixture
+    candidates_: tuple[DensityCandidate, ...]
+
+    _rules = SHARED | {
+        "n_components": integer("auto"),
+        "covariance_type": one_of(*COVARIANCE_TYPES, "auto"),
+        "prior": Rule(
+            "a MixturePrior, 'auto' or None", ("auto", None), MixturePrior, error=TypeError
+        ),
+    }
 
     def __init__(
         self,
-        n_components: Stored[int] = 1,
+        n_components: Stored[int | Literal["auto"]] = 1,
         *,
-        covariance_type: Stored[CovarianceType] = "full",
-        prior: Stored[MixturePrior | None] = None,
+        covariance_type: Stored[CovarianceType | Literal["auto"]] = "full",
+        prior: Stored[MixturePrior | Literal["auto"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
@@ -163,17 +179,18 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             If an argument, the table or the weights cannot be used.
         """
         weights = self._check(X, None, sample_weight)
-        labels = np.zeros(weights.size, dtype=int)
-        self._read_rows(X, labels, weights)
-        specification = MixtureSpecification(
-            self.rows_.real.shape[1],
-            self.columns_.n_levels,
-            components_per_class(self.n_components, labels[:1], type(self).__name__),
-            self.covariance_type,
-        )
-        solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
-        prior = MixturePrior() if self.prior is None else self.prior
+        self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
+        given = None if self.prior == "auto" else cast("MixturePrior | None", self.prior)
+        declared = MixturePrior() if given is None else given
         distinct, _ = table.distinct(self.rows_)
+        levels = self.columns_.n_levels
+        asked = Asked(self.n_components, self.covariance_type, self.prior == "auto")
+        self.candidates_ = choose_density(
+            distinct, levels, declared, asked, self.column_maps, self.seed_
+        )
+        specification = self.candidates_[0].specification(self.rows_.real.shape[1], levels)
+        prior = self.candidates_[0].prior(declared, specification)
+        solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
         start = self._start(specification)
         self.model_, fit = fit_mixture_rows(
             distinct, specification, prior, solver, start, self.column_maps

@@ -1,0 +1,143 @@
+"""Components, covariances and strength of the prior by the held-out density of the cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from bayesrbf.estimators.folds import Fold, split_rows
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.specification import CovarianceType, MixtureSpecification
+
+N_FOLDS: Final = 3
+N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
+SHAPES: Final[tuple[CovarianceType, ...]] = ("full", "diag")
+STRENGTHS: Final = (1.0, 0.3, 0.1, 0.02)
+"""Parts of the default strength of the covariance prior: where columns are nearly functions of
+each other, the default is far too strong."""
+FIRST: Final = 3
+"""Components with which shapes and strengths are compared first."""
+ROWS_PER_COMPONENT: Final = 8
+MOST_ROWS: Final = 2000
+"""Rows that the choice looks at; it costs some forty fits to them."""
+TOLERANCE, ITERATIONS, STARTS = 1e-4, 100, 2
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the arguments of a density leave to the held-out rows."""
+
+    n_components: int | Literal["auto"]
+    covariance_type: CovarianceType | Literal["auto"]
+    any_strength: bool
+
+    def options(
+        self, most: int, has_reals: bool
+    ) -> tuple[Sequence[CovarianceType], Sequence[float], Sequence[int]]:
+        """Shapes, strengths and numbers of components to compare; at most so many components."""
+        shapes = SHAPES if self.covariance_type == "auto" else (self.covariance_type,)
+        strengths = STRENGTHS if self.any_strength else (1.0,)
+        counts = [k for k in N_COMPONENTS if k <= most]
+        return (
+            shapes if has_reals else shapes[:1],
+            strengths if has_reals else (1.0,),
+            counts if self.n_components == "auto" else (self.n_components,),
+        )
+
+
+@dataclass(frozen=True)
+class DensityCandidate:
+    """One density that was judged."""
+
+    n_components: int
+    covariance_type: CovarianceType
+    strength: float
+    """Part of the default strength of the covariance prior."""
+    log_density: float
+    """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
+
+    def prior(self, declared: MixturePrior, specification: MixtureSpecification) -> MixturePrior:
+        """The declared prior, its covariances as strong as the candidate says."""
+        if self.strength == 1:
+            return declared
+        strength = declared.degrees_of_freedom or specification.prior_rows
+        return replace(declared, degrees_of_freedom=self.strength * strength)
+
+    def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
+        """Structure of the density."""
+        return MixtureSpecification(
+            n_features, levels, (0,) * self.n_components, self.covariance_type
+        )
+
+
+def choose_density(
+    rows: Observations,
+    levels: tuple[int, ...],
+    prior: MixturePrior,
+    asked: Asked,
+    column_maps: ColumnMaps,
+    seed: int,
+) -> tuple[DensityCandidate, ...]:
+    """Every candidate that was judged, the best one first.
+
+    One of the three is varied at a time, the others as they are best so far, until none changes.
+    """
+    some = rows
+    if rows.n_obs > MOST_ROWS:
+        chosen = np.random.default_rng(seed).permutation(rows.n_obs)[:MOST_ROWS]
+        some = rows.take(np.sort(chosen))
+    most = max(1, some.n_obs * (N_FOLDS - 1) // (N_FOLDS * ROWS_PER_COMPONENT))
+    shapes, strengths, counts = asked.options(most, rows.real.shape[1] > 0)
+    first = (shapes[0], strengths[0], FIRST if FIRST in counts else counts[0])
+    folds = list(split_rows(N_FOLDS, some, np.arange(some.n_obs), seed))
+    if not folds or len(counts) == len(shapes) == len(strengths) == 1:
+        return (DensityCandidate(first[2], first[0], first[1], np.nan),)
+    solver = Solver(STARTS, ITERATIONS, TOLERANCE, "squarem", seed)
+
+    def judge(shape: CovarianceType, strength: float, k: int) -> DensityCandidate:
+        candidate = DensityCandidate(k, shape, strength, np.nan)
+        structure = candidate.specification(rows.real.shape[1], levels)
+        declared = candidate.prior(prior, structure)
+        score = _held_out(folds, structure, declared, solver, column_maps)
+        return replace(candidate, log_density=score)
+
+    judged = _ascend(first, [shapes, strengths, counts], judge)
+    return tuple(sorted(judged, key=lambda one: -one.log_density))
+
+
+def _ascend(
+    first: tuple[Any, ...],
+    options: Sequence[Sequence[Any]],
+    judge: Callable[..., DensityCandidate],
+) -> list[DensityCandidate]:
+    """All that were judged on the way to a place that no change of one entry betters."""
+    judged: dict[tuple[Any, ...], DensityCandidate] = {}
+    best, before = first, None
+    while best != before:
+        before = best
+        for axis, values in enumerate(options):
+            line = [(*best[:axis], value, *best[axis + 1 :]) for value in values]
+            judged |= {place: judge(*place) for place in line if place not in judged}
+            best = max(line, key=lambda place: judged[place].log_density)
+    return list(judged.values())
+
+
+def _held_out(
+    folds: Sequence[Fold],
+    specification: MixtureSpecification,
+    prior: MixturePrior,
+    solver: Solver,
+    column_maps: ColumnMaps,
+) -> float:
+    """Mean log density of the rows held out, in nats."""
+    total = mass = 0.0
+    for train, test in folds:
+        mixture, _ = fit_mixture_rows(train, specification, prior, solver, None, column_maps)
+        total += float(test.weights @ mixture.log_density(test))
+        mass += float(test.weights.sum())
+    return total / mass
