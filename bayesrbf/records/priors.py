@@ -54,6 +54,14 @@ class MixturePrior:
                     f"received {value!r}."
                 )
 
+    def weakened(self, part: float, specification: MixtureSpecification) -> MixturePrior:
+        """The same prior, that of the covariances a part of as strong."""
+        if part == 1:
+            return self
+        declared = self.degrees_of_freedom
+        strength = specification.prior_rows if declared is None else declared
+        return replace(self, degrees_of_freedom=part * strength)
+
     def resolve(
         self,
         specification: MixtureSpecification,

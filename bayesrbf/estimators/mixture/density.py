@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -180,16 +180,17 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         weights = self._check(X, None, sample_weight)
         self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
-        given = None if self.prior == "auto" else cast("MixturePrior | None", self.prior)
-        declared = MixturePrior() if given is None else given
+        given: Any = None if self.prior == "auto" else self.prior
+        declared: MixturePrior = MixturePrior() if given is None else given
         distinct, _ = table.distinct(self.rows_)
         levels = self.columns_.n_levels
         asked = Asked(self.n_components, self.covariance_type, self.prior == "auto")
         self.candidates_ = choose_density(
             distinct, levels, declared, asked, self.column_maps, self.seed_
         )
-        specification = self.candidates_[0].specification(self.rows_.real.shape[1], levels)
-        prior = self.candidates_[0].prior(declared, specification)
+        best = self.candidates_[0]
+        specification = best.specification(self.rows_.real.shape[1], levels)
+        prior = declared.weakened(best.strength, specification)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
         start = self._start(specification)
         self.model_, fit = fit_mixture_rows(

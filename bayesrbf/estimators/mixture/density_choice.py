@@ -61,13 +61,6 @@ class DensityCandidate:
     log_density: float
     """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
 
-    def prior(self, declared: MixturePrior, specification: MixtureSpecification) -> MixturePrior:
-        """The declared prior, its covariances as strong as the candidate says."""
-        if self.strength == 1:
-            return declared
-        strength = declared.degrees_of_freedom or specification.prior_rows
-        return replace(declared, degrees_of_freedom=self.strength * strength)
-
     def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
         """Structure of the density."""
         return MixtureSpecification(
@@ -102,7 +95,7 @@ def choose_density(
     def judge(shape: CovarianceType, strength: float, k: int) -> DensityCandidate:
         candidate = DensityCandidate(k, shape, strength, np.nan)
         structure = candidate.specification(rows.real.shape[1], levels)
-        declared = candidate.prior(prior, structure)
+        declared = prior.weakened(strength, structure)
         score = _held_out(folds, structure, declared, solver, column_maps)
         return replace(candidate, log_density=score)
 
