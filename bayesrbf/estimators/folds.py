@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.early_stopping import log_score
+from bayesrbf.fitted.early_stopping import log_scores
 from bayesrbf.posterior.temperature import fit_temperature
 from bayesrbf.records.mixture import Observations
 
@@ -180,17 +180,24 @@ def hold_out(
 
 
 def best_setting(
-    held: HeldOut, *, calibrate: bool
+    held: HeldOut, *, calibrate: bool, margin: float = 0.0
 ) -> tuple[int, Float[np.ndarray, " setting"], float]:
     """Setting of the best out-of-fold log score, the first of equals; scores; its temperature.
 
     The values are class log joints of shape (n_held_out, n_settings, n_classes). ``calibrate``
-    judges probabilities at their best temperature, as they will be given out.
+    judges probabilities at their best temperature, as they will be given out. A setting takes the
+    place of one before it if it is better by more than ``margin`` standard errors of the paired
+    difference: on small tables the largest of several scores is mostly luck.
     """
     joints, labels, weights = np.moveaxis(held.values, 1, 0), held.labels, held.weights
-    scores = np.array([log_score(one, labels, weights, calibrate=calibrate) for one in joints])
-    best = int(np.argmax(scores))
-    return best, scores, fit_temperature(joints[best], labels, weights)
+    of_rows = np.array([log_scores(one, labels, weights, calibrate=calibrate) for one in joints])
+    best, total = 0, weights.sum()
+    for later in range(1, len(joints)):
+        gains = of_rows[later] - of_rows[best]
+        gain = weights @ gains / total
+        error = np.sqrt(weights @ (gains - gain) ** 2) / total
+        best = later if gain > margin * error else best
+    return best, of_rows @ weights / total, fit_temperature(joints[best], labels, weights)
 
 
 def out_of_fold_temperature(

@@ -40,6 +40,19 @@ def apart(
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
 
+def log_scores(
+    log_joint: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+    *,
+    calibrate: bool,
+) -> Float[np.ndarray, " obs"]:
+    """Log probability of the true class of every row, in nats; calibrated if asked."""
+    temperature = fit_temperature(log_joint, labels, weights) if calibrate else 1.0
+    scores: np.ndarray = tempered(log_joint, temperature)[np.arange(labels.size), labels]
+    return scores
+
+
 def log_score(
     log_joint: Float[np.ndarray, "obs label"],
     labels: Int[np.ndarray, " obs"],
@@ -47,9 +60,8 @@ def log_score(
     *,
     calibrate: bool,
 ) -> float:
-    """Mean log probability of the true classes, in nats per row; calibrated if asked."""
-    temperature = fit_temperature(log_joint, labels, weights) if calibrate else 1.0
-    scores = tempered(log_joint, temperature)[np.arange(labels.size), labels]
+    """Mean of the same over the rows."""
+    scores = log_scores(log_joint, labels, weights, calibrate=calibrate)
     return float(weights @ scores / weights.sum())
 
 

@@ -8,7 +8,8 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.estimators.folds import HeldOut, best_setting, stratified_folds
 from bayesrbf.posterior.temperature import fit_temperature
 from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, iris, table
@@ -133,3 +134,25 @@ def test_folds_that_cannot_calibrate_say_so() -> None:
     without = [(np.arange(100), np.arange(100, 150))]
     with pytest.raises(ValueError, match="no row of class 2"):
         generative(calibrate=True, cv=without).fit(X, y)
+
+
+def test_a_later_setting_must_be_better_by_its_standard_errors() -> None:
+    noise = np.random.default_rng(0).normal(size=400)
+    scores = np.stack([np.full(400, -3.0), -2.9 + 0.5 * noise])  # of the true class, 0
+    joints = np.stack([scores, np.log(-np.expm1(scores))], axis=-1).swapaxes(0, 1)
+    held = HeldOut(joints, np.zeros(400, dtype=int), np.ones(400))
+    gains = scores[1] - scores[0]
+    errors = gains.mean() / (gains.std() / 400**0.5)
+    assert errors > 0
+    assert best_setting(held, calibrate=False)[0] == 1
+    assert best_setting(held, calibrate=False, margin=0.9 * errors)[0] == 1
+    assert best_setting(held, calibrate=False, margin=1.1 * errors)[0] == 0
+
+
+def test_classes_share_their_covariance_unless_it_costs_them_something() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    same = rng.normal(size=(300, 2)) + y[:, None]
+    apart = rng.normal(size=(300, 2)) * np.where(y, 4.0, 1.0)[:, None]
+    assert HybridMixtureClassifier(random_state=0).fit(same, y).tied_
+    assert not HybridMixtureClassifier(random_state=0).fit(apart, y).tied_

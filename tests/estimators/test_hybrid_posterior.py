@@ -167,3 +167,23 @@ def test_an_estimator_from_a_file_predicts_the_same_bits(
     point = bayesrbf.load(tmp_path / "point.safetensors")
     np.testing.assert_array_equal(point.predict_proba(X), fitted.predict_proba(X))
     assert point.posterior_["posterior"].equals(fitted.posterior_["posterior"])
+
+
+@pytest.mark.slow
+def test_more_rows_take_away_epistemic_doubt_in_proportion_and_far_rows_have_more_of_it() -> None:
+    """Four times the rows leave about a quarter of it, whatever the rows are like."""
+
+    def doubt(n: int) -> tuple[float, float]:
+        rng = np.random.default_rng(n)
+        y = rng.integers(0, 2, n)
+        X = rng.normal(size=(n, 2)) + y[:, None]
+        model = generative(random_state=0).fit(X, y).refine("laplace", draws=500)
+        new = np.random.default_rng(0).normal(size=(200, 2)) + 0.5
+        known = model.uncertainty(new)["epistemic_entropy"].to_numpy()
+        off = model.uncertainty(new[:50] + np.array([6.0, -6.0]))["epistemic_entropy"].to_numpy()
+        return float(known.mean()), float(off.mean())
+
+    known, off = np.array([doubt(n) for n in (60, 240, 960)]).T
+    falls = known[:-1] / known[1:]
+    assert ((falls > 2.5) & (falls < 6.5)).all()
+    assert (off > 2 * known).all()

@@ -73,7 +73,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Number of components of every class.
     covariance_type : {"full", "tied", "diag", "spherical", "cv"}
         Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"cv"``
-        picks ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood.
+        picks ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood:
+        full ones that the classes share, unless others are better by a standard error.
     tied : bool or "cv"
         Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
         together with the shape, before ``kappa`` and ``hinge_weight``.

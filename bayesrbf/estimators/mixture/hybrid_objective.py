@@ -154,12 +154,13 @@ def choose(
     classes: np.ndarray,
     *,
     calibrate: bool,
+    margin: float = 0.0,
 ) -> Choice:
     """Take the setting whose out-of-fold log score is best; the first of equals."""
     held = task.held_out(splits, settings, classes)
     if held is None:
         return Choice(settings[0], np.full(len(settings), np.nan), None)
-    best, scores, temperature = best_setting(held, calibrate=calibrate)
+    best, scores, temperature = best_setting(held, calibrate=calibrate, margin=margin)
     return Choice(settings[best], scores, temperature)
 
 
@@ -172,10 +173,13 @@ def choose_in_turn(
     *,
     calibrate: bool,
 ) -> Choice:
-    """Choose the covariances of the first settings, and then among the settings that have these."""
+    """Choose the covariances of the first settings, and then among the settings that have these.
+
+    Other covariances than the first ones have to be better by a standard error.
+    """
     choice = Choice(first[0], np.zeros(1), None)
     if len(first) > 1:
-        choice = choose(task, splits, first, classes, calibrate=calibrate)
+        choice = choose(task, splits, first, classes, calibrate=calibrate, margin=1.0)
     settings = then(choice.setting.specification)
     if settings == (choice.setting,) and (choice.temperature is not None or not calibrate):
         return choice
