@@ -68,7 +68,8 @@ def collect(job: Job, track: Track = silently) -> Outcome:
             for _ in track((None,), "Filling in cells of rows held out", 1):
                 cells = fill_held_out(job, densities.point)
     with _heard() as rehearsing:
-        for _ in track((None,), "Rehearsing the intervals" if job.rehearse else "Intervals", 1):
+        once = (None,)
+        for _ in track(once, "Rehearsing the intervals", 1) if job.rehearse else once:
             intervals = read_intervals(job, drawn)
     heard += [f"In the rehearsal: {said}" for said in rehearsing if said not in heard]
     found = _Found(fitted, drawn, densities, cells, held_out, uncertainty, intervals, tuple(heard))

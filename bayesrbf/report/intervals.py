@@ -25,9 +25,15 @@ def read_intervals(job: Job, drawn: Drawn) -> str:
         )
     if job.rehearse:
         return _rehearsed(job, drawn)
-    return (
+    asked = (
         "How often these intervals hold the truth was not tried on this table; --rehearse tries "
         "it, for the price of six more fits with their draws."
+    )
+    if job.inference != "auto":
+        return asked
+    return (
+        f"{asked} On other tables 90 % intervals of this kind of model held it "
+        f"{FAMILIES[job.family].held} times in 100."
     )
 
 

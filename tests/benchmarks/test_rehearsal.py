@@ -20,7 +20,7 @@ from bayesrbf.report.sampling import draw_posterior
 from tests.benchmarks.stack_tables import load
 from tests.benchmarks.test_stack import chosen
 
-TABLES = ("heart_statlog", "hepatitis", "glass", "pima_uci_missing", "crabs", "credit_approval")
+TABLES = ("heart_statlog", "hepatitis", "pima_uci_missing")
 ROWS = 150
 
 

@@ -12,6 +12,7 @@ import bayesrbf.posterior.rehearsal as stage
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.report import run as running
 from bayesrbf.report.collect import collect
+from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.intervals import read_intervals, rehearse
 from bayesrbf.report.render import render
 from bayesrbf.report.sampling import Drawn, draw_posterior
@@ -53,6 +54,9 @@ def test_the_rehearsal_is_told_where_it_was_asked_for(
 def test_without_it_the_report_says_so_and_how_to_ask(drawn: Drawn) -> None:
     told = read_intervals(job("laplace"), drawn)
     assert "was not tried on this table; --rehearse tries it" in told
+    assert "other tables" not in told
+    default = read_intervals(job("auto"), drawn)
+    assert f"held it {FAMILIES['mixture'].held} times in 100" in default
 
 
 @pytest.mark.parametrize("asked", [False, True])
