@@ -58,7 +58,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Class codes and weights of the rows; only classes that weigh something exist."""
         check_consistent_length(X, y)
         classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
-        weights = np.where(labels < 0, unlabelled_weight * weights, weights)
+        weights = table.weigh_unlabelled(labels, weights, unlabelled_weight)
         present = np.unique(labels[(labels >= 0) & (weights > 0)])
         if present.size == 0:
             raise ValueError(

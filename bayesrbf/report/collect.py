@@ -21,6 +21,7 @@ from bayesrbf.report.describe import read_described, read_diagnostics
 from bayesrbf.report.doubts import read_doubt, read_oddities
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure
 from bayesrbf.report.filling import HeldOutCells, fill_held_out, read_imputations
+from bayesrbf.report.intervals import read_intervals
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned import read_learned
 from bayesrbf.report.records import Check, Report, Score
@@ -66,7 +67,12 @@ def collect(job: Job, track: Track = silently) -> Outcome:
         if densities.point is not None and not job.knows_holes:
             for _ in track((None,), "Filling in cells of rows held out", 1):
                 cells = fill_held_out(job, densities.point)
-    found = _Found(fitted, drawn, densities, cells, held_out, uncertainty, tuple(heard))
+    with _heard() as rehearsing:
+        once = (None,)
+        for _ in track(once, "Rehearsing the intervals", 1) if job.rehearse else once:
+            intervals = read_intervals(job, drawn)
+    heard += [f"In the rehearsal: {said}" for said in rehearsing if said not in heard]
+    found = _Found(fitted, drawn, densities, cells, held_out, uncertainty, intervals, tuple(heard))
     report = _look(job, found, track)
     return Outcome(report, drawn.refined, held_out, uncertainty)
 
@@ -102,6 +108,7 @@ class _Found:
     cells: HeldOutCells | None
     held_out: HeldOut
     uncertainty: xr.Dataset
+    intervals: str
     heard: tuple[str, ...]
 
 
@@ -132,6 +139,7 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
         classes=tuple(map(str, held_out.classes)),
         estimator=type(model).__name__,
         inference=there.drawn.sentence,
+        intervals=there.intervals,
         folds=int(held_out.folds.max()) + 1,
         confusion=_confusion(held_out),
         check=_check(job, uncertainty),

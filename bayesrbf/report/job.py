@@ -43,6 +43,7 @@ class Job:
     """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
+    rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
 
     @property
     def categorical(self) -> list[str]:

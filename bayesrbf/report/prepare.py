@@ -32,9 +32,14 @@ def prepare(
     facts: tuple[tuple[str, str], ...],
     costs: Mapping[str, float] | None = None,
     truth: pd.DataFrame | None = None,
+    rehearse: bool = False,
 ) -> Job:
     """Set the label column apart and refuse a table or an inference that cannot be run."""
     check_method(family, inference)
+    if rehearse and inference == "map":
+        raise ValueError(
+            "--rehearse tries intervals, and --inference map makes none; leave one of the two out."
+        )
     if len(table.kinds) == 1:
         raise TableError(f"{title} has no column beside the target {target!r}: nothing to learn.")
     frame = table.frame.reset_index(drop=True)
@@ -46,7 +51,19 @@ def prepare(
     kinds = {name: kind for name, kind in table.kinds.items() if name != target}
     known = None if truth is None else Truth(truth[X.columns], truth[target])
     return Job(
-        title, target, X, y, kinds, inference, seed, table.notes, facts, known, family, costs or {}
+        title=title,
+        target=target,
+        X=X,
+        y=y,
+        kinds=kinds,
+        inference=inference,
+        seed=seed,
+        notes=table.notes,
+        facts=facts,
+        truth=known,
+        family=family,
+        costs=costs or {},
+        rehearse=rehearse,
     )
 
 

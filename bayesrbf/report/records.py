@@ -256,6 +256,7 @@ class Report:
     classes: tuple[str, ...]
     estimator: str  # Name of the classifier's class.
     inference: str  # How the posterior was made, and why.
+    intervals: str  # How often its intervals hold the truth, or that this was not tried.
     scores: tuple[Score, ...]  # The model first, then the baselines.
     folds: int
     confusion: Int[np.ndarray, "label label"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +34,7 @@ class Drawn:
     model: Any
     refined: Any  # At its fitted point, too, if ``"map"`` was asked for.
     sentence: str  # How the posterior was made, and why.
+    options: Mapping[str, Any] = field(default_factory=dict)  # That it was drawn with.
 
 
 def draw_posterior(job: Job, model: Any) -> Drawn:
@@ -44,16 +46,17 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
         told = "Intervals and kinds of doubt are those of what the fit itself averages over."
         none = "There are no intervals and no kinds of doubt."
         return Drawn(model, refined, f"A point estimate, {why} {told if spread else none}")
-    options = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
     draws = FAMILIES[job.family].draws if job.draws is None else job.draws
-    refined.refine(method, draws=draws, **options)
+    sweeps = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
+    options = {"draws": draws, **sweeps}
+    refined.refine(method, **options)
     size = refined.model_.log_posterior(refined.rows_).dimension
     sentence = (
         f"{NAMES[method]}: {plural(4 * draws, 'draw')} in {plural(size, 'coordinate')}, {why}"
     )
     if job.family == "stack":
         sentence = f"{sentence} {_of_members(refined)}"
-    return Drawn(model, refined, sentence)
+    return Drawn(model, refined, sentence, options)
 
 
 def choose_method(job: Job, model: Any) -> tuple[str, str]:

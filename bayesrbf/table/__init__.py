@@ -11,7 +11,7 @@ from bayesrbf.table.column_kinds import Columns, learn_columns
 from bayesrbf.table.containers import as_frame
 from bayesrbf.table.encode import decode, encode, encode_labels
 from bayesrbf.table.order import canonical_order
-from bayesrbf.table.row_statistics import distinct, marginals, standardisation
+from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
 
 __all__ = [
     "Columns",
@@ -24,4 +24,5 @@ __all__ = [
     "learn_columns",
     "marginals",
     "standardisation",
+    "weigh_unlabelled",
 ]

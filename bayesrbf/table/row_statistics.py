@@ -1,4 +1,4 @@
-"""Statistics of rows that do not depend on their order: units, marginals, distinct rows."""
+"""Rows whatever their order: units, marginals, distinct rows, weights without a label."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ _ROUNDING = 8 * np.finfo(np.float64).eps
 """Largest spread, relative to the largest cell, that rounding alone can make."""
 _LEAST = 1e-154
 """Smallest scale whose square, a variance, is still a normal number."""
+
+
+def weigh_unlabelled(
+    labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"], factor: float
+) -> Float[np.ndarray, " obs"]:
+    """Weights of rows where those without a label count by a factor.
+
+    >>> weigh_unlabelled(np.array([0, -1, 1]), np.array([1.0, 2.0, 1.0]), 0.25)
+    array([1. , 0.5, 1. ])
+    """
+    return np.where(labels < 0, factor * weights, weights)
 
 
 def standardisation(

@@ -11,7 +11,6 @@ from bayesrbf.datasets import load_table
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.reproduce.roth import _error
 from bayesrbf.reproduce.roth_methods import METHODS, SVMS
-from tests.benchmarks.stack_tables import split
 from tests.cases import generative
 
 SHIFTED = ("breast_cancer", "heart_cleveland", "credit_approval", "pima_uci_missing", "vehicle")
@@ -89,59 +88,3 @@ def test_a_changed_prevalence_is_found(
     with capsys.disabled():
         print(f"\nlog loss on shifted halves, {N_SPLITS} splits\n{means.round(3)}")
     assert (means["adapted"] < means["unadapted"]).all()
-
-
-UNLABELLED = (
-    "heart_cleveland",
-    "credit_approval",
-    "house_votes84",
-    "pima_uci_missing",
-    "mushroom",
-    "adult",
-    "vehicle",
-    "raetsch_german",
-    "breast_cancer",
-    "raetsch_image",
-)
-KNOWN = 0.1
-"""Share of the rows of a class that keep their label: at least five of them."""
-MIXTURES: dict[str, dict[str, object]] = {
-    "likelihood": {},
-    "tied, tempered": {"tied": True, "calibrate": True},
-}
-WEIGHTS: dict[str, float | None] = {"dropped": 0.0, "1 / n_columns": None, "full": 1.0}
-
-
-def test_unlabelled_rows(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nine labels in ten are hidden: what rows without a label are worth, by their weight."""
-    found = [
-        {"table": name, "mixture": mixture, **semi_supervised(name, seed, MIXTURES[mixture])}
-        for name in UNLABELLED
-        for seed in range(3)
-        for mixture in MIXTURES
-    ]
-    means = pd.DataFrame(found).groupby(["mixture", "table"], sort=False).mean()
-    with capsys.disabled():
-        print("\n\n## Nine labels in ten hidden, log loss, ten tables, three splits\n")
-        print(means.groupby("mixture", sort=False).mean().round(3).to_markdown())
-        print(f"\n{means.round(3).to_markdown()}")
-    gain = means.loc["tied, tempered", "dropped"] - means.loc["tied, tempered", "1 / n_columns"]
-    assert gain.mean() > -gain.sem()
-
-
-def semi_supervised(name: str, seed: int, settings: dict[str, object]) -> dict[str, float]:
-    """Log loss on new rows for every weight of the rows without a label."""
-    data = split(name, seed, holes=False)
-    rng = np.random.default_rng(seed)
-    y = np.full(data.y.size, np.nan)
-    for label in np.unique(data.y):
-        own = rng.permutation(np.flatnonzero(data.y == label))
-        known = own[: max(5, round(KNOWN * own.size))]
-        y[known] = label
-    losses = {}
-    for weight, value in WEIGHTS.items():
-        model = generative(**settings, unlabelled_weight=value, random_state=seed)
-        losses[weight] = float(
-            log_loss(model.fit(data.X, y).predict_proba(data.X_new), data.y_new).mean()
-        )
-    return losses

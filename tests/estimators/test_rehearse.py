@@ -11,7 +11,14 @@ import xarray as xr
 from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf.posterior.rehearsal as stage
-from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+)
 from tests.cases import generative
 from tests.estimators.class_tables import table
 
@@ -124,6 +131,39 @@ def test_two_classes_need_two_labelled_rows() -> None:
     X, _ = table(30)
     with pytest.raises(ValueError, match=r"two labelled rows each; .*'calm': 29, 'gale': 1"):
         mixture().rehearse(X, np.array(["calm"] * 29 + ["gale"]))
+
+
+FAMILIES: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "kernel network": (KernelNetworkClassifier(random_state=0), "laplace", {}),
+    "exemplars": (MedianLVQClassifier(1, random_state=0), "gibbs", {}),
+    "RBF network": (RBFNetworkClassifier(2, n_init=1, random_state=0), "laplace", {}),
+    "sparse mixture": (
+        SDGMClassifier(1, n_init=1, prediction="single-mode", random_state=0), "laplace", {},
+    ),
+    "stack": (StackedClassifier(random_state=0), "bootstrap", {"refits": 2}),
+    "stack, laplace": (StackedClassifier(random_state=0), "laplace", {}),
+}  # fmt: skip
+LONG = {"RBF network", "stack", "stack, laplace"}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "family",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in FAMILIES],
+)
+@pytest.mark.filterwarnings("ignore:SDGMClassifier. .* rows without a label teach nothing")
+@pytest.mark.filterwarnings("ignore:StackedClassifier. left at the fitted point")
+def test_every_family_rehearses_holes_levels_and_hidden_labels(family: str, n_classes: int) -> None:
+    model, method, options = FAMILIES[family]
+    X, y = table(70, missing=0.15)
+    y = np.where((y == "storm") & (n_classes == 2), "gale", y)
+    hidden = pd.Series(y).where(np.arange(70) % 6 > 0)
+    found = model.rehearse(X, hidden, inference=method, **QUICK | {"draws": 20} | options)
+    assert found.attrs["method"] == method
+    for name in ("coverage", "width", "overall_coverage"):
+        assert ((found[name] > 0) & (found[name] <= 1)).all()
+    assert (np.diff(found["overall_width"]) > 0).all()
+    assert (np.diff(found["overall_coverage"]) >= 0).all()
 
 
 @pytest.mark.slow

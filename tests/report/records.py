@@ -70,6 +70,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         classes=classes,
         estimator="StackedClassifier",
         inference="Laplace.",
+        intervals="Nobody tried.",
         scores=scores,
         folds=5,
         confusion=rng.integers(0, 30, (n_classes, n_classes)),

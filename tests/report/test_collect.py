@@ -95,6 +95,9 @@ def test_page_of_a_real_run(outcome: Outcome) -> None:
     assert html.count("<section") == 9
     assert "nan" not in html.lower().split()
     assert ">None<" not in html
+    section = html[html.index('id="unsure"') : html.index('id="odd"')]
+    assert "was not tried on this table; --rehearse" in section
+    assert "held the truth" not in section
 
 
 FAMILIES: dict[FamilyName, str] = {

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf import table
 from bayesrbf.estimators.folds import Fold, HeldOut, best_setting, hold_out
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
@@ -70,13 +71,10 @@ class Setting:
 
     def weigh(self, rows: Observations) -> Observations:
         """Rows as this setting weighs them; those that weigh nothing are left out."""
-        hidden = rows.labels < 0
-        if self.unlabelled_weight == 1 or not hidden.any():
+        if self.unlabelled_weight == 1 or not (rows.labels < 0).any():
             return rows
-        if self.unlabelled_weight == 0:
-            return rows.take(~hidden)
-        weights = np.where(hidden, self.unlabelled_weight * rows.weights, rows.weights)
-        return replace(rows, weights=weights)
+        weights = table.weigh_unlabelled(rows.labels, rows.weights, self.unlabelled_weight)
+        return replace(rows, weights=weights).take(weights > 0)
 
 
 @dataclass(frozen=True)

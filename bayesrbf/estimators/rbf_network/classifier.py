@@ -84,7 +84,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     unlabelled_weight : float
-        Factor of the weight of rows without a label; 0 drops them.
+        Factor of the weight of rows without a label, which teach the hidden layer; 0 drops them.
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs

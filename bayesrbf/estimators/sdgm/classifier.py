@@ -278,7 +278,7 @@ class SDGMClassifier(Classifier):
         if hidden:
             warn(
                 f"{type(self).__name__}: {hidden} rows without a label teach nothing about the "
-                "classes; they are used for the companion density of missing cells alone."
+                "classes; they count in the units of the columns and the companion density alone."
             )
         return sets, labels, weights
 
