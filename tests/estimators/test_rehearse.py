@@ -70,7 +70,7 @@ class Shrunken(HybridMixtureClassifier):
 def test_intervals_shrunken_to_a_tenth_are_seen() -> None:
     X, y = table(60)
     whole = mixture().rehearse(X, y, **QUICK)
-    shrunken = Shrunken(tied=True, random_state=0).rehearse(X, y, **QUICK)
+    shrunken = Shrunken(**mixture().get_params()).rehearse(X, y, **QUICK)
     np.testing.assert_allclose(shrunken["width"], whole["width"] / 10)
     assert shrunken["overall_coverage"][-1] < whole["overall_coverage"][-1] / 2
 
