@@ -1,4 +1,4 @@
-"""From a state to a tree for JSON and numeric arrays beside it."""
+"""From a state to a tree for JSON and numeric arrays beside it, and the classes it may name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,80 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.artefact.vocabulary import FRAME_DTYPES, FRAMES, HOMES, StateError, class_named
+HOMES: Final = {
+    "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
+    "ClassResponses": "bayesrbf.fitted.fitted_network",
+    "ColumnMap": "bayesrbf.estimators.stack.training",
+    "Columns": "bayesrbf.table",
+    "Dissimilarities": "bayesrbf.records.median_lvq",
+    "Draws": "bayesrbf.inference.draws",
+    "EigenBasis": "bayesrbf.numerics.kernel_network.kernel_layer",
+    "Fit": "bayesrbf.records.results",
+    "FittedExemplars": "bayesrbf.fitted.fitted_exemplars",
+    "FittedKernelNetwork": "bayesrbf.fitted.fitted_kernel_network",
+    "FittedMember": "bayesrbf.estimators.stack.members",
+    "FittedMembers": "bayesrbf.estimators.stack.fitting",
+    "FittedMixture": "bayesrbf.fitted.fitted_mixture",
+    "FittedNetwork": "bayesrbf.fitted.fitted_network",
+    "FittedSDGM": "bayesrbf.fitted.fitted_sdgm",
+    "FittedStack": "bayesrbf.estimators.stack.fitted_stack",
+    "GammaPrecisions": "bayesrbf.records.priors",
+    "Gower": "bayesrbf.numerics.median_lvq.gower",
+    "HalfRankMap": "bayesrbf.numerics.column_maps",
+    "HeldOut": "bayesrbf.estimators.folds",
+    "HorseshoePrecisions": "bayesrbf.records.priors",
+    "KernelBasis": "bayesrbf.records.sdgm",
+    "MatrixSource": "bayesrbf.fitted.fitted_exemplars",
+    "MedianLVQParameters": "bayesrbf.records.median_lvq",
+    "MedianLVQPrior": "bayesrbf.records.median_lvq",
+    "MixtureHyperparameters": "bayesrbf.records.priors",
+    "MixtureParameters": "bayesrbf.records.mixture",
+    "MixturePrior": "bayesrbf.records.priors",
+    "MixtureSpecification": "bayesrbf.records.specification",
+    "NumberResponses": "bayesrbf.fitted.fitted_network",
+    "Objective": "bayesrbf.records.objective",
+    "Observations": "bayesrbf.records.mixture",
+    "Order": "bayesrbf.records.specification",
+    "Pool": "bayesrbf.estimators.stack.fitting",
+    "PowerMap": "bayesrbf.numerics.column_maps",
+    "ProductKernel": "bayesrbf.numerics.kernel_network.product_kernels",
+    "Prototypes": "bayesrbf.records.median_lvq",
+    "QuadraticBasis": "bayesrbf.records.sdgm",
+    "RBFNetworkHyperparameters": "bayesrbf.records.rbf_network",
+    "RBFNetworkParameters": "bayesrbf.records.rbf_network",
+    "RBFNetworkSpecification": "bayesrbf.records.rbf_network",
+    "SDGMModes": "bayesrbf.records.sdgm",
+    "SDGMParameters": "bayesrbf.records.sdgm",
+    "SDGMTrace": "bayesrbf.records.sdgm",
+    "SigmaPrior": "bayesrbf.records.median_lvq",
+    "Solver": "bayesrbf.fitted.fitted_mixture",
+    "StackRefits": "bayesrbf.estimators.stack.bootstrap",
+    "Standardisation": "bayesrbf.records.mixture",
+    "Status": "bayesrbf.records.results",
+    "TableSource": "bayesrbf.fitted.fitted_exemplars",
+    "Trace": "bayesrbf.records.results",
+    "Variable": "bayesrbf.records.specification",
+    "VectorSource": "bayesrbf.fitted.fitted_exemplars",
+}
+"""Module of each class that may be stored; a file can name no other."""
+
+ENUMERATIONS: Final = ("Status",)
+FRAMES: Final = ("pandas", "polars")
+FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical")
+
+
+class StateError(ValueError):
+    """A value that cannot be stored, or stored text that is no state."""
+
+
+def class_named(name: str) -> Any:
+    """The class of one of the names in :data:`HOMES`."""
+    return getattr(import_module(HOMES[name]), name)
 
 
 def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.artefact.vocabulary import (
+from bayesrbf.artefact.packing import (
     ENUMERATIONS,
     FRAME_DTYPES,
     FRAMES,

@@ -1,4 +1,4 @@
-"""Rows of a table as the points, classes and weights of a discriminative likelihood."""
+"""Rows whose cells a mixture fills: for a person, or as points of a discriminative likelihood."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
+from bayesrbf.numerics.mixture.sampling import conditional_draws
 from bayesrbf.numerics.sdgm.sdgm_features import complete
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.sdgm import CompletedRows
+from bayesrbf.table import Columns
 
 TRAINING_DRAWS = 32
 """Completions of a row with holes in the likelihood."""
@@ -68,3 +71,48 @@ def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label
     within = sets * (by_set[: sets.shape[1]] + 0.5)
     counts = by_set @ (within / within.sum(axis=1, keepdims=True))
     return counts / counts.sum()
+
+
+Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
+
+
+def most_likely(mixture: FittedMixture, rows: Observations) -> Cells:
+    """Rows in the user's units, missing cells at their conditional mean or most probable level."""
+    standard, structure = mixture.standardise(rows), mixture.specification
+    mean, _ = conditional_moments(standard, mixture.parameters, structure)
+    levels = conditional_probabilities(standard, mixture.parameters, structure)
+    best = [probabilities.argmax(axis=1) for probabilities in levels]
+    return _fill(mixture, rows, mean, np.column_stack([rows.codes[:, :0], *best]))
+
+
+def drawn(
+    mixture: FittedMixture, rows: Observations, point: MixtureParameters, rng: np.random.Generator
+) -> Cells:
+    """Rows in the user's units, missing cells drawn jointly under a point in standard units."""
+    standard = mixture.standardise(rows)
+    whole = conditional_draws(standard, point, mixture.specification, rng)
+    return _fill(mixture, rows, whole.real, whole.codes)
+
+
+def _fill(mixture: FittedMixture, rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
+    """Observed cells as they came, the others from standard units to the user's."""
+    return (
+        np.where(np.isnan(rows.real), mixture.units.backward(real), rows.real),
+        np.where(rows.codes < 0, codes, rows.codes),
+    )
+
+
+def hide_masked(
+    real: Float[np.ndarray, "obs feature"],
+    codes: Int[np.ndarray, "obs categorical"],
+    columns: Columns,
+) -> Cells:
+    """Take away the cells of drawn rows whose mask was drawn as missing."""
+    real, codes = real.copy(), codes.copy()
+    masks = codes[:, len(columns.levels) :] == 1
+    for position, mask in zip(columns.masked, masks.T, strict=True):
+        if columns.kinds[position] == "real":
+            real[mask, columns.real_positions.index(position)] = np.nan
+        else:
+            codes[mask, columns.categorical_positions.index(position)] = -1
+    return real, codes

@@ -37,8 +37,8 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     fit_output,
 )
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, cell_moments
-from bayesrbf.numerics.predictor import OneByOne, Predictor
-from bayesrbf.numerics.prevalence import class_shares
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
+from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior

@@ -20,20 +20,19 @@ from bayesrbf.fitted.fitted_model import (
 )
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
+from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.ascent import Acceleration
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.objective import Objective
-from bayesrbf.records.order import Order
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
 from bayesrbf.records.results import Fit
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 if TYPE_CHECKING:
     import pymc as pm

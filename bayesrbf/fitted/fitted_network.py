@@ -17,8 +17,8 @@ from bayesrbf.fitted.fitted_model import (
     observed_rows,
     row_weights,
 )
+from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.mixture.completion import with_holes
-from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.numerics.rbf_network.alternation import imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
 from bayesrbf.numerics.rbf_network.network_rows import (
@@ -30,13 +30,13 @@ from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLo
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
-from bayesrbf.records.order import Order
 from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
     Response,
 )
+from bayesrbf.records.specification import Order
 
 if TYPE_CHECKING:
     import pymc as pm

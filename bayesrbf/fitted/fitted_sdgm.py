@@ -13,7 +13,7 @@ from bayesrbf import table
 from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, set_shares, told
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, row_weights
-from bayesrbf.numerics.predictor import OneByOne, Predictor
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis, standard_points
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_prediction import (

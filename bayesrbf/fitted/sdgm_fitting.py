@@ -15,10 +15,9 @@ from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction, full_basis
 from bayesrbf.numerics.sdgm.ard_fit import Settings, fit_sdgm
 from bayesrbf.numerics.sdgm.sdgm_features import numbers_of, quadratic_basis, sparse_basis
 from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.order import Order
 from bayesrbf.records.priors import MixturePrior, PrecisionPrior
 from bayesrbf.records.sdgm import Basis, QuadraticBasis, SDGMFit, SDGMModes
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,6 @@ def bounded_curvature(
     is none. The result is the eigenvalues, of those that were not positive the absolute value but
     at least 1, their axes in columns, and which were not positive.
 
-    Examples
-    --------
     >>> bounded_curvature(np.diag([4.0, -0.5]))[0]
     array([1., 4.])
     """

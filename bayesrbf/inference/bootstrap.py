@@ -50,9 +50,7 @@ def bootstrap(
     would over other tables, whether or not the model is true. An interrupt (Ctrl-C) returns what
     was drawn, or is raised before the first draw.
 
-    References
-    ----------
-    Newton, Raftery (1994), Approximate Bayesian inference with the weighted likelihood
+    See Newton, Raftery (1994), Approximate Bayesian inference with the weighted likelihood
     bootstrap, JRSS B 56. Lyddon, Holmes, Walker (2019), General Bayesian updating and the
     loss-likelihood bootstrap, Biometrika 106.
     """

@@ -117,8 +117,6 @@ def longest_rectangle(lengths: Sequence[int]) -> int:
 
     It is the length L with the most draws in chains that have L or more.
 
-    Examples
-    --------
     >>> longest_rectangle([100, 100, 3, 0]), longest_rectangle([90, 100, 80, 0])
     (100, 80)
     """

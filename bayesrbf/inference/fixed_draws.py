@@ -26,8 +26,6 @@ def fixed_draws(
     There are ``pairs`` draws z, and each comes with -z. Coordinates in one block of ``pairs`` are
     exactly uncorrelated: they are columns of a random rotation, times the root of ``pairs``.
 
-    Examples
-    --------
     >>> z = fixed_draws(3, 8, np.random.default_rng(0))
     >>> np.allclose(z.mean(axis=0), 0), np.allclose(z.T @ z / 16, np.eye(3))
     (True, True)

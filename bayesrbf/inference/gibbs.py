@@ -61,11 +61,9 @@ def gibbs(
     takes longer than starting them, one a processor). An interrupt (Ctrl-C)
     returns what was drawn, marked incomplete, or is raised before the first draw.
 
-    References
-    ----------
-    Gelfand and Smith (1990), Sampling-based approaches to calculating marginal
-    densities, JASA 85, 398-409; Diebolt and Robert (1994), Estimation of finite
-    mixture distributions through Bayesian sampling, JRSS B 56, 363-375.
+    See Gelfand and Smith (1990), Sampling-based approaches to calculating marginal densities, JASA
+    85, 398-409; Diebolt and Robert (1994), Estimation of finite mixture distributions through
+    Bayesian sampling, JRSS B 56, 363-375.
     """
     for name, value, least in (
         ("draws", draws, 1),

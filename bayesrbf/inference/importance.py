@@ -29,13 +29,9 @@ def pareto_smooth(
     Where k is above 0.7 the draws do not represent p. It is minus infinity when
     all ratios are equal, and NaN with fewer than 25 draws, which have no tail.
 
-    References
-    ----------
-    Vehtari, Simpson, Gelman, Yao, Gabry (2024), Pareto smoothed importance
-    sampling, JMLR 25, section 2.
+    See Vehtari, Simpson, Gelman, Yao, Gabry (2024), Pareto smoothed importance sampling, JMLR 25,
+    section 2.
 
-    Examples
-    --------
     >>> weights, pareto_k = pareto_smooth(np.zeros(100))
     >>> float(weights.sum().round(12))
     1.0
@@ -75,8 +71,6 @@ def resample(
 
     Index ``s`` appears ``n_draws * weights[s]`` times, rounded up or down; weights sum to one.
 
-    Examples
-    --------
     >>> sorted(resample(np.array([0.5, 0.5, 0.0, 0.0]), np.random.default_rng(0)).tolist())
     [0, 0, 1, 1]
     """

@@ -33,10 +33,7 @@ def laplace(
     ``resample`` replaces them by a Pareto-smoothed importance resample. An interrupt (Ctrl-C)
     returns what was drawn, marked incomplete, or is raised before the first draw.
 
-    References
-    ----------
-    MacKay (2003), Information Theory, Inference, and Learning Algorithms,
-    chapter 27.
+    See MacKay (2003), Information Theory, Inference, and Learning Algorithms, chapter 27.
     """
     check_size("laplace", draws=draws, chains=chains)
     rng = np.random.default_rng(random_state)

@@ -99,12 +99,10 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
     rule that weighted the draws while the tail of p / q is light, and else took them as they are,
     would give the better verdict to the worse approximation.
 
-    References
-    ----------
-    Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using
-    leave-one-out cross-validation and WAIC, Statistics and Computing 27;
-    Magnusson, Andersen, Jonasson, Vehtari (2019), Bayesian leave-one-out
-    cross-validation for large data, ICML, for draws of an approximation.
+    See Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using leave-one-out
+    cross-validation and WAIC, Statistics and Computing 27; Magnusson, Andersen, Jonasson, Vehtari
+    (2019), Bayesian leave-one-out cross-validation for large data, ICML, for draws of an
+    approximation.
     """
     if draws.point_estimate:
         raise ValueError(

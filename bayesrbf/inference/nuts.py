@@ -69,11 +69,9 @@ def nuts(
     than starting them, one a processor). An interrupt (Ctrl-C) returns what was drawn, marked
     incomplete, or is raised before the first draw.
 
-    References
-    ----------
-    Hoffman and Gelman (2014), The No-U-Turn sampler, JMLR 15;
-    Seyboldt, Carlson, Carpenter (2026), Preconditioning Hamiltonian Monte
-    Carlo by minimizing Fisher divergence, arXiv 2603.18845.
+    See Hoffman and Gelman (2014), The No-U-Turn sampler, JMLR 15; Seyboldt, Carlson, Carpenter
+    (2026), Preconditioning Hamiltonian Monte Carlo by minimizing Fisher divergence, arXiv
+    2603.18845.
     """
     _import_nutpie()
     _check(draws, tune, chains)

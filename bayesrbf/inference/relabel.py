@@ -34,10 +34,8 @@ def relabel(
     which is an assignment problem per draw and class. The log posterior does not change. Draws
     whose labels were permuted before give the same bits.
 
-    References
-    ----------
-    Stephens (2000), Dealing with label switching in mixture models,
-    JRSS B 62, algorithm 2 with q held at the reference.
+    See Stephens (2000), Dealing with label switching in mixture models, JRSS B 62, algorithm 2 with
+    q held at the reference.
     """
     classes = np.asarray(log_posterior.component_class)
     theta = on_grid(draws.theta, log_posterior.variables)
@@ -64,8 +62,6 @@ def best_orders(
 
     Component ``order[k]`` of a draw takes the place k; only components of one class trade places.
 
-    Examples
-    --------
     >>> q = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> best_orders(q, np.log([[[0.1, 0.9], [0.8, 0.2]]]), np.array([0, 0])).tolist()
     [[1, 0]]

@@ -68,10 +68,8 @@ def advi(
     independent; ``resample`` replaces them by a Pareto-smoothed importance resample. An interrupt
     (Ctrl-C) returns what was drawn, marked incomplete, or is raised before the first draw.
 
-    References
-    ----------
-    Giordano, Ingram, Broderick (2024), Black box variational inference with a
-    deterministic objective, JMLR 25, sections 3 and 4.
+    See Giordano, Ingram, Broderick (2024), Black box variational inference with a deterministic
+    objective, JMLR 25, sections 3 and 4.
     """
     check_size("advi", draws=draws, chains=chains)
     _check(covariance, pairs)

@@ -51,8 +51,6 @@ def leave_one_cell_out(
 
     Rows and result are in the units of the parameters.
 
-    Examples
-    --------
     Two columns that are nearly equal; the second row breaks the pattern:
 
     >>> real = np.array([[1.0, 1.1], [1.0, -1.0], [np.nan, 1.0]])

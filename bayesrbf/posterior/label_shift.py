@@ -75,13 +75,9 @@ def adapt_prior(
     inherits the fault. As many ``pseudo_rows`` at the trained prevalence are added: they keep
     classes possible that the new rows do not show.
 
-    References
-    ----------
-    .. [1] Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a classifier
-       to new a priori probabilities, Neural Computation 14, 21-41, equation 2.9.
+    See Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a classifier to new a
+    priori probabilities, Neural Computation 14, 21-41, equation 2.9.
 
-    Examples
-    --------
     Half of the rows were of class 1 in training, and nine in ten are now:
 
     >>> rng = np.random.default_rng(0)

@@ -27,17 +27,13 @@ def fit_noise(
     The residuals z are out of fold, over the fitted standard deviation.
     Maximum a posteriori: the scale is expected near that of normal residuals with the mean
     absolute value that was seen, :math:`\hat s`, and :math:`\nu - 2` has the prior of Juarez
-    and Steel [1]_, Gamma(2, rate 0.1). A model that follows its training rows
+    and Steel, Gamma(2, rate 0.1). A model that follows its training rows
     has :math:`s > 1`; a rare miss makes heavy tails, where a standard deviation would make every
     interval wide.
 
-    References
-    ----------
-    .. [1] Juarez, Steel (2010), Model-based clustering of non-Gaussian panel data based on
-       skew-t distributions, Journal of Business & Economic Statistics 28, section 2.
+    See Juarez, Steel (2010), Model-based clustering of non-Gaussian panel data based on
+    skew-t distributions, Journal of Business & Economic Statistics 28, section 2.
 
-    Examples
-    --------
     Twice as far off as the model believed:
 
     >>> z = 2 * np.random.default_rng(0).normal(size=500)

@@ -21,8 +21,6 @@ def tempered(
     ``log q(c | x) = t log p(c | x) - log sum_b exp(t log p(b | x))`` with the positive temperature
     t, of log joints up to a constant per row.
 
-    Examples
-    --------
     >>> log_joint = np.log([[0.2, 0.8]])
     >>> np.exp(tempered(log_joint, 1.0)).round(3)
     array([[0.2, 0.8]])
@@ -43,13 +41,9 @@ def fit_temperature(
     posteriori under ``log t ~ Normal(0, 1/2)``. Where a model says the mean over draws,
     every draw is tempered: ``log mean_s softmax(t log p_ns)[y_n]``.
 
-    References
-    ----------
-    .. [1] Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural
-       networks, ICML, section 4.2.
+    See Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural networks, ICML,
+    section 4.2.
 
-    Examples
-    --------
     Nine in ten right, where the model claims 99 in 100:
 
     >>> log_p = np.log(np.tile([0.99, 0.01], (100, 1)))

@@ -62,8 +62,6 @@ def is_number(text: str) -> bool:
 
     It is what ``float`` reads, except words, blanks and underscores.
 
-    Examples
-    --------
     >>> [is_number(text) for text in ("-1.5e3", ".5", "1_000", "nan", "1,5")]
     [True, True, False, False, False]
     """
@@ -75,8 +73,6 @@ def read_delimited(content: bytes, name: str) -> Delimited:
 
     TableError if the file is binary, empty, ragged, or has no usable header.
 
-    Examples
-    --------
     >>> table = read_delimited(b"name;size\nfox;1,5\n", "animals.csv")
     >>> table.header, table.rows
     (('name', 'size'), [['fox', '1,5']])

@@ -66,8 +66,6 @@ def infer(column: TextColumn, notes: list[str]) -> Values:
     ``notes`` takes a sentence for whatever was decided or is doubtful. TableError, with the line,
     if numbers and text are mixed, a number is infinite or ambiguous, or the column holds dates.
 
-    Examples
-    --------
     >>> notes = []
     >>> infer(TextColumn("zip", ["0150", "0151"], [2, 3], frozenset([""]), "a.csv, line"), notes)
     ['0150', '0151']

@@ -88,8 +88,6 @@ def class_weights(index: int, n_classes: int) -> str:
     Classes may differ in their number of components, so each has a simplex of its own, and
     ``"weights"`` is their concatenation. A plain density has one class.
 
-    Examples
-    --------
     >>> class_weights(0, 1), class_weights(2, 3)
     ('weights', 'weights_2')
     """
@@ -99,8 +97,6 @@ def class_weights(index: int, n_classes: int) -> str:
 def class_components(index: int, n_classes: int) -> str:
     """Name of the dim of one class's mixture weights; a plain density has one class.
 
-    Examples
-    --------
     >>> class_components(0, 1), class_components(2, 3)
     ('component', 'component_2')
     """
@@ -112,8 +108,6 @@ def category_probability(index: int) -> str:
 
     The column's own name is an attribute, because a ``/`` in a name would split a DataTree path.
 
-    Examples
-    --------
     >>> category_probability(3)
     'probability_3'
     """
@@ -123,8 +117,6 @@ def category_probability(index: int) -> str:
 def category_level(index: int) -> str:
     """Name of the dim of the levels of one categorical column.
 
-    Examples
-    --------
     >>> category_level(3)
     'level_3'
     """

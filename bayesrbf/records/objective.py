@@ -42,15 +42,10 @@ class Objective:
     margin        0                0                 1                1
     ============= ================ ================= ================ ================
 
-    References
-    ----------
-    .. [1] Roth, Peharz, Tschiatschek, Pernkopf (2018), Hybrid generative-discriminative
-       training of Gaussian mixture models, Pattern Recognition Letters 112, 131-137;
-       equations 3.15, 3.16 and 3.21 of the thesis (Roth 2016) before it, whose (3.16)
-       prints p for log p.
+    See Roth, Peharz, Tschiatschek, Pernkopf (2018), Hybrid generative-discriminative
+    training of Gaussian mixture models, Pattern Recognition Letters 112, 131-137; equations 3.15,
+    3.16 and 3.21 of the thesis (Roth 2016) before it, whose (3.16) prints p for log p.
 
-    Examples
-    --------
     >>> Objective("blend", kappa=0.3).coefficients
     (1.0, -0.7, 0.0)
     """

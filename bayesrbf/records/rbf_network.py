@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesrbf.records.mixture import MixtureParameters, Standardisation
-from bayesrbf.records.order import Order
 from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 Features = Literal["density", "responsibility", "log_density"]
 Response = Literal["classes", "number"]

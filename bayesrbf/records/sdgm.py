@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.records.order import Order
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Status
+from bayesrbf.records.specification import Order
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,12 @@ from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.dissimilarity_methods import (
+    Categories,
     ClassDirections,
     ClippedKernelSVC,
+    Compared,
     LabelledPropagation,
     LeadingDirections,
-)
-from bayesrbf.reproduce.dissimilarity_tables import (
-    Categories,
-    Compared,
     aural_sonar,
     categories_of_votes,
     chromosomes,

@@ -22,6 +22,7 @@ from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.roth_methods import (
     CHOSEN,
+    DIAGONAL_50,
     HEAVY,
     IMPUTERS,
     METHODS,
@@ -29,12 +30,12 @@ from bayesrbf.reproduce.roth_methods import (
     ONLY,
     SVMS,
     WITH_HOLES,
+    Mechanism,
     few,
     fitted,
     n_parameters,
     weighted,
 )
-from bayesrbf.reproduce.roth_tables import DIAGONAL_50, Mechanism
 
 MISSING: Final = tuple(tenths / 10 for tenths in range(10))
 NOT_BY_CHANCE: Final = (0.1, 0.3, 0.5, 0.7, 0.9)

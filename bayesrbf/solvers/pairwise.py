@@ -44,8 +44,6 @@ def pairwise(
     symmetric. One that ``numba.njit`` compiled is called from compiled code, where the rows are
     numbers.
 
-    Examples
-    --------
     >>> pairwise(np.array([["ab"], ["b"]]), np.array([["abc"]]),
     ...          lambda a, b: abs(len(a[0]) - len(b[0])))
     array([[1.],

@@ -29,7 +29,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt, UInt32, UInt64
 
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.order import Order
+from bayesrbf.records.specification import Order
 
 CELLS = 2**20
 """Cells that are mixed at a time."""

@@ -47,8 +47,6 @@ PRUNING_THRESHOLD: Final = 3.0
 def factors(in_features: int, covariance: Covariance) -> Int[torch.Tensor, "2 product"]:
     """First and second factor of every product: the squares alone ("diag"), or all products.
 
-    Examples
-    --------
     >>> factors(2, "full").tolist()
     [[0, 0, 1], [0, 1, 1]]
     >>> factors(2, "diag").tolist()
@@ -63,8 +61,6 @@ def monomials(
 ) -> Float[torch.Tensor, "*batch monomial"]:
     """Evaluate 1, every coordinate and the products of the chosen pairs, in this order.
 
-    Examples
-    --------
     >>> monomials(torch.tensor([2.0, 3.0]), factors(2, "full")).tolist()
     [1.0, 2.0, 3.0, 4.0, 6.0, 9.0]
     """
@@ -80,8 +76,6 @@ def log_alpha(
 
     A weight with mean 0 has the largest.
 
-    Examples
-    --------
     >>> log_alpha(torch.tensor([1.0, 0.0]), torch.tensor([-4.0, -4.0])).tolist()
     [-4.0, 10.0]
     """
@@ -99,8 +93,6 @@ def divergence(log_alpha: Float[torch.Tensor, "*weight"]) -> Float[torch.Tensor,
     with s the logistic function; the additive constant is chosen so that it vanishes
     as alpha grows.
 
-    Examples
-    --------
     >>> divergence(torch.tensor([-4.0, 0.0, 10.0])).numpy().round(3)
     array([2.634, 0.431, 0.   ], dtype=float32)
     """

@@ -10,10 +10,10 @@ from scipy.stats import dirichlet, gamma, multivariate_t, norm
 
 from bayesrbf.numerics.gibbs.conjugate import Assigned, Conjugate, assigned, log_evidence, posterior
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.lower_entries import lower_entries
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.mixture_variables import variables_of
 from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.parts.precision_factors import lower_entries
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters

@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing, assert_all_finite, check_array
 from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
-from bayesrbf.fitted.exemplar_sources import (
+from bayesrbf.fitted.fitted_exemplars import (
     MatrixSource,
     TableSource,
     Training,

@@ -16,7 +16,7 @@ from bayesrbf.estimators.arguments import Stored, components_per_class
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows
-from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 

@@ -24,7 +24,7 @@ from bayesrbf.estimators.rbf_network.network_training import (
     start_of,
 )
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
-from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
+from bayesrbf.fitted.network_fitting import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations

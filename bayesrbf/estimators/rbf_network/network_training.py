@@ -13,12 +13,12 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from bayesrbf import table
 from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of, positive
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses, Responses
-from bayesrbf.fitted.network_fitting import fit_network
-from bayesrbf.fitted.network_settings import (
+from bayesrbf.fitted.network_fitting import (
     DEFAULT_COMPONENTS,
     DEFAULT_LINK,
     NetworkSettings,
     SchemeName,
+    fit_network,
 )
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations

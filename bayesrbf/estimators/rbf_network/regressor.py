@@ -29,7 +29,7 @@ from bayesrbf.estimators.rbf_network.network_training import (
 )
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
-from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
+from bayesrbf.fitted.network_fitting import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture

@@ -17,7 +17,7 @@ from bayesrbf.inference.approximation import check_size
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.progress import progress
-from bayesrbf.numerics.predictor import OneByOne, Predictor
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.stack.disagreement import disagreed, disagreement_factors
 from bayesrbf.numerics.stack.pooling import member_probabilities
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior

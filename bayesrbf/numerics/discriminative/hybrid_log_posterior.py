@@ -99,8 +99,6 @@ def objective_and_gradient(
 
     ``log_joint`` has ``log p(x_n, c)`` in nats; labels are -1 where hidden.
 
-    Examples
-    --------
     >>> joint = np.log([[0.1, 0.3], [0.2, 0.2]])
     >>> value, gradient = objective_and_gradient(
     ...     Objective("conditional"), joint, np.array([1, -1])

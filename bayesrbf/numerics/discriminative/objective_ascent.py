@@ -232,10 +232,7 @@ def adam(
     ``value_and_gradient`` takes the index of a batch and a point. ``sees`` is told the point and
     the mean value of every pass, and says whether to stop there.
 
-    References
-    ----------
-    .. [1] Kingma, Ba (2015), Adam: a method for stochastic optimization, ICLR,
-       algorithm 1.
+    See Kingma, Ba (2015), Adam: a method for stochastic optimization, ICLR, algorithm 1.
     """
     z = start.copy()
     mean, square, step = np.zeros_like(z), np.zeros_like(z), 0

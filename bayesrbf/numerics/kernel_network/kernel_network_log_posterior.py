@@ -111,8 +111,6 @@ def class_log_probabilities(
 ) -> Float[np.ndarray, "row label"]:
     """Log of ``softmax(W f + b)``; of two classes, the first has the logit 0.
 
-    Examples
-    --------
     >>> class_log_probabilities(np.ones((1, 1)), np.log([3.0, 1.0]), 2)
     array([[-1.38629436, -0.28768207]])
     """

@@ -34,8 +34,7 @@ from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
 from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
-from bayesrbf.numerics.kernels.space import Holes, Space, room_for_complete, room_for_holes
-from bayesrbf.numerics.kernels.tiles import Tiles
+from bayesrbf.numerics.kernels.tiles import Holes, Space, Tiles, room_for_complete, room_for_holes
 
 LOWEST: Final = -1e300
 """Floor of a log density: a row that no component explains has equal responsibilities, not NaN."""

@@ -61,9 +61,7 @@ class MarginSum:
         inequality bounds :math:`\log \sum_n v_n g_n` from below by
         :math:`\sum_n \gamma_n \log g_n` and a constant.
 
-        References
-        ----------
-        Nebel, Villmann (2013).
+        See Nebel, Villmann (2013).
         """
         gamma = self._columns.weights * (self.pointwise(exemplars) + 1) / 2
         return MarginSwaps(self._columns, self.prototypes, exemplars, gamma)
@@ -142,8 +140,6 @@ def far_fraction(
     nearest of any other, infinite where there is no other. The result is 1/2 then, and where
     both are 0.
 
-    Examples
-    --------
     >>> far_fraction(np.array([1.0, 0.0, 2.0]), np.array([3.0, 0.0, np.inf]))
     array([0.75, 0.5 , 0.5 ])
     """

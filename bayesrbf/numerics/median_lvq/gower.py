@@ -77,8 +77,6 @@ def learn_gower(rows: Observations) -> Gower:
     :math:`\int 2 F (1 - F) dx`, and :math:`1 - \sum_l p_l^2` of levels. Rows do not differ in a
     column without a cell.
 
-    Examples
-    --------
     >>> rows = Observations(
     ...     np.array([[0.0], [4.0], [np.nan]]), np.array([[0], [1], [1]]),
     ...     np.zeros(3, int), np.ones(3))

@@ -47,10 +47,8 @@ class MedianLVQLogPosterior(LogPosterior):
     Coordinates are the rows of the exemplars, which are integers, and log sigma where it is
     free. The density is 0 where an exemplar is no candidate of its class.
 
-    References
-    ----------
-    Nebel, Hammer, Villmann (2014), Supervised generative models for learning
-    dissimilarity data, ESANN, section 3, for the likelihood.
+    See Nebel, Hammer, Villmann (2014), Supervised generative models for learning dissimilarity
+    data, ESANN, section 3, for the likelihood.
     """
 
     rows: Dissimilarities
@@ -236,9 +234,7 @@ def slice_step(
     The log density must fall without limit on both sides. ``step`` is the width of the first
     interval, best about that of the density.
 
-    References
-    ----------
-    Neal (2003), Slice sampling, Annals of Statistics 31, section 4, figures 3 and 5.
+    See Neal (2003), Slice sampling, Annals of Statistics 31, section 4, figures 3 and 5.
     """
     level = log_density(start) - rng.exponential()
     lower = start - step * rng.random()

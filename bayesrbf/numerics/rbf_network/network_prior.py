@@ -31,8 +31,6 @@ SMALLEST_SIZE = 1e-6
 def log_elastic_net_constant(l1: float, l2: float) -> float:
     """Log of the elastic net's constant, the integral of ``exp(-l1 |w| - l2 w^2 / 2)``.
 
-    Examples
-    --------
     >>> round(log_elastic_net_constant(2.0, 0.0), 6)  # Laplace: 2 / l1
     0.0
     """

@@ -190,8 +190,6 @@ def ascend(
     The search ends where no entry of the gradient is above ``tolerance``, or a step gains no
     more.
 
-    Examples
-    --------
     >>> def parabola(x):
     ...     return Smooth(-float((x - 3) @ (x - 3)), -2 * (x - 3), np.zeros(1))
     >>> ascend(parabola, lambda x: 2 * np.eye(1), np.zeros(1), max_iter=9, tolerance=1e-9)

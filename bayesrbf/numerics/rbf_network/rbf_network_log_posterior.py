@@ -17,24 +17,23 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
-from bayesrbf.numerics.predictor import OneByOne, Predictor
+from bayesrbf.numerics.mixture.statistics import JointPoint
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_prior import NetworkPoint, output_variables
 from bayesrbf.numerics.rbf_network.network_rows import FeatureMap, Network, mean_log_probabilities
 from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.order import Order
 from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.specification import Variable
+from bayesrbf.records.specification import Order, Variable
 
 
 class RBFNetworkLogPosterior(MixtureOnRows):

@@ -17,8 +17,6 @@ BISECTIONS = 60
 class StudentMixture:
     """Equal mixture of Student's t (normals, if ``df`` is infinite), one mixture a row.
 
-    Examples
-    --------
     >>> normal = StudentMixture(np.array([[1.0], [1.0]]), np.ones(2))
     >>> normal.quantile(0.975).round(2)
     array([2.96])

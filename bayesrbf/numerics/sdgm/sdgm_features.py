@@ -27,9 +27,8 @@ from jaxtyping import Float, Int
 from bayesrbf.numerics.categories import one_hot
 from bayesrbf.numerics.mixture import completion
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
-from bayesrbf.records.order import Order
 from bayesrbf.records.sdgm import Basis, KernelBasis, QuadraticBasis
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 KERNELS = ("polynomial", "gaussian")
 MOST_FEATURES = 2000

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior, OneByOne, Predictor
 from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.numerics.sdgm.label_likelihood import (
     Designs,
     LabelExpectation,

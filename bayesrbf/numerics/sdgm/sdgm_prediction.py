@@ -16,8 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.prevalence import at_prevalence
+from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.numerics.quasi_random import uniforms
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
 from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points

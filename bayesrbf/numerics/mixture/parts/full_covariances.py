@@ -14,9 +14,13 @@ from bayesrbf.numerics.mixture.gaussian import (
     MissingMoments,
     log_factor_determinants,
 )
-from bayesrbf.numerics.mixture.lower_entries import lower_entries, lower_places
 from bayesrbf.numerics.mixture.parts.conjugate_precisions import FullPrecisions
-from bayesrbf.numerics.mixture.parts.precision_factors import at_floor, precision_factor
+from bayesrbf.numerics.mixture.parts.precision_factors import (
+    at_floor,
+    lower_entries,
+    lower_places,
+    precision_factor,
+)
 from bayesrbf.numerics.mixture.parts.real_columns import (
     Factors,
     KernelNormals,
