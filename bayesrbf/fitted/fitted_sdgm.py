@@ -30,7 +30,6 @@ from bayesrbf.records.sdgm import (
     Basis,
     CompletedRows,
     KernelBasis,
-    QuadraticBasis,
     SDGMModes,
     SDGMParameters,
     SDGMSpecification,
@@ -148,7 +147,7 @@ class FittedSDGM(FittedModel):
             self.companion.specification,
             self.units,
             labelled(self.companion, distinct.take(told(distinct, self.sets)), self.sets),
-            self.basis.kernel if isinstance(self.basis, KernelBasis) else None,
+            self.basis.kernel,
         )
         return (
             completed,
@@ -246,7 +245,11 @@ def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes
     """One name a weight: its class, its component within the class, its feature."""
     assert axes.classes is not None
     assert axes.columns is not None
-    features = _feature_names(basis, axes.columns)
+    columns = axes.columns
+    coordinates = list(columns.real_names)
+    for name, levels in zip(columns.categorical_names, columns.all_levels, strict=True):
+        coordinates += [f"{name}={level}" for level in levels]
+    features = basis.named(coordinates)
     component_class = specification.component_class
     first = np.searchsorted(component_class, component_class)
     within = np.arange(component_class.size) - first
@@ -254,18 +257,6 @@ def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes
         f"{axes.classes[component_class[k]]} {within[k]}: {features[h]}"
         for k, h in zip(specification.component, specification.feature, strict=True)
     ]
-
-
-def _feature_names(basis: Basis, columns: table.Columns) -> list[str]:
-    """Names of the features: products of columns, or numbers of exemplars."""
-    if not isinstance(basis, QuadraticBasis):
-        return ["1", *(f"exemplar {i}" for i in range(basis.n_features - 1))]
-    coordinates = list(columns.real_names)
-    for name, levels in zip(columns.categorical_names, columns.all_levels, strict=True):
-        coordinates += [f"{name}={level}" for level in levels]
-    factors = [*coordinates, ""]  # factor -1 is the last: no name
-    pairs = ([factors[i] for i in pair if i >= 0] for pair in basis.factors)
-    return [" * ".join(pair) or "1" for pair in pairs]
 
 
 def full_basis(

@@ -170,3 +170,10 @@ class MedianLVQPrior:
 
 Sigma = SigmaPrior | float
 """The width of the kernel: its prior, or its value."""
+
+
+def width_and_prior(sigma: Sigma) -> tuple[float, SigmaPrior | None]:
+    """The value and None, or the median of the prior and the prior."""
+    if isinstance(sigma, int | float):
+        return float(sigma), None
+    return float(np.exp(sigma.location)), sigma

@@ -109,7 +109,7 @@ def _fit(name: str, method: str, seed: int) -> Figures:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # length scales stop at a bound
         mean, sd = model.fit(X, y).predict(X_new, return_std=True)
-    if isinstance(model, RBFNetworkRegressor):
+    if hasattr(model, "predict_interval"):
         lower, upper = model.predict_interval(X_new, PROB).T
         log_density = model.log_predictive_density(X_new, y_new)
     else:

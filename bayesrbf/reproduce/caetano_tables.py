@@ -177,7 +177,7 @@ def _mixed(name: str, share: int, method: str, seed: int, effort: Effort) -> Fig
     )
     labelled = np.random.default_rng(seed).permutation(LEARNED) < LEARNED * share // 100
     model = mixed_methods(X, seed, effort)[method]
-    if isinstance(model, RBFNetworkClassifier | KernelNetworkClassifier):
+    if hasattr(model, "unlabelled"):  # it learns from rows without a label, too
         return _judged(model, (X, np.where(labelled, y, None)), (X_new, y_new))
     return _judged(model, (X[labelled], y[labelled]), (X_new, y_new))
 

@@ -288,7 +288,7 @@ def candidates(table: str, name: str, n_train: int) -> list[ClassifierMixin]:
 
 def n_parameters(model: ClassifierMixin) -> int:
     """Number of fitted parameters (table 4.2): of a machine, its vectors and their weights."""
-    if isinstance(model, HybridMixtureClassifier):
+    if hasattr(model, "model_"):
         return int(model.model_.log_posterior(model.rows_).dimension)
     machine = model[-1]
     return int(machine.support_vectors_.size + machine.dual_coef_.size)

@@ -105,13 +105,14 @@ def trained(
     torch.manual_seed(seed)
     network = make_network(n_features, head)
     last = network[-1]
+    sparse = hasattr(last, "prune")
     groups = [{"params": network[:-1].parameters()}, {"params": last.parameters(), "lr": 0.05}]
     optimiser = torch.optim.Adam(groups, lr=0.005)
     decay = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.02, epochs)
     for epoch in range(epochs):
-        penalised = isinstance(last, SDGMHead) and epoch < REFIT * epochs
+        penalised = sparse and epoch < REFIT * epochs
         beta = min(1.0, 2 * epoch / epochs) if penalised else 0.0
-        if isinstance(last, SDGMHead) and not penalised:
+        if sparse and not penalised:
             last.prune()
             last.eval()
         for rows in torch.randperm(len(X)).split(BATCH):
@@ -132,7 +133,7 @@ def scores(network: nn.Sequential, X: torch.Tensor, y: torch.Tensor) -> Figures:
     with torch.no_grad():
         logits = torch.cat([network(part) for part in X.split(1000)])
     last = network[-1]
-    sparse = isinstance(last, SDGMHead)
+    sparse = hasattr(last, "nnz")
     size = last.weight.numel() if sparse else sum(part.numel() for part in last.parameters())
     return {
         "error": 100 * float((logits.argmax(dim=1) != y).double().mean()),

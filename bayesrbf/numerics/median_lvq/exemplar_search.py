@@ -23,7 +23,7 @@ from bayesrbf.records.median_lvq import (
     MedianLVQParameters,
     Prototypes,
     Sigma,
-    SigmaPrior,
+    width_and_prior,
 )
 from bayesrbf.records.results import Status, Trace
 
@@ -100,9 +100,7 @@ def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | N
     """
     if sigma is None:
         return MarginSum(rows, prototypes)
-    if isinstance(sigma, SigmaPrior):
-        return ConditionalLikelihood(rows, prototypes, float(np.exp(sigma.location)), sigma)
-    return ConditionalLikelihood(rows, prototypes, sigma)
+    return ConditionalLikelihood(rows, prototypes, *width_and_prior(sigma))
 
 
 def climb(

@@ -18,13 +18,12 @@ from bayesrbf.numerics.sdgm.ard import EvidenceProblem, Run, log_masses, maximis
 from bayesrbf.numerics.sdgm.ard_state import State, factor_features
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities, expect
 from bayesrbf.numerics.sdgm.mode_search import find_mode, is_wide
-from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
+from bayesrbf.numerics.sdgm.sdgm_features import standard_points
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.sdgm import (
     Basis,
     CompletedRows,
-    KernelBasis,
     SDGMFit,
     SDGMModes,
     SDGMParameters,
@@ -98,8 +97,8 @@ def fit_sdgm(
 
     May raise ValueError where the weights would fill the memory.
     """
-    phi = features(basis, standard_points(rows.points, units))
-    dual = isinstance(basis, KernelBasis) or phi.shape[1] > phi.shape[0]
+    phi = basis.at(standard_points(rows.points, units))
+    dual = basis.kernel is not None or phi.shape[1] > phi.shape[0]
     n_rows = rows.starts.size
     few = min(n_rows, RACE_ROWS)
     some = np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)

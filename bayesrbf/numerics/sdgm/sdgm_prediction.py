@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.numerics.quasi_random import uniforms
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
-from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
+from bayesrbf.numerics.sdgm.sdgm_features import standard_points
 from bayesrbf.records.mixture import Standardisation
 from bayesrbf.records.sdgm import Basis, SDGMModes, SDGMParameters
 
@@ -112,7 +112,7 @@ def predict(
     estimates = []
     for replicate in range(REPLICATES):
         points, starts = completion(replicate)
-        phi = features(basis, standard_points(points, units))
+        phi = basis.at(standard_points(points, units))
         sizes = np.diff(starts, append=len(points))
         whole = np.repeat(sizes == 1, sizes)
         by_point = np.empty((len(points), modes.best.component_class[-1] + 1))
@@ -159,7 +159,7 @@ def component_probabilities(
 ) -> Float[np.ndarray, "obs component"]:
     """Probabilities ``p(c, m | x)`` of classes and their components together, at the mode."""
     points, starts = completion(0)
-    phi = features(basis, standard_points(points, units))
+    phi = basis.at(standard_points(points, units))
     logits = phi @ parameters.dense(phi.shape[1]) + np.log(parameters.proportions)
     sizes = np.diff(starts, append=len(points))
     return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
@@ -208,7 +208,7 @@ def drawn_log_probabilities(
     ``average``, the weights stay at the most probable mode.
     """
     points, starts = completion(0)
-    phi = features(basis, standard_points(points, units))
+    phi = basis.at(standard_points(points, units))
     sizes = np.diff(starts, append=len(points))
     drawn = weight_draws(modes, DRAWS, 0, average=average)
     points_of_modes = [
