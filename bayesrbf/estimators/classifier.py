@@ -21,7 +21,7 @@ from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearse
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.log_sums import at_prevalence
-from bayesrbf.posterior.temperature import tempered
+from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.early_stopping import log_score
-from bayesrbf.posterior.temperature import fit_temperature
+from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.records.mixture import Observations
 
 Fold = tuple[Observations, Observations]

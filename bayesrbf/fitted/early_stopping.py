@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.posterior.temperature import fit_temperature, tempered
+from bayesrbf.posterior.recalibration import fit_temperature, tempered
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 

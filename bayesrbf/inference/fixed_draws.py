@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import ortho_group
 
-from bayesrbf.inference.gaussian_at_mode import GaussianApproximation
+from bayesrbf.inference.laplace import GaussianApproximation
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.numerics.log_posterior import LogPosterior
 

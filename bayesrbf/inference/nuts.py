@@ -19,7 +19,7 @@ from bayesrbf.inference.chains import (
     seconds_of,
 )
 from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.gaussian_at_mode import Whitened, approximate, dispersed, whitened
+from bayesrbf.inference.laplace import Whitened, approximate, dispersed, whitened
 from bayesrbf.inference.progress import shown_progress
 from bayesrbf.numerics.log_posterior import LogPosterior
 
@@ -61,7 +61,7 @@ def nuts(
 
     The chains run in z with :math:`\theta = \hat\theta + C z`, where :math:`C C'`
     is nearly the covariance of the Laplace approximation
-    (:func:`bayesrbf.inference.gaussian_at_mode.whitened`): in z the posterior is nearly
+    (:func:`bayesrbf.inference.laplace.whitened`): in z the posterior is nearly
     round, and nutpie's adaptation finds little to mend. The mode search begins at ``start``; chains
     start at draws twice as wide as the approximation. ``target_accept`` in (0, 1) is the acceptance
     that the step size aims at: nearer one means smaller steps and fewer divergences. A seed gives

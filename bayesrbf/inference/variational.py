@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from bayesrbf.inference.approximation import bounded_curvature, check_size, gaussian_draws
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.fixed_draws import FixedDrawObjective, fixed_draws
-from bayesrbf.inference.gaussian_at_mode import approximate
+from bayesrbf.inference.laplace import approximate
 from bayesrbf.inference.progress import Track, progress, silent
 from bayesrbf.numerics.log_posterior import LogPosterior
 

@@ -16,7 +16,7 @@ from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
-from bayesrbf.posterior.temperature import tempered
+from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.posterior.uncertainty import PredictiveSummary, summarised
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction

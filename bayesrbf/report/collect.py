@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesrbf.posterior.calibration import calibration, calibration_slope
+from bayesrbf.posterior.calibration import calibration
+from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.records import names
 from bayesrbf.report.columns import read_columns

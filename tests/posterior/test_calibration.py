@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.posterior.calibration import calibration, calibration_slope, classwise_error
+from bayesrbf.posterior.calibration import calibration, classwise_error
+from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 
 

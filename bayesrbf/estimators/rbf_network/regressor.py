@@ -35,7 +35,7 @@ from bayesrbf.fitted.network_fitting import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
-from bayesrbf.posterior.noise import fit_noise
+from bayesrbf.posterior.recalibration import fit_noise
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
