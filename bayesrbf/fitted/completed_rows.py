@@ -42,15 +42,8 @@ def completions(
 def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
     """Training rows as the likelihood takes them."""
     points, starts = completions(companion, rows, TRAINING_DRAWS)
-    return CompletedRows(points, starts, allowed_classes(rows.labels, sets), rows.weights)
-
-
-def allowed_classes(
-    labels: Int[np.ndarray, " obs"], sets: LabelSets
-) -> Bool[np.ndarray, "obs label"]:
-    """The classes that every row may have; a hidden label (-1) allows all."""
-    everything = np.ones((1, sets.shape[1]), dtype=bool)
-    return np.concatenate([sets, everything])[labels]
+    allowed = np.concatenate([sets, np.ones((1, sets.shape[1]), dtype=bool)])[rows.labels]
+    return CompletedRows(points, starts, allowed, rows.weights)  # a hidden label, -1, allows all
 
 
 def told(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:

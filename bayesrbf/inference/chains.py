@@ -195,17 +195,11 @@ def _executor(processes: int) -> Any:
     return get_reusable_executor(
         processes,
         timeout=_IDLE,
-        initializer=_ignore_interrupts,
+        # Ctrl-C reaches every process of a terminal; the one that waits passes it on.
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
         env=dict.fromkeys(_THREADS, "1"),
     )
-
-
-def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C.
-
-    It reaches every process of a terminal; the one that waits passes it on.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _in_group(work: Work, group: Sequence[Any], path: Path, place: int) -> list[Any]:

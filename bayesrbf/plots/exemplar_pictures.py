@@ -64,7 +64,7 @@ def plot_exemplars(
         ax.set_xticks([])
         ax.set_yticks([])
         if image_shape is not None:
-            _draw_image(ax, cells, image_shape)
+            ax.imshow(cells.astype(float).reshape(image_shape), cmap="Greys")
         else:
             _draw_cells(ax, names, cells, list(map(_unlike, cells, explained, spreads)))
 
@@ -112,11 +112,6 @@ def _unlike(cell: Any, other: Any, spread: float) -> bool:
     if any(holes):
         return not all(holes)
     return bool(abs(cell - other) > spread) if spread > 0 else bool(cell != other)
-
-
-def _draw_image(ax: Axes, cells: np.ndarray, image_shape: tuple[int, int]) -> None:
-    """A row as an image."""
-    ax.imshow(cells.astype(float).reshape(image_shape), cmap="Greys")
 
 
 def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool]) -> None:

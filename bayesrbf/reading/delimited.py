@@ -83,7 +83,8 @@ def read_delimited(content: bytes, name: str) -> Delimited:
     records = list(_records(text, separator, name))
     if not records:
         raise TableError(f"{name} is empty: a header line and rows are needed.")
-    blank = sum(not cells for _, cells in records[: 1 + _last_filled(records)])
+    last = max((i for i, (_, cells) in enumerate(records) if cells), default=-1)
+    blank = sum(not cells for _, cells in records[: 1 + last])
     if blank:
         notes.append(f"{blank} blank lines were skipped.")
     records = [(line, cells) for line, cells in records if cells]
@@ -133,11 +134,6 @@ def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[s
                 "stands inside a cell without being doubled."
             ) from error
         yield line, [cell.strip() for cell in cells]
-
-
-def _last_filled(records: list[tuple[int, list[str]]]) -> int:
-    """Position of the last record that is not an empty line."""
-    return max((i for i, (_, cells) in enumerate(records) if cells), default=-1)
 
 
 def _structure(

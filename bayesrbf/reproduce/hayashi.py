@@ -4,10 +4,8 @@ Errors and non-zero weights of table 1 on the official splits, the chequerboard 
 figures 1 and 3, and table 2's rows on MNIST where PyTorch is installed. The seeds and splits
 are those of the stored tables.
 
-References
-----------
-.. [1] Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR;
-   tables 1 and 2, figures 1 and 3, appendix B.
+See Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR; tables 1
+and 2, figures 1 and 3, appendix B.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Hybrid mixtures against their likelihood and support vector machines, after Roth (2016).
 
-References
-----------
-.. [1] Roth (2016), Hybrid generative-discriminative training of Gaussian mixture models,
-   master's thesis; tables 4.1 and 4.2, B.1 to B.3, B.5 and B.7.
-.. [2] Roth, Peharz, Tschiatschek, Pernkopf (2018), Pattern Recognition Letters 112, 131-137.
+See Roth (2016), Hybrid generative-discriminative training of Gaussian mixture models, master's
+thesis; tables 4.1 and 4.2, B.1 to B.3, B.5 and B.7. Roth, Peharz, Tschiatschek, Pernkopf (2018),
+Pattern Recognition Letters 112, 131-137.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
 The network is smaller than the paper's. Both heads follow the same normalisation, learn from the
 same images in the same order, and see the same number of steps.
 
-References
-----------
-.. [1] Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR;
-   section 4.2, table 2.
+See Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR; section
+4.2, table 2.
 """
 
 from __future__ import annotations

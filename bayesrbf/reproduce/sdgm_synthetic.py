@@ -3,10 +3,8 @@
 The chequerboard has eight normal components a class; its table says how many are left of those at
 the start. The figures show boundaries of classes and of components.
 
-References
-----------
-.. [1] Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR;
-   appendix B. The squares' centres and spread are those of the authors' program.
+See Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR; appendix B.
+The squares' centres and spread are those of the authors' program.
 """
 
 from __future__ import annotations

@@ -16,10 +16,8 @@ divergence between them depends on the ratio :math:`\alpha = \sigma^2 / \theta^2
 falls as alpha grows: a weight that the data do not need loses its mean, and at
 log alpha > 3, where the noise is four and a half times the weight, it can be set to zero.
 
-References
-----------
-Hayashi and Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR,
-section 2.1.
+See Hayashi and Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR, section
+2.1.
 
 Molchanov, Ashukha and Vetrov (2017), Variational dropout sparsifies deep neural networks,
 ICML, sections 4.1 (additive noise) and 4.2 (equation 14).

@@ -26,8 +26,8 @@ from bayesrbf.numerics.kernels.gaussian_holes import (
 )
 from bayesrbf.numerics.kernels.gaussian_products import (
     add_products,
-    count_shares,
-    find_shares,
+    count_nonzero,
+    find_nonzero,
     move_together,
     subtract_squares,
 )
@@ -85,7 +85,7 @@ def add_log_density(
 def add_moments(
     n_missing: int,
     components: tuple[int, int],
-    shares: np.ndarray,
+    responsibilities: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
     scratch: PatternScratch,
@@ -93,9 +93,9 @@ def add_moments(
     """Add the moments of a tile that ``add_log_density`` has completed."""
     missing, places, found = scratch.missing, scratch.places, scratch.found
     for k in range(components[0], components[1]):
-        n_rows = count_shares(shares, k, second.shape[1])
+        n_rows = count_nonzero(responsibilities, k, second.shape[1])
         if n_rows > 0:
-            find_shares(shares, k, n_rows, places, found)
+            find_nonzero(responsibilities, k, n_rows, places, found)
             if n_rows < len(places):
                 n_rows += -n_rows % 8  # loops run in eights
                 move_together(scratch.completed[k], places, n_rows)

@@ -1,9 +1,7 @@
 r"""GLVQ on exemplars: Sato and Yamada's margins, for every candidate at once.
 
-References
-----------
-Nebel, Villmann (2013), A median variant of generalized learning vector quantization,
-ICONIP, LNCS 8227. Sato, Yamada (1996), Generalized learning vector quantization, NIPS 8.
+See Nebel, Villmann (2013), A median variant of generalized learning vector quantization, ICONIP,
+LNCS 8227. Sato, Yamada (1996), Generalized learning vector quantization, NIPS 8.
 """
 
 from __future__ import annotations

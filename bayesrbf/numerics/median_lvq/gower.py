@@ -9,9 +9,7 @@ Where either cell of a column is missing, :math:`\delta_j` is its mean over all 
 training rows. Often such columns are left out instead. Two rows with only one column observed
 in both would then be identical if these cells happen to be equal.
 
-References
-----------
-Gower (1971), A general coefficient of similarity and some of its properties, Biometrics 27.
+See Gower (1971), A general coefficient of similarity and some of its properties, Biometrics 27.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 r"""RSLVQ on exemplars: kernels, and the log likelihood of the labels.
 
-References
-----------
-Nebel, Hammer, Villmann (2014), Supervised generative models for learning dissimilarity
-data, ESANN, section 3. Seo, Obermayer (2003), Soft learning vector quantization, Neural
-Computation 15, section 3.
+See Nebel, Hammer, Villmann (2014), Supervised generative models for learning dissimilarity data,
+ESANN, section 3. Seo, Obermayer (2003), Soft learning vector quantization, Neural Computation 15,
+section 3.
 """
 
 from __future__ import annotations

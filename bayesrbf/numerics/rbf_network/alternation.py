@@ -11,11 +11,9 @@ One round, at mixture :math:`\phi` and output weights w:
 Each step raises an objective, but not the same one: at :math:`\gamma > 0` no single objective
 rises in all steps. So the joint objective is recorded in every round and its falls counted.
 
-References
-----------
-Ferreira and Figueiredo (2006), Hybrid generative/discriminative training of radial basis
-function networks, ESANN: EM-LR, EM-LR-Link, EM-LR-Link-K. Caetano (2018): responsibilities
-as features (eq. 20), the Dirichlet link (eq. 21), imputation (eqs. 12-13).
+See Ferreira and Figueiredo (2006), Hybrid generative/discriminative training of radial basis
+function networks, ESANN: EM-LR, EM-LR-Link, EM-LR-Link-K. Caetano (2018): responsibilities as
+features (eq. 20), the Dirichlet link (eq. 21), imputation (eqs. 12-13).
 """
 
 from __future__ import annotations

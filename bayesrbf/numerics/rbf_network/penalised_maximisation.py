@@ -7,10 +7,8 @@ A penalty :math:`\lambda |\theta|` has a kink where it matters most. With
 Where there is no kink and few weights, a concave objective is maximised by Newton's method, in
 some steps from a warm start.
 
-References
-----------
-Byrd, Lu, Nocedal and Zhu (1995), A limited memory algorithm for bound constrained
-optimization, SIAM Journal on Scientific Computing 16, 1190-1208.
+See Byrd, Lu, Nocedal and Zhu (1995), A limited memory algorithm for bound constrained optimization,
+SIAM Journal on Scientific Computing 16, 1190-1208.
 """
 
 from __future__ import annotations

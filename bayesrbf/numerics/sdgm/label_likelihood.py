@@ -13,10 +13,8 @@ indefinite. The observed one lacks the variance of the complete-data score over 
 hidden: :math:`t (\mathrm{diag}\, r - r r^\top)`, and the variance of
 :math:`(r - p) \otimes \phi` over the completions.
 
-References
-----------
-Louis (1982), Finding the observed information matrix when using the EM
-algorithm, JRSS B 44, section 3.
+See Louis (1982), Finding the observed information matrix when using the EM algorithm, JRSS B 44,
+section 3.
 """
 
 from __future__ import annotations
