@@ -38,10 +38,7 @@ def observed_cholesky(covariances: TensorVariable, observed: TensorVariable) -> 
 
 
 def normal_logp(
-    real: TensorVariable,
-    observed: TensorVariable,
-    means: TensorVariable,
-    cholesky: TensorVariable,
+    real: TensorVariable, observed: TensorVariable, means: TensorVariable, cholesky: TensorVariable
 ) -> TensorVariable:
     r"""Log density of the observed cells of a multivariate normal; ``cholesky`` is C.
 
@@ -55,10 +52,7 @@ def normal_logp(
 
 
 def independent_normal_logp(
-    real: TensorVariable,
-    observed: TensorVariable,
-    means: TensorVariable,
-    variances: TensorVariable,
+    real: TensorVariable, observed: TensorVariable, means: TensorVariable, variances: TensorVariable
 ) -> TensorVariable:
     r"""Log density of the observed cells of independent normals.
 
@@ -100,10 +94,7 @@ def masked_normal_logp(
 
 
 def masked_normal_draw(
-    means: TensorVariable,
-    covariances: TensorVariable,
-    observed: TensorVariable,
-    size: Variable,
+    means: TensorVariable, covariances: TensorVariable, observed: TensorVariable, size: Variable
 ) -> TensorVariable:
     """Draw rows given their components; missing cells come out as 0."""
     return normal_draw(means, covariances) * observed

@@ -15,11 +15,9 @@ from bayesrbf.records.mixture import Standardisation
 from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions
 from bayesrbf.records.sdgm import Basis, CompletedRows, QuadraticBasis, SDGMSpecification
 
-POINT: str = "point"
-"""Dim of the completions of all rows: a row without a hole is one point."""
+POINT: str = "point"  # Dim of the completions of all rows: a row without a hole is one point.
 COORDINATE: str = "coordinate"
-FARTHEST = 1e6
-"""Points are held within this many standard units."""
+FARTHEST = 1e6  # Points are held within this many standard units.
 
 
 def declare_sdgm(

@@ -15,12 +15,10 @@ from sklearn.base import BaseEstimator
 
 from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
 
-OPTIONAL = {"feature_names_in_"}
-"""Fitted attributes that only some tables leave behind."""
+OPTIONAL = {"feature_names_in_"}  # Fitted attributes that only some tables leave behind.
 MADE_ANEW = {"posterior_", "_prepared"}
 """Attributes that are made from the others when they are read."""
-CONTAINER = "_sklearn_output_config"
-"""Where scikit-learn keeps the container of ``set_output``."""
+CONTAINER = "_sklearn_output_config"  # Where scikit-learn keeps the container of ``set_output``.
 REQUESTS = "_metadata_request"
 """Where scikit-learn keeps metadata requests, which belong to a pipeline and not to a fit."""
 

@@ -124,8 +124,7 @@ class HeldOut:
     """Out-of-fold predictions of all folds, one fold after another."""
 
     values: Float[np.ndarray, "obs *values"]
-    labels: Int[np.ndarray, " obs"]
-    """True class codes."""
+    labels: Int[np.ndarray, " obs"]  # True class codes.
     weights: Float[np.ndarray, " obs"]
 
 

@@ -15,8 +15,7 @@ from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.sdgm import CompletedRows
 from bayesrbf.table import Columns
 
-TRAINING_DRAWS = 32
-"""Completions of a row with holes in the likelihood."""
+TRAINING_DRAWS = 32  # Completions of a row with holes in the likelihood.
 
 LabelSets = Bool[np.ndarray, "set label"]
 """Classes of every kind of label: a code per class, then the sets of several classes."""

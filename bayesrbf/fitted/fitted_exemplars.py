@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 class MatrixSource:
     """New rows come with their dissimilarities to the training rows."""
 
-    kept: Int[np.ndarray, " obs"]
-    """Column of every training row in the matrix."""
+    kept: Int[np.ndarray, " obs"]  # Column of every training row in the matrix.
 
     def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
         """Dissimilarities of new rows to chosen training rows."""
@@ -51,8 +50,7 @@ class TableSource:
     gower: Gower
     rows: Observations
     handle_unknown: str
-    order: Order
-    """The canonical order of columns, in which ``gower`` and ``rows`` have them."""
+    order: Order  # The canonical order of columns, in which ``gower`` and ``rows`` have them.
 
     def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
         """Dissimilarities of new rows to chosen training rows."""
@@ -74,8 +72,7 @@ class VectorSource:
         return pairwise(X, self.rows[chosen], self.metric)
 
 
-Source = MatrixSource | TableSource | VectorSource
-"""Compares new rows to training rows."""
+Source = MatrixSource | TableSource | VectorSource  # Compares new rows to training rows.
 
 
 @dataclass(frozen=True)
@@ -83,11 +80,9 @@ class Training:
     """Training rows compared to each other."""
 
     source: Source
-    values: Real[np.ndarray, "obs obs"]
-    """``d(x_n, x_m)``."""
+    values: Real[np.ndarray, "obs obs"]  # ``d(x_n, x_m)``.
     labels: Int[np.ndarray, " obs"]
-    weights: Float[np.ndarray, " obs"]
-    """Row weights, copies of a row added up."""
+    weights: Float[np.ndarray, " obs"]  # Row weights, copies of a row added up.
     kept: Int[np.ndarray, " obs"]
     """Position of each row (of its first copy) among the rows given to ``fit``."""
 
@@ -118,16 +113,12 @@ class FittedExemplars(FittedModel):
     are an exemplar at the fitted point or in a posterior draw.
     """
 
-    source: Source
-    """Compares new rows to training rows."""
-    table: Dissimilarities
-    """Training rows compared to each other."""
+    source: Source  # Compares new rows to training rows.
+    table: Dissimilarities  # Training rows compared to each other.
     prototypes: Prototypes
     parameters: MedianLVQParameters
-    sigma: Sigma | None
-    """What is known of the width; None for GLVQ, which has none."""
-    needed: Int[np.ndarray, " needed"]
-    """Training rows that are needed, ascending."""
+    sigma: Sigma | None  # What is known of the width; None for GLVQ, which has none.
+    needed: Int[np.ndarray, " needed"]  # Training rows that are needed, ascending.
 
     @property
     def density(self) -> None:
@@ -183,10 +174,7 @@ class FittedExemplars(FittedModel):
         return to_prediction(joint)
 
     def mean_responsibilities(
-        self,
-        log_posterior: Any,
-        rows: Observations,
-        points: Float[np.ndarray, "draw coordinate"],
+        self, log_posterior: Any, rows: Observations, points: Float[np.ndarray, "draw coordinate"]
     ) -> Float[np.ndarray, "obs needed label"]:
         """What the answer for each row rests on: needed row and class, averaged over points.
 

@@ -10,19 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_mixture import (
-    FittedMixture,
-    Solver,
-    fit_mixture_rows,
-    mixture_coords,
-)
-from bayesrbf.fitted.fitted_model import (
-    Axes,
-    Description,
-    FittedModel,
-    observed_rows,
-    row_weights,
-)
+from bayesrbf.fitted.fitted_mixture import FittedMixture, Solver, fit_mixture_rows, mixture_coords
+from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, observed_rows, row_weights
 from bayesrbf.numerics.kernel_network.kernel_layer import (
     EigenBasis,
     eigen_basis,
@@ -73,16 +62,13 @@ class KernelSettings:
 class FittedKernelNetwork(FittedModel):
     """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
 
-    companion: FittedMixture
-    """Gives missing cells their distributions."""
+    companion: FittedMixture  # Gives missing cells their distributions.
     basis: EigenBasis
-    theta: Float[np.ndarray, " coordinate"]
-    """Output weights, then intercepts."""
+    theta: Float[np.ndarray, " coordinate"]  # Output weights, then intercepts.
     class_frequencies: Float[np.ndarray, " label"]
     """Weighted shares of the classes among the labelled training rows: what is said of a row
     without a cell, of which the kernel knows nothing."""
-    l2: float
-    """Precision of the prior of the output weights."""
+    l2: float  # Precision of the prior of the output weights.
 
     @property
     def density(self) -> FittedMixture:

@@ -41,10 +41,8 @@ if TYPE_CHECKING:
 
     from bayesrbf.records.results import ClassPrediction
 
-PREDICTION_DRAWS = 64
-"""Completions of a row with holes in each replicate of a prediction."""
-POSTERIOR_DRAWS = 128
-"""Completions of a row with holes under every posterior draw."""
+PREDICTION_DRAWS = 64  # Completions of a row with holes in each replicate of a prediction.
+POSTERIOR_DRAWS = 128  # Completions of a row with holes under every posterior draw.
 
 Prediction = Literal["average", "single-mode", "plug-in"]
 """What a prediction averages over: modes and their spread, the spread of one mode, nothing."""
@@ -55,18 +53,13 @@ class FittedSDGM(FittedModel):
     """A fitted sparse discriminative mixture."""
 
     modes: SDGMModes
-    basis: Basis
-    """The features that are used."""
-    features: Int[np.ndarray, " feature"]
-    """Their places among all features."""
-    units: Standardisation
-    """Location and scale of the coordinates of a point."""
+    basis: Basis  # The features that are used.
+    features: Int[np.ndarray, " feature"]  # Their places among all features.
+    units: Standardisation  # Location and scale of the coordinates of a point.
     companion: FittedMixture
     """A density of the columns, blind to the labels: it completes rows with holes."""
-    sets: LabelSets
-    """The classes of every code of a label."""
-    component_class: tuple[int, ...]
-    """Class of every component before any was pruned."""
+    sets: LabelSets  # The classes of every code of a label.
+    component_class: tuple[int, ...]  # Class of every component before any was pruned.
     precision_prior: PrecisionPrior | None
     """Of the declared graph; None holds the precisions at their evidence's maximum."""
     prediction: Prediction
@@ -260,10 +253,7 @@ def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes
 
 
 def full_basis(
-    specification: MixtureSpecification,
-    units: Standardisation,
-    rows: CompletedRows,
-    kernel: Any,
+    specification: MixtureSpecification, units: Standardisation, rows: CompletedRows, kernel: Any
 ) -> Basis:
     """All features, before any is pruned; a kernel's exemplars are the rows' first points."""
     if kernel is None:

@@ -29,8 +29,7 @@ from bayesrbf.records.specification import CovarianceType, MixtureSpecification
 
 SchemeName = Literal["joint", "em_lr", "em_lr_link", "em_lr_link_k", "caetano"]
 
-DEFAULT_COMPONENTS = 10
-"""Components of a mixture where no number is given."""
+DEFAULT_COMPONENTS = 10  # Components of a mixture where no number is given.
 
 DEFAULT_LINK = {
     "joint": 0.0,
@@ -63,12 +62,9 @@ class NetworkSettings:
     link: float
     l1: float
     l2: float
-    kappa: float | None
-    """Power of p(x); None: one over the number of columns."""
-    grow: tuple[int, int] | None
-    """Components that join at a time, and the most of a mixture."""
-    impute: bool
-    """Whether missing cells are filled in rather than summed out."""
+    kappa: float | None  # Power of p(x); None: one over the number of columns.
+    grow: tuple[int, int] | None  # Components that join at a time, and the most of a mixture.
+    impute: bool  # Whether missing cells are filled in rather than summed out.
     n_init: int
     max_iter: int
     tol: float

@@ -24,8 +24,7 @@ from bayesrbf.records.specification import MixtureSpecification, Order
 class SDGMSolver:
     """How a sparse discriminative mixture is fitted, and what its predictions average over."""
 
-    kernel: Any
-    """Name or function of the kernel; None for the primal form."""
+    kernel: Any  # Name or function of the kernel; None for the primal form.
     companion_components: int
     settings: Settings
     precision_prior: PrecisionPrior | None
@@ -74,8 +73,7 @@ def fit_rows_sdgm(
         )
     fitted = FittedSDGM(
         SDGMModes(
-            tuple(mode.reordered(order.inverse) for mode in modes.parameters),
-            modes.probabilities,
+            tuple(mode.reordered(order.inverse) for mode in modes.parameters), modes.probabilities
         ),
         basis,
         features,

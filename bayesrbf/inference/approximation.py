@@ -14,8 +14,7 @@ from bayesrbf.inference.draws import Draws, on_grid, one_after_another
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-_FLAT: Final = 1e-9
-"""Curvatures below this share of the largest are lost in rounding."""
+_FLAT: Final = 1e-9  # Curvatures below this share of the largest are lost in rounding.
 
 
 def gaussian_draws(

@@ -14,8 +14,7 @@ from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-STEPS: Final = 200
-"""Iterations from the fitted mode to that of a draw."""
+STEPS: Final = 200  # Iterations from the fitted mode to that of a draw.
 LEAST_WEIGHT: Final = 1e-9
 """Share of a row's weight that every draw leaves to it: no class is ever without a row."""
 

@@ -23,8 +23,7 @@ from threadpoolctl import threadpool_limits
 WORTHWHILE: Final = 10.0
 """Seconds of work below which no further process is started: a start takes some itself."""
 
-_PATIENCE: Final = 0.1
-"""Seconds between two looks at the progress and at the wish to stop."""
+_PATIENCE: Final = 0.1  # Seconds between two looks at the progress and at the wish to stop.
 
 _IDLE: Final = 60.0
 """Seconds that idle processes are kept, so that the next run need not start any."""
@@ -55,11 +54,7 @@ Work = Callable[[Any, Watch], list[Any]]
 
 
 def run_chains(
-    work: Work,
-    chains: Sequence[Any],
-    *,
-    processes: int,
-    advance: Callable[[int], None],
+    work: Work, chains: Sequence[Any], *, processes: int, advance: Callable[[int], None]
 ) -> tuple[list[Any], bool]:
     """Run chains in groups, one a process: one result a chain, and whether the run is complete.
 

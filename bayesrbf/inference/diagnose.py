@@ -44,8 +44,7 @@ RHAT_DENSITY: Final = 1.01
 RHAT_PARAMETERS: Final = 1.02
 ESS_PER_CHAIN: Final = 100
 """Bounds past which a figure is bad; R-hat and ESS: Vehtari et al. (2021)."""
-_ROWS: Final = 100
-"""Rows whose class probabilities are judged: more would say the same, slowly."""
+_ROWS: Final = 100  # Rows whose class probabilities are judged: more would say the same, slowly.
 
 
 class PosteriorWarning(UserWarning):
@@ -135,9 +134,7 @@ def _run(draws: Draws) -> Iterator[Finding]:
 
 
 def _convergence(
-    draws: Draws,
-    raw: Draws | None,
-    probabilities: Float[np.ndarray, "chain draw obs label"] | None,
+    draws: Draws, raw: Draws | None, probabilities: Float[np.ndarray, "chain draw obs label"] | None
 ) -> Iterator[Finding]:
     """Whether the chains agree, and how many independent draws they are worth."""
     lp = draws.stats["lp"]
@@ -177,8 +174,7 @@ def _distance(
 
 
 COLUMNS: Final = ["row", "value", "sentence"]
-_WIDTH: Final = 100
-"""Characters of a line of text."""
+_WIDTH: Final = 100  # Characters of a line of text.
 
 
 class FindingsTable(pd.DataFrame):

@@ -16,8 +16,7 @@ from bayesrbf.records.specification import Variable
 MEMORY: Final = 2 * 2**30
 """Bytes that an array over draws may take, unless a caller says otherwise."""
 
-_GRID: Final = 2.0**40
-"""Transformed coordinates are multiples of 1 / _GRID (1e-12)."""
+_GRID: Final = 2.0**40  # Transformed coordinates are multiples of 1 / _GRID (1e-12).
 
 
 @dataclass(frozen=True)

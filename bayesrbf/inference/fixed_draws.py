@@ -14,8 +14,7 @@ from bayesrbf.inference.laplace import GaussianApproximation
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-_STEP: Final = 1e-5
-"""Step of a difference of the gradient, in posterior standard deviations."""
+_STEP: Final = 1e-5  # Step of a difference of the gradient, in posterior standard deviations.
 
 
 def fixed_draws(

@@ -9,8 +9,7 @@ import numpy as np
 from arviz_stats.base.array import array_stats
 from jaxtyping import Float, Int
 
-SMALLEST: Final = 25
-"""Draws below which no five of them make a tail."""
+SMALLEST: Final = 25  # Draws below which no five of them make a tail.
 PARETO_K: Final = 0.7
 """Tail shape above which importance ratios represent nothing; Vehtari et al. (2024)."""
 NEARLY_EQUAL: Final = 0.95

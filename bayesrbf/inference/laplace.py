@@ -38,8 +38,7 @@ R-hat then shows whether the chains have forgotten where they began.
 _COUPLED: Final = 0.03
 """Correlation in the precision from which two coordinates are whitened together."""
 
-_DENSE: Final = 100
-"""Coordinates up to which a dense product is as quick as a sparse one."""
+_DENSE: Final = 100  # Coordinates up to which a dense product is as quick as a sparse one.
 
 Density = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -110,9 +109,7 @@ def approximate(
 
 
 def hessian(
-    log_posterior: LogPosterior,
-    theta: Float[np.ndarray, " coordinate"],
-    track: Track = silent,
+    log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"], track: Track = silent
 ) -> Float[np.ndarray, "coordinate coordinate"]:
     """Second derivatives of the log density with Jacobian.
 

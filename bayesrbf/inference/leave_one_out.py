@@ -14,10 +14,8 @@ from bayesrbf.inference.draws import Draws, one_after_another
 from bayesrbf.inference.importance import PARETO_K, SMALLEST, covers
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-_ROWS: Final = 2000
-"""Rows that are left out in turn: more would take longer and say the same."""
-_NOTHING: Final = 1e-12
-"""Log likelihoods this small are zero but for rounding."""
+_ROWS: Final = 2000  # Rows that are left out in turn: more would take longer and say the same.
+_NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.
 _ENTRIES: Final = 16_000_000
 """Log likelihoods that are held at once: 122 MiB, or all rows above under 8,000 draws."""
 
@@ -211,9 +209,7 @@ def _log_likelihood(
     return values[:, told].reshape(shape), round(n_obs * told.mean()), max(thinning, 1)
 
 
-def tells(
-    log_likelihood: Float[np.ndarray, "*draws obs"],
-) -> Bool[np.ndarray, " obs"]:
+def tells(log_likelihood: Float[np.ndarray, "*draws obs"]) -> Bool[np.ndarray, " obs"]:
     """Rows of which some draw says something; of a hidden label, p(y | x) = 1 in all draws."""
     axes = tuple(range(log_likelihood.ndim - 1))
     found: np.ndarray = np.max(np.abs(log_likelihood), axis=axes) > _NOTHING

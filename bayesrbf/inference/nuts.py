@@ -35,14 +35,12 @@ _STATS: Final = {
 }
 """nutpie's names of the stats of a draw, and ours (PyMC's)."""
 
-_LEAST_TUNE: Final = 10
-"""Draws that the windows of the adaptation need."""
+_LEAST_TUNE: Final = 10  # Draws that the windows of the adaptation need.
 
 _EVALUATIONS: Final = 12
 """Gradients that a draw is expected to take; the time of a run is guessed from it."""
 
-_PATIENCE: Final = 0.1
-"""Seconds between two looks of the waiting thread at the wish to stop."""
+_PATIENCE: Final = 0.1  # Seconds between two looks of the waiting thread at the wish to stop.
 
 
 def nuts(

@@ -20,9 +20,7 @@ _FLOOR: Final = -50.0
 
 
 def relabel(
-    log_posterior: LogPosterior,
-    draws: Draws,
-    reference: Float[np.ndarray, " coordinate"],
+    log_posterior: LogPosterior, draws: Draws, reference: Float[np.ndarray, " coordinate"]
 ) -> Draws:
     r"""Name the components of every draw as those of a reference point, such as the MAP estimate.
 

@@ -15,10 +15,8 @@ from bayesrbf.plots.colours import PALETTE
 if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
 
-GRID: Final = 150
-"""Points of the picture along each axis."""
-MARGIN: Final = 0.1
-"""Space around the rows on every side, as a fraction of their range."""
+GRID: Final = 150  # Points of the picture along each axis.
+MARGIN: Final = 0.1  # Space around the rows on every side, as a fraction of their range.
 
 
 def plot_sdgm(

@@ -15,10 +15,8 @@ from bayesrbf.plots.colours import PALETTE
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CELLS: Final = 12
-"""Most cells of a row that are written out."""
-WIDEST: Final = 26
-"""Most letters of a line with a cell and its column."""
+MOST_CELLS: Final = 12  # Most cells of a row that are written out.
+WIDEST: Final = 26  # Most letters of a line with a cell and its column.
 
 
 def plot_exemplars(
@@ -79,8 +77,7 @@ def plot_exemplars(
             fontsize="medium",
         )
         ax.set_xlabel(
-            f"training row {reason.exemplar}, d = {reason.dissimilarity:.3g}",
-            fontsize="small",
+            f"training row {reason.exemplar}, d = {reason.dissimilarity:.3g}", fontsize="small"
         )
         for spine in ax.spines.values():
             spine.set(edgecolor=colour, linewidth=1 + 4 * reason.responsibility)

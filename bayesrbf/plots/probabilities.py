@@ -128,10 +128,7 @@ def _colours() -> list[str]:
 
 
 def plot_hybrid_path(
-    path: xr.Dataset,
-    *,
-    axes: np.ndarray | None = None,
-    figsize: tuple[float, float] | None = None,
+    path: xr.Dataset, *, axes: np.ndarray | None = None, figsize: tuple[float, float] | None = None
 ) -> np.ndarray:
     """Log score, error, margin and log density along a path of :func:`bayesrbf.hybrid_path`.
 

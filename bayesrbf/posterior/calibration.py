@@ -21,28 +21,21 @@ from bayesrbf.posterior.scores import Labels, Probabilities, Weights
 class ReliabilityCurve:
     """Predicted probability against observed frequency of one class, bin by bin."""
 
-    predicted: Float[np.ndarray, " bin"]
-    """Mean predicted probability of the rows in a bin."""
-    observed: Float[np.ndarray, " bin"]
-    """Weighted share of the class among them."""
+    predicted: Float[np.ndarray, " bin"]  # Mean predicted probability of the rows in a bin.
+    observed: Float[np.ndarray, " bin"]  # Weighted share of the class among them.
     lower: Float[np.ndarray, " bin"]
     """Lower end of the consistency band, where a calibrated classifier's ``observed`` lies."""
-    upper: Float[np.ndarray, " bin"]
-    """Its upper end."""
-    mass: Float[np.ndarray, " bin"]
-    """Total row weight of a bin."""
+    upper: Float[np.ndarray, " bin"]  # Its upper end.
+    mass: Float[np.ndarray, " bin"]  # Total row weight of a bin.
 
 
 @dataclass(frozen=True)
 class Calibration:
     """Calibration of one set of predictions, with what chance alone would do to it."""
 
-    error: float
-    """Classwise expected calibration error (:func:`classwise_error`)."""
-    noise: tuple[float, float]
-    """Equal-tailed interval of that error under perfect calibration."""
-    curves: tuple[ReliabilityCurve, ...]
-    """One curve per class."""
+    error: float  # Classwise expected calibration error (:func:`classwise_error`).
+    noise: tuple[float, float]  # Equal-tailed interval of that error under perfect calibration.
+    curves: tuple[ReliabilityCurve, ...]  # One curve per class.
 
     @property
     def within_noise(self) -> bool:
@@ -125,15 +118,11 @@ def calibration(
 class _Bins:
     """Bins of equal weight along each class's probability, flat over classes."""
 
-    index: Int[np.ndarray, "obs label"]
-    """Flat bin of every row and class."""
+    index: Int[np.ndarray, "obs label"]  # Flat bin of every row and class.
     weights: Weights
-    mass: Float[np.ndarray, " bin"]
-    """Row weight of every flat bin."""
-    predicted: Float[np.ndarray, " bin"]
-    """Mean probability of every flat bin."""
-    of_class: tuple[slice, ...]
-    """Flat bins of each class."""
+    mass: Float[np.ndarray, " bin"]  # Row weight of every flat bin.
+    predicted: Float[np.ndarray, " bin"]  # Mean probability of every flat bin.
+    of_class: tuple[slice, ...]  # Flat bins of each class.
 
     @classmethod
     def of(cls, probabilities: Probabilities, weights: Weights | None, n_bins: int) -> _Bins:

@@ -19,11 +19,9 @@ from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
-BLOCK_NUMBERS = 2_000_000
-"""Numbers held at once in the largest array of a block of rows."""
+BLOCK_NUMBERS = 2_000_000  # Numbers held at once in the largest array of a block of rows.
 
-ROUNDING = 1 + 1e-9
-"""Levels within this factor of the observed one count as just as probable."""
+ROUNDING = 1 + 1e-9  # Levels within this factor of the observed one count as just as probable.
 
 
 @dataclass(frozen=True)
@@ -32,10 +30,8 @@ class LeftOut:
 
     tail: Float[np.ndarray, "obs feature"]
     """``2 min(F, 1 - F)`` at the cell, F the distribution given the rest of the row."""
-    expected: Float[np.ndarray, "obs feature"]
-    """Mean of that distribution."""
-    sd: Float[np.ndarray, "obs feature"]
-    """Its standard deviation."""
+    expected: Float[np.ndarray, "obs feature"]  # Mean of that distribution.
+    sd: Float[np.ndarray, "obs feature"]  # Its standard deviation.
     level_tail: Float[np.ndarray, "obs categorical"]
     """Probability of all levels at most as probable as the observed one."""
     level_expected: Int[np.ndarray, "obs categorical"]
@@ -43,9 +39,7 @@ class LeftOut:
 
 
 def leave_one_cell_out(
-    observations: Observations,
-    parameters: MixtureParameters,
-    specification: MixtureSpecification,
+    observations: Observations, parameters: MixtureParameters, specification: MixtureSpecification
 ) -> LeftOut:
     """Judge every observed cell by the rest of its row, and by its label where there is one.
 

@@ -20,16 +20,14 @@ from scipy.special import log_softmax, logsumexp
 from bayesrbf.records import names
 
 MAX_ITER = 10_000
-TOL = 1e-10
-"""Largest change of a probability at which EM has converged."""
+TOL = 1e-10  # Largest change of a probability at which EM has converged.
 
 
 @dataclass(frozen=True)
 class LabelShift:
     """An estimated prevalence."""
 
-    prior: Float[np.ndarray, " label"]
-    """New class probabilities, all positive."""
+    prior: Float[np.ndarray, " label"]  # New class probabilities, all positive.
     covariance: Float[np.ndarray, "label label"]
     """Covariance of their estimate, from the observed information; rows sum to 0."""
     gain: float
@@ -37,8 +35,7 @@ class LabelShift:
 
     It is half the likelihood-ratio statistic of no shift.
     """
-    n_iter: int
-    """Iterations of EM."""
+    n_iter: int  # Iterations of EM.
     converged: bool
 
     @property

@@ -24,8 +24,7 @@ from bayesrbf.records.results import ClassPrediction
 _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
-_MEAN_ENTRIES: Final = 2**18
-"""Numbers of one block of draws of which a mean is taken: 2 MiB."""
+_MEAN_ENTRIES: Final = 2**18  # Numbers of one block of draws of which a mean is taken: 2 MiB.
 
 
 @dataclass(frozen=True)

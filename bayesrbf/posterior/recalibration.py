@@ -69,13 +69,10 @@ def fit_temperature(
     return float(np.exp(found.x))
 
 
-LEAST_DF = 2.0
-"""Degrees of freedom stay above it, so that there is a standard deviation."""
-SCALES = (-12.0, 12.0)
-"""Least and largest log scale."""
+LEAST_DF = 2.0  # Degrees of freedom stay above it, so that there is a standard deviation.
+SCALES = (-12.0, 12.0)  # Least and largest log scale.
 LEAST_SCALE = np.finfo(float).eps
-STARTS = (3.0, 8.0, 40.0)
-"""Degrees of freedom from which the search begins."""
+STARTS = (3.0, 8.0, 40.0)  # Degrees of freedom from which the search begins.
 
 
 def fit_noise(
@@ -120,9 +117,7 @@ def fit_noise(
 
 
 def calibration_slope(
-    probabilities: Probabilities,
-    labels: Labels,
-    weights: Weights | None = None,
+    probabilities: Probabilities, labels: Labels, weights: Weights | None = None
 ) -> tuple[float, float]:
     """Slope b of the recalibration ``y ~ softmax(a_c + b log p_c)`` and its standard error.
 

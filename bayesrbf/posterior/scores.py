@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-LEAST = 1e-15
-"""Smallest probability that is scored: a zero would make every mean infinite."""
+LEAST = 1e-15  # Smallest probability that is scored: a zero would make every mean infinite.
 
 Probabilities = Float[np.ndarray, "obs label"]
 Labels = Int[np.ndarray, " obs"]

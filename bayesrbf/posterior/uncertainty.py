@@ -14,8 +14,7 @@ from scipy.special import expit, logit, xlogy
 from bayesrbf.numerics.log_sums import reduced
 from bayesrbf.records import names
 
-LEAST = 1e-15
-"""Probabilities are held this far from 0 and 1 before their log odds are taken."""
+LEAST = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
 
 
 @dataclass(frozen=True)
@@ -32,20 +31,14 @@ class PredictiveSummary:
 
     mean: Float[np.ndarray, "obs label"]
     """The class probability that is given out; it lies within the interval."""
-    sd: Float[np.ndarray, "obs label"]
-    """Standard deviation of the draws around it."""
-    lower: Float[np.ndarray, "obs label"]
-    """Lower end of the equal-tailed interval of the draws."""
-    upper: Float[np.ndarray, "obs label"]
-    """Its upper end."""
-    total: Float[np.ndarray, " obs"]
-    """Entropy of ``mean``, in nats."""
-    aleatoric: Float[np.ndarray, " obs"]
-    """What more data would leave of that entropy, in nats."""
+    sd: Float[np.ndarray, "obs label"]  # Standard deviation of the draws around it.
+    lower: Float[np.ndarray, "obs label"]  # Lower end of the equal-tailed interval of the draws.
+    upper: Float[np.ndarray, "obs label"]  # Its upper end.
+    total: Float[np.ndarray, " obs"]  # Entropy of ``mean``, in nats.
+    aleatoric: Float[np.ndarray, " obs"]  # What more data would leave of that entropy, in nats.
     log_density: Float[np.ndarray, " obs"]
     """Log of the posterior mean density of the observed cells."""
-    prob: float
-    """Probability inside the interval."""
+    prob: float  # Probability inside the interval.
 
     @property
     def epistemic(self) -> Float[np.ndarray, " obs"]:

@@ -19,8 +19,7 @@ from itertools import islice
 from typing import Final
 
 SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-_SAMPLE: Final = 1000
-"""Rows that the separators are tried on."""
+_SAMPLE: Final = 1000  # Rows that the separators are tried on.
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 _MARKS: Final = (

@@ -18,8 +18,7 @@ Values = np.ndarray | list[str | None]
 
 _FEW: Final = 10
 """Whole numbers with at most this many distinct values may be codes: there is a note."""
-_MANY: Final = 20
-"""Text with more distinct values than this may be no category: there is a note."""
+_MANY: Final = 20  # Text with more distinct values than this may be no category: there is a note.
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
 _GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _LEADING_ZERO: Final = re.compile(r"0\d+", re.ASCII)

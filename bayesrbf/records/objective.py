@@ -55,10 +55,8 @@ class Objective:
     """Weight in [0, 1] of log p(x) beside log p(y | x) in the blend; scales the prior, too."""
     hinge_weight: float = 4.0
     """Weight of the hinge beside the likelihood, at least 0: 0 is the likelihood."""
-    margin: float = 8.0
-    r"""Log ratio :math:`\gamma` by which the own class is to win, in nats."""
-    smoothing: float = 0.1
-    r"""Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats."""
+    margin: float = 8.0  # Log ratio :math:`\gamma` by which the own class is to win, in nats.
+    smoothing: float = 0.1  # Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats.
     sharpness: float = 10.0
     r""":math:`\eta` of the soft maximum over the other classes; larger is nearer the maximum."""
     ramp_cap: float | None = None

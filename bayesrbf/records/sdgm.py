@@ -119,12 +119,10 @@ class CompletedRows:
 
     points: Float[np.ndarray, "point coordinate"]
     """Completions in the user's units, row by row: real columns, then indicators of all levels."""
-    starts: Int[np.ndarray, " row"]
-    """First point of every row."""
+    starts: Int[np.ndarray, " row"]  # First point of every row.
     allowed: Bool[np.ndarray, "row label"]
     """The classes that a row may have; all of them where its label is hidden."""
-    weights: Float[np.ndarray, " row"]
-    """Factor of each row's log likelihood, at least 0."""
+    weights: Float[np.ndarray, " row"]  # Factor of each row's log likelihood, at least 0.
 
     @cached_property
     def sizes(self) -> Int[np.ndarray, " row"]:
@@ -140,14 +138,11 @@ class SDGMSpecification:
         w_h \sim N(0, \alpha_h^{-1})
     """
 
-    component_class: Int[np.ndarray, " component"]
-    """Class of every component, non-decreasing."""
+    component_class: Int[np.ndarray, " component"]  # Class of every component, non-decreasing.
     proportions: Float[np.ndarray, " component"]
     """Component probabilities pi: constants of the posterior."""
-    component: Int[np.ndarray, " weight"]
-    """Component of every weight, non-decreasing."""
-    feature: Int[np.ndarray, " weight"]
-    """Feature of every weight."""
+    component: Int[np.ndarray, " weight"]  # Component of every weight, non-decreasing.
+    feature: Int[np.ndarray, " weight"]  # Feature of every weight.
     precisions: Float[np.ndarray, " weight"] | PrecisionPrior
     """Precisions alpha as constants, or the prior under which they are learned."""
 
@@ -173,14 +168,10 @@ class SDGMParameters:
     """Class of every surviving component, non-decreasing."""
     proportions: Float[np.ndarray, " component"]
     """Component probabilities pi, summing to one within each class."""
-    component: Int[np.ndarray, " weight"]
-    """Component of every active weight, non-decreasing."""
-    feature: Int[np.ndarray, " weight"]
-    """Feature of every active weight."""
-    coefficients: Float[np.ndarray, " weight"]
-    """Active weights w at the mode."""
-    precisions: Float[np.ndarray, " weight"]
-    """Their prior precisions alpha."""
+    component: Int[np.ndarray, " weight"]  # Component of every active weight, non-decreasing.
+    feature: Int[np.ndarray, " weight"]  # Feature of every active weight.
+    coefficients: Float[np.ndarray, " weight"]  # Active weights w at the mode.
+    precisions: Float[np.ndarray, " weight"]  # Their prior precisions alpha.
     covariance: Float[np.ndarray, "weight weight"]
     """Inverse of the negative Hessian of the log posterior of w at the mode."""
 
@@ -261,10 +252,8 @@ class SDGMTrace:
     """
 
     evidence: Float[np.ndarray, " iteration"]
-    n_weights: Int[np.ndarray, " iteration"]
-    """Active weights."""
-    n_components: Int[np.ndarray, " iteration"]
-    """Surviving components."""
+    n_weights: Int[np.ndarray, " iteration"]  # Active weights.
+    n_components: Int[np.ndarray, " iteration"]  # Surviving components.
 
 
 @dataclass(frozen=True)
@@ -274,10 +263,8 @@ class SDGMFit:
     modes: SDGMModes
     trace: SDGMTrace
     status: Status
-    log_posterior: float
-    """Log density of the active weights given their precisions, at the point."""
-    restarts: Float[np.ndarray, " restart"]
-    """Log evidence that every restart reached."""
+    log_posterior: float  # Log density of the active weights given their precisions, at the point.
+    restarts: Float[np.ndarray, " restart"]  # Log evidence that every restart reached.
     n_indefinite: int
     """Directions not curving downwards at the point: they have the complete-data spread."""
     completion_error: float

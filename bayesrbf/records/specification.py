@@ -74,12 +74,9 @@ class Variable:
     and drops one coordinate: ``t = log p - mean(log p)`` without its last entry.
     """
 
-    name: str
-    """Name in the graph, in the numerics and in the DataTree."""
-    dims: tuple[str, ...]
-    """One name per axis of ``shape``."""
-    shape: tuple[int, ...]
-    """Shape of the constrained value."""
+    name: str  # Name in the graph, in the numerics and in the DataTree.
+    dims: tuple[str, ...]  # One name per axis of ``shape``.
+    shape: tuple[int, ...]  # Shape of the constrained value.
     transform: Transform
 
     @property
@@ -114,18 +111,14 @@ class MixtureSpecification:
     one flat order, class by class, so that classes may differ in their number.
     """
 
-    n_features: int
-    """Number D of real columns; 0 for a purely categorical table."""
-    levels: tuple[int, ...]
-    """Number of levels of every categorical column."""
-    component_class: tuple[int, ...]
-    """Class of every component, non-decreasing from 0."""
+    n_features: int  # Number D of real columns; 0 for a purely categorical table.
+    levels: tuple[int, ...]  # Number of levels of every categorical column.
+    component_class: tuple[int, ...]  # Class of every component, non-decreasing from 0.
     covariance_type: CovarianceType = "full"
     """Shape of the covariances; the components of a class share one full one if ``"tied"``."""
     tied: bool = False
     """Whether all components of all classes share one covariance, of the given shape."""
-    further: tuple[FurtherColumns, ...] = ()
-    """Columns under laws of their own."""
+    further: tuple[FurtherColumns, ...] = ()  # Columns under laws of their own.
 
     def __post_init__(self) -> None:
         classes = np.asarray(self.component_class)

@@ -109,8 +109,7 @@ def run(
     print_pictures(figures, console)
 
 
-Found = dict[tuple[str, str], list[float]]
-"""Values of a figure over the seeds, by row and column."""
+Found = dict[tuple[str, str], list[float]]  # Values of a figure over the seeds, by row and column.
 
 
 def collected(figures: Mapping[str, Figures], experiment: str, figure: str) -> Found:

@@ -20,10 +20,8 @@ from rich.table import Table
 
 from bayesrbf.reproduce.published import NONE, Published, beside
 
-Figures = Mapping[str, float | int | str]
-"""Figures of a cell by name."""
-MOST_WIDE: Final = 1000
-"""Most characters of a printed line."""
+Figures = Mapping[str, float | int | str]  # Figures of a cell by name.
+MOST_WIDE: Final = 1000  # Most characters of a printed line.
 
 
 @dataclass(frozen=True)

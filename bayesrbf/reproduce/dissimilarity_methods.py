@@ -106,8 +106,7 @@ def _codes(labels: Any) -> Int[np.ndarray, " obs"]:
 
 RIDGES: Final = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Ridges to choose from, in median positive eigenvalues of the similarities."""
-SMALL: Final = 1e-10
-"""Share of the largest eigenvalue below which an eigenvalue is rounding error."""
+SMALL: Final = 1e-10  # Share of the largest eigenvalue below which an eigenvalue is rounding error.
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,7 @@ from bayesrbf.reproduce.dissimilarity_methods import (
     votes,
 )
 
-LEAST: Final = 1e-6
-"""Lower bound of probabilities in log losses, which may be infinite otherwise."""
+LEAST: Final = 1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
 
 
 @dataclass(frozen=True)
@@ -87,11 +86,7 @@ QUICK: Final = Plan(1, 2, 40, ("aural sonar",))
 def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
     """Classifiers of precomputed dissimilarities, by name."""
     exemplars = partial(
-        MedianLVQClassifier,
-        experiment.per_class,
-        metric="precomputed",
-        random_state=seed,
-        n_init=2,
+        MedianLVQClassifier, experiment.per_class, metric="precomputed", random_state=seed, n_init=2
     )
     neighbours = KNeighborsClassifier(metric="precomputed")
     contestants = {

@@ -19,8 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-Published = Mapping[str, Mapping[str, str]]
-"""Figures by row and column."""
+Published = Mapping[str, Mapping[str, str]]  # Figures by row and column.
 NONE: Final[Published] = MappingProxyType({})
 
 
@@ -107,8 +106,7 @@ CAETANO_3: Final = _by_share(
 CAETANO_LINK: Final = _table("three Gaussians", {"0": "8.9", "10000": "1.2"})
 """By gamma: without the link, and with it; the paper's three Gaussians differ from ours."""
 FERREIRA: Final = _table(
-    "EM + LS; EM + LR; EM-LR; EM-LR-Link; EM-LR-Link-K",
-    {"ripley": "11.1 11.1 11.1 10.1 8.7"},
+    "EM + LS; EM + LR; EM-LR; EM-LR-Link; EM-LR-Link-K", {"ripley": "11.1 11.1 11.1 10.1 8.7"}
 )
 SDGM_1: Final = _table(
     "SDGM; process; MGP; RVM",

@@ -84,8 +84,7 @@ def run(
         print_table(title, ["", *header], lines, console, paper)
 
 
-Group = dict[str, dict[str, Cell]]
-"""Cells of a table by row and column."""
+Group = dict[str, dict[str, Cell]]  # Cells of a table by row and column.
 
 
 def _figure(cell: Cell | None, figures: Mapping[str, Figures]) -> str:
@@ -156,11 +155,7 @@ def _few_labels(table: str, n_train: int, numbers: tuple[int, ...]) -> Group:
 
 
 def _error(
-    table: str,
-    name: str,
-    n_train: int,
-    share: float = 0.0,
-    mechanism: Mechanism = "MCAR",
+    table: str, name: str, n_train: int, share: float = 0.0, mechanism: Mechanism = "MCAR"
 ) -> Figures:
     """Mean error of a method over the splits of a table, and its size."""
     errors, sizes = [], []

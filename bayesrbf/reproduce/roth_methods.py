@@ -22,10 +22,8 @@ from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.records.priors import MixturePrior
 
 N_FOLDS: Final = 5
-PRINCIPAL_COMPONENTS: Final = 50
-"""Principal components of images."""
-PIXELS: Final = ("mnist", "usps")
-"""Tables of images as pixels."""
+PRINCIPAL_COMPONENTS: Final = 50  # Principal components of images.
+PIXELS: Final = ("mnist", "usps")  # Tables of images as pixels.
 DIAGONAL_50: Final = "mnist50, diagonal"
 """MNIST in principal components again, for the many diagonal components of the thesis."""
 IMAGES: Final = (*PIXELS, "mnist50", DIAGONAL_50)
@@ -149,8 +147,7 @@ DIAGONAL: Final[tuple[Settings, ...]] = (
 """Structures for pixels: one diagonal for all, or one each that is shrunk towards the columns'."""
 COMPONENTS: Final = {"usps": 2, "mnist": 8, DIAGONAL_50: 128}
 """Diagonal components a class, as in the thesis."""
-LIKELY: Final = 32
-"""Components a class where the likelihood is maximised."""
+LIKELY: Final = 32  # Components a class where the likelihood is maximised.
 MARGINS: Final = ((8.0, 20.0), (50.0, 100.0))
 """Margins of the hinge: in principal components, and among pixels, whose log ratios are larger."""
 WEIGHTS: Final = ((4.0, 16.0), (10.0, 100.0))
@@ -187,8 +184,7 @@ The choice was made on a fifth of the training rows with half of its cells hidde
 images, and for fits to 12,500 images with 32 components a class, it was made on 4,000 images from
 the 50,001st on.
 """
-MOST_HIDDEN: Final = 0.9
-"""Upper end of the uniform distribution of a copy's share of hidden cells."""
+MOST_HIDDEN: Final = 0.9  # Upper end of the uniform distribution of a copy's share of hidden cells.
 KAPPAS: Final = (0.3, 0.1, 0.03)
 SVMS: Final = {"linear SVM": {"kernel": "linear"}, "RBF SVM": {"kernel": "rbf"}}
 COSTS: Final = (0.3, 1.0, 3.0, 10.0)

@@ -23,14 +23,12 @@ from bayesrbf.reproduce.cells import Cell, Figures
 from bayesrbf.torch import SDGMHead
 
 HEADS: Final = ("softmax", "SDGM")
-SIZES: Final = (2, 10)
-"""Features before the last layer."""
+SIZES: Final = (2, 10)  # Features before the last layer.
 N_CLASSES: Final = 10
 N_COMPONENTS: Final = 2
 BATCH: Final = 128
 EPOCHS: Final = 10
-LONGER: Final = 30
-"""Epochs of a second run with two features: so narrow a network learns slowly."""
+LONGER: Final = 30  # Epochs of a second run with two features: so narrow a network learns slowly.
 REFIT: Final = 0.8
 """Fraction of the epochs after which weights are pruned and the rest trained without penalty."""
 

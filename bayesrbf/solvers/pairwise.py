@@ -15,8 +15,7 @@ from bayesrbf.numerics.kernels.every_pair import every_pair
 
 Metric = str | Callable[[Any, Any], float]
 
-BLOCK: Final = 2**22
-"""Dissimilarities that are computed at a time."""
+BLOCK: Final = 2**22  # Dissimilarities that are computed at a time.
 
 NAMES: Final = tuple(
     sorted(

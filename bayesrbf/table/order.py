@@ -31,8 +31,7 @@ from jaxtyping import Float, Int, UInt, UInt32, UInt64
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import Order
 
-CELLS = 2**20
-"""Cells that are mixed at a time."""
+CELLS = 2**20  # Cells that are mixed at a time.
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ROUNDS = (

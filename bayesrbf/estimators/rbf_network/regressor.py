@@ -41,8 +41,7 @@ from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
 from bayesrbf.records.specification import CovarianceType
 
-NORMAL_NOISE = (1.0, np.inf)
-"""Scale and degrees of freedom of noise as it was fitted."""
+NORMAL_NOISE = (1.0, np.inf)  # Scale and degrees of freedom of noise as it was fitted.
 FEATURES: Final[dict[str, Features]] = DEFAULT_FEATURES | {"joint": "log_density"}
 """Features of each scheme where none are given."""
 
@@ -253,11 +252,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         check_scheme(self)
 
     def _fit_rows(
-        self,
-        rows: Observations,
-        responses: NumberResponses,
-        seed: int,
-        begin: Begin,
+        self, rows: Observations, responses: NumberResponses, seed: int, begin: Begin
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         return fit_to_rows(self, rows, responses, FEATURES, seed, begin)

@@ -91,9 +91,7 @@ class HybridLogPosterior(MixtureOnRows):
 
 
 def objective_and_gradient(
-    objective: Objective,
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
+    objective: Objective, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
     """Objective J of every row in nats, not weighted, and its derivatives in ``log_joint``.
 
@@ -127,9 +125,7 @@ def objective_and_gradient(
 
 
 def margin_violation(
-    objective: Objective,
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
+    objective: Objective, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
     r"""How much every labelled row lacks of the margin, by a soft maximum, and its gradient.
 

@@ -138,8 +138,7 @@ def _reordered(parameters: MixtureParameters, order: np.ndarray) -> MixtureParam
 MOST_REFERENCES: Final = 128
 """Most draws that are turned into reference points: each costs two EM steps."""
 
-_BATCHES: Final = 16
-"""Batches of draws whose means are compared."""
+_BATCHES: Final = 16  # Batches of draws whose means are compared.
 
 
 def can_jump(specification: MixtureSpecification) -> bool:

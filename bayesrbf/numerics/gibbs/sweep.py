@@ -26,8 +26,7 @@ from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
 
-MOST_ROWS = 10_000_000
-"""Most rows, copies counted, that a sweep takes in."""
+MOST_ROWS = 10_000_000  # Most rows, copies counted, that a sweep takes in.
 
 
 class MixtureSweep(MarkovKernel):

@@ -20,8 +20,7 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, inlined
 
-PACK_LEVELS: Final = 64
-"""Most combined codes of a pack: its table must stay in the first cache."""
+PACK_LEVELS: Final = 64  # Most combined codes of a pack: its table must stay in the first cache.
 
 
 class Packing(NamedTuple):

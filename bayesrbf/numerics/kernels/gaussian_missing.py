@@ -43,8 +43,7 @@ from bayesrbf.numerics.kernels.gaussian_products import (
     subtract_squares,
 )
 
-PIVOTS: Final = 8
-"""Pivots multiplied before a logarithm is taken: few enough not to overflow."""
+PIVOTS: Final = 8  # Pivots multiplied before a logarithm is taken: few enough not to overflow.
 
 
 class MixedScratch(NamedTuple):
@@ -167,13 +166,7 @@ def _factorise(
 
 @kernel
 def _dot(
-    left: np.ndarray,
-    i: int,
-    right: np.ndarray,
-    j: int,
-    n: int,
-    n_rows: int,
-    lines: np.ndarray,
+    left: np.ndarray, i: int, right: np.ndarray, j: int, n: int, n_rows: int, lines: np.ndarray
 ) -> None:
     """Write the product of n entries of ``left`` from i and of ``right`` from j."""
     for r in range(n_rows):

@@ -17,8 +17,7 @@ from bayesrbf.numerics.kernels.compilation import kernel
 FEWEST_COLUMNS: Final = 16
 """Below this number of columns, products cost no more than a search for rows that need none."""
 
-MOVE: Final = 20
-"""Cost of moving a cell, in multiply-adds in vector registers."""
+MOVE: Final = 20  # Cost of moving a cell, in multiply-adds in vector registers.
 
 
 @kernel

@@ -178,8 +178,7 @@ def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.nda
     return np.concatenate([[0], inner, [tiles.n_tiles]])
 
 
-CHUNK_WORK: Final = 2_000_000.0
-"""Multiply-adds from which handing work to another thread pays."""
+CHUNK_WORK: Final = 2_000_000.0  # Multiply-adds from which handing work to another thread pays.
 
 MOST_CHUNKS: Final = 8
 

@@ -37,14 +37,12 @@ ROUNDING: Final = 1e-10
 class ExemplarFit:
     """The winning restart of a search."""
 
-    parameters: MedianLVQParameters
-    """The point; exemplars of a class in ascending order."""
+    parameters: MedianLVQParameters  # The point; exemplars of a class in ascending order.
     trace: Trace
     """Objective (with the log prior of sigma, where it has one) before the search and after
     every sweep of the winner."""
     status: Status
-    restarts: Float[np.ndarray, " restart"]
-    """The objective that every restart reached."""
+    restarts: Float[np.ndarray, " restart"]  # The objective that every restart reached.
 
 
 def fit_exemplars(

@@ -22,8 +22,7 @@ from jaxtyping import Float
 
 from bayesrbf.records.mixture import Observations
 
-BLOCK: Final = 2**18
-"""Number of dissimilarities that are computed at a time."""
+BLOCK: Final = 2**18  # Number of dissimilarities that are computed at a time.
 
 
 @dataclass(frozen=True)

@@ -219,10 +219,7 @@ class ExemplarSweep(MarkovKernel):
         return columns.astype(np.float64, copy=False)
 
     def _log_density(
-        self,
-        columns: Float[np.ndarray, "labelled prototype"],
-        prior: SigmaPrior,
-        log_sigma: float,
+        self, columns: Float[np.ndarray, "labelled prototype"], prior: SigmaPrior, log_sigma: float
     ) -> float:
         """Log density of log sigma given the exemplars, up to a constant."""
         sigma, labelled = float(np.exp(log_sigma)), self.rows.labelled

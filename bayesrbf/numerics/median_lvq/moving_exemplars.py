@@ -19,10 +19,8 @@ from jaxtyping import Float, Int
 
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 
-Exemplars = Int[np.ndarray, " prototype"]
-"""Training row that each prototype is."""
-BLOCK: Final = 2**17
-"""Entries of a block of columns: as many as stay in a core's own cache."""
+Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is.
+BLOCK: Final = 2**17  # Entries of a block of columns: as many as stay in a core's own cache.
 
 
 @runtime_checkable

@@ -21,8 +21,7 @@ from bayesrbf.numerics.median_lvq.moving_exemplars import CandidateColumns, Exem
 from bayesrbf.numerics.median_lvq.rslvq_swaps import SAFE, KernelSwaps, LogSwaps
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
 
-LOWEST: Final = -1e300
-"""Log kernels are at least this, so that their differences stay finite."""
+LOWEST: Final = -1e300  # Log kernels are at least this, so that their differences stay finite.
 WIDEST: Final = 6.0
 """The best log sigma is searched within this many standard deviations of its prior."""
 

@@ -44,11 +44,9 @@ from bayesrbf.records.rbf_network import (
 class Round:
     """What one evaluation of a network tells."""
 
-    statistics: Statistics
-    """EM's statistics of every mixture on all rows."""
+    statistics: Statistics  # EM's statistics of every mixture on all rows.
     features: Float[np.ndarray, "obs component"]
-    generative: float
-    """``sum_n v_n log p(x_n)``, over all mixtures, in nats."""
+    generative: float  # ``sum_n v_n log p(x_n)``, over all mixtures, in nats.
 
 
 class Alternation:
@@ -178,9 +176,7 @@ class Alternation:
 
 
 def imputed(
-    observations: Observations,
-    mixture: MixtureParameters,
-    specification: RBFNetworkSpecification,
+    observations: Observations, mixture: MixtureParameters, specification: RBFNetworkSpecification
 ) -> Observations:
     """Rows with their missing cells filled in by the mixture.
 

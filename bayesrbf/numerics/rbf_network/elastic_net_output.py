@@ -77,8 +77,7 @@ class Classes:
 class Numbers:
     """Gaussian noise about one linear output, the mean of the response."""
 
-    targets: Float[np.ndarray, " obs"]
-    """Responses in standard units, NaN where hidden."""
+    targets: Float[np.ndarray, " obs"]  # Responses in standard units, NaN where hidden.
     scale: float = 1.0
     """Size of one standard unit in the user's: log densities are per unit of the user's."""
 
@@ -107,8 +106,7 @@ class Numbers:
         return log_likelihood, noise_precision * residuals[:, None], by_row
 
 
-Output = Classes | Numbers
-"""Responses that know their likelihood."""
+Output = Classes | Numbers  # Responses that know their likelihood.
 
 
 @dataclass(frozen=True)

@@ -75,12 +75,10 @@ def relative_sizes(
 class Link:
     """What the link adds at one point, and its derivatives."""
 
-    value: float
-    """``log Dirichlet(pi; a + gamma s) - log Dirichlet(pi; a)`` in nats."""
+    value: float  # ``log Dirichlet(pi; a + gamma s) - log Dirichlet(pi; a)`` in nats.
     counts: Float[np.ndarray, " component"]
     """``gamma s``: counts that it adds to the mixture weights."""
-    by_size: Float[np.ndarray, " component"]
-    """Derivative in ``sum_c |w_ck|``."""
+    by_size: Float[np.ndarray, " component"]  # Derivative in ``sum_c |w_ck|``.
 
     @classmethod
     def at(

@@ -41,8 +41,7 @@ from bayesrbf.records.specification import Order
 LARGEST_LOG_DENSITY = 300.0
 """Log densities are cut off here, and flat beyond. In many columns they could leave the range of
 floats."""
-BLOCK = 4096
-"""Completions are held for this many rows at a time."""
+BLOCK = 4096  # Completions are held for this many rows at a time.
 
 
 class FeatureMap:

@@ -23,24 +23,20 @@ from scipy.optimize import minimize
 
 from bayesrbf.numerics.log_sums import log_sum_exp
 
-MEMORY = 20
-"""Pairs of steps and gradients that L-BFGS keeps."""
+MEMORY = 20  # Pairs of steps and gradients that L-BFGS keeps.
 LARGEST = 150
 """Up to this many weights, solving for Newton's step costs less than the steps that it saves."""
 RIDGE = 1e-10
 """Fraction of the mean curvature that is added to it: a shift that all biases share has none."""
-HALVINGS = 30
-"""Most halvings of a step; then the search ends where it is."""
+HALVINGS = 30  # Most halvings of a step; then the search ends where it is.
 
 
 @dataclass(frozen=True)
 class Smooth:
     """The part of an objective beside the penalty, at one point."""
 
-    value: float
-    """The objective to maximise; minus infinity where it is not defined."""
-    gradient: Float[np.ndarray, " coordinate"]
-    """Its gradient where it is smooth."""
+    value: float  # The objective to maximise; minus infinity where it is not defined.
+    gradient: Float[np.ndarray, " coordinate"]  # Its gradient where it is smooth.
     by_size: Float[np.ndarray, " coordinate"]
     """Its derivatives in ``|theta|``, which have a kink at zero."""
 
@@ -51,12 +47,9 @@ class Maximum:
 
     theta: Float[np.ndarray, " coordinate"]
     """The point; penalised coordinates at their bound are exactly 0."""
-    path: Float[np.ndarray, " iteration"]
-    """Objective at the start and after every iteration."""
-    violation: float
-    """Largest entry of the smallest subgradient, :func:`subgradient`."""
-    stopped: bool
-    """Whether the optimiser stopped by itself, before ``max_iter``."""
+    path: Float[np.ndarray, " iteration"]  # Objective at the start and after every iteration.
+    violation: float  # Largest entry of the smallest subgradient, :func:`subgradient`.
+    stopped: bool  # Whether the optimiser stopped by itself, before ``max_iter``.
 
 
 def maximise_in_halves(

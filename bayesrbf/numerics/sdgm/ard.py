@@ -60,8 +60,7 @@ SETTLED = 0.1
 """Once no log precision changes by more than this, single precisions may jump to their maximum."""
 LOOSE = 1e-8
 """Mode searches between updates end where a step would raise the log posterior by half of it."""
-TIGHT = 1e-16
-"""The same for the last mode search of a run; both in nats."""
+TIGHT = 1e-16  # The same for the last mode search of a run; both in nats.
 LOOSE_STEPS, TIGHT_STEPS = 2, 100
 """Most Newton steps between updates, and in the last search.
 

@@ -21,13 +21,7 @@ from bayesrbf.numerics.sdgm.mode_search import find_mode, is_wide
 from bayesrbf.numerics.sdgm.sdgm_features import standard_points
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.sdgm import (
-    Basis,
-    CompletedRows,
-    SDGMFit,
-    SDGMModes,
-    SDGMParameters,
-)
+from bayesrbf.records.sdgm import Basis, CompletedRows, SDGMFit, SDGMModes, SDGMParameters
 from bayesrbf.records.specification import MixtureSpecification
 
 LATER_START = 0.1
@@ -37,12 +31,9 @@ Which of the two prunes good weights too early depends on the table.
 """
 RACE_ROWS = 5000
 """Most rows that the restarts see in the primal form; the winner is then run on all rows."""
-MOST_NUMBERS = 2**29
-"""Most numbers in the features of all components at the start: 4 GiB."""
-OWN_RESPONSIBILITY = 0.9
-"""Responsibility of a row's own cluster at the start."""
-FIRST_STEPS = 5
-"""Newton steps towards the clusters, after which the search is free."""
+MOST_NUMBERS = 2**29  # Most numbers in the features of all components at the start: 4 GiB.
+OWN_RESPONSIBILITY = 0.9  # Responsibility of a row's own cluster at the start.
+FIRST_STEPS = 5  # Newton steps towards the clusters, after which the search is free.
 ALIKE = 0.01
 """Ends whose class probabilities at the training rows differ by less than this are one mode."""
 LEAST_PROBABILITY = 1e-3

@@ -15,10 +15,8 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.sdgm.label_likelihood import Designs, places
 
-RANK = 1e-10
-"""Singular values below this fraction of the largest are rounding errors."""
-LEAST_PROPORTION = 1e-5
-"""Components with a smaller probability are pruned."""
+RANK = 1e-10  # Singular values below this fraction of the largest are rounding errors.
+LEAST_PROPORTION = 1e-5  # Components with a smaller probability are pruned.
 
 
 @dataclass(frozen=True)

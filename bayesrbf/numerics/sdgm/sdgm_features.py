@@ -30,8 +30,7 @@ from bayesrbf.records.mixture import MixtureParameters, Observations, Standardis
 from bayesrbf.records.sdgm import QuadraticBasis
 from bayesrbf.records.specification import MixtureSpecification, Order
 
-MOST_FEATURES = 2000
-"""With more features than this, categorical columns enter without products."""
+MOST_FEATURES = 2000  # With more features than this, categorical columns enter without products.
 FARTHEST = 1e6
 """Points are clipped to this many standard units from the centre, so that no square overflows."""
 

@@ -25,8 +25,7 @@ from bayesrbf.records.sdgm import Basis, SDGMModes, SDGMParameters
 
 REPLICATES = 8
 """Independent sets of quasi-random draws, whose spread is the numerical error of a prediction."""
-DRAWS = 256
-"""Draws of the weights in a replicate."""
+DRAWS = 256  # Draws of the weights in a replicate.
 DRAWS_OF_COMPLETED = 32
 """Draws of the weights for each completion of a row with missing cells.
 
@@ -138,9 +137,7 @@ def _moved(
 
 
 def _mean_over_modes(
-    phi: Float[np.ndarray, "point feature"],
-    drawn: WeightDraws,
-    temperature: float,
+    phi: Float[np.ndarray, "point feature"], drawn: WeightDraws, temperature: float
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of all modes."""
     parts = [
@@ -152,10 +149,7 @@ def _mean_over_modes(
 
 
 def component_probabilities(
-    parameters: SDGMParameters,
-    basis: Basis,
-    units: Standardisation,
-    completion: Completion,
+    parameters: SDGMParameters, basis: Basis, units: Standardisation, completion: Completion
 ) -> Float[np.ndarray, "obs component"]:
     """Probabilities ``p(c, m | x)`` of classes and their components together, at the mode."""
     points, starts = completion(0)
@@ -195,12 +189,7 @@ def mean_probabilities(
 
 
 def drawn_log_probabilities(
-    modes: SDGMModes,
-    basis: Basis,
-    units: Standardisation,
-    completion: Completion,
-    *,
-    average: bool,
+    modes: SDGMModes, basis: Basis, units: Standardisation, completion: Completion, *, average: bool
 ) -> Float[np.ndarray, "obs draw label"]:
     """Class log probabilities of rows under draws of the weights and of their missing cells.
 
