@@ -1,9 +1,8 @@
 """Log densities and draws that the graphs share, in PyTensor.
 
-Nothing here knows priors or names: symbolic arrays in, symbolic arrays out.
-Leading axes broadcast, so that one function serves a row given its component
-and a row against all components. A missing cell is zero-filled and its entry of
-the mask is 0; it is integrated out exactly, never imputed.
+Nothing here knows priors or names: symbolic arrays in, symbolic arrays out. Leading axes broadcast,
+so that one function serves a row given its component and a row against all components. A missing
+cell is zero-filled and its entry of the mask is 0; it is integrated out exactly, never imputed.
 """
 
 from __future__ import annotations

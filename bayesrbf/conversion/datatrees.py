@@ -50,9 +50,8 @@ def to_datatree(
     every draw says nothing (its label is hidden, or it has no cell) is not in it.
 
     Coords are names along dims and nothing else: ``az.summary`` takes no other coordinate. The log
-    likelihood may take ``memory`` bytes; where it would take
-    more, every k-th draw is evaluated, with a warning. ValueError if the names along a dim are not
-    as many as its entries.
+    likelihood may take ``memory`` bytes; where it would take more, every k-th draw is evaluated,
+    with a warning. ValueError if the names along a dim are not as many as its entries.
     """
     coords = dict(coords or {})
     posterior = _variables(log_posterior.variables, log_posterior.constrained(draws.theta))

@@ -62,13 +62,6 @@ def gaussian_draws(
     return Draws(theta, {"lp": lp, "log_q": log_q}, method, made == draws, about)
 
 
-def check_size(method: str, *, draws: int, chains: int) -> None:
-    """ValueError if the number of draws or chains is below 1."""
-    for name, value in (("draws", draws), ("chains", chains)):
-        if value < 1:
-            raise ValueError(f"{method}({name}=...) must be at least 1; received {value!r}.")
-
-
 def bounded_curvature(
     curvature: Float[np.ndarray, "coordinate coordinate"], flat: float = _FLAT
 ) -> tuple[

@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from bayesrbf.inference.approximation import check_size
-from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.draws import Draws, check_numbers, on_grid
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.log_posterior import LogPosterior
 
@@ -53,7 +52,7 @@ def bootstrap(
     bootstrap, JRSS B 56. Lyddon, Holmes, Walker (2019), General Bayesian updating and the
     loss-likelihood bootstrap, Biometrika 106.
     """
-    check_size("bootstrap", draws=draws, chains=1)
+    check_numbers("bootstrap", draws=draws)
     rng, fitted = np.random.default_rng(random_state), reweighted(weights)
     found: list[np.ndarray] = []
     try:

@@ -59,6 +59,13 @@ class Draws:
         )
 
 
+def check_numbers(method: str, *, least: int = 1, **numbers: int) -> None:
+    """ValueError if a number that a method was given is too small, before any work."""
+    for name, value in numbers.items():
+        if value < least:
+            raise ValueError(f"{method}({name}=...) must be at least {least}; received {value!r}.")
+
+
 def point(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> Draws:
     """A point estimate as one chain of one draw, of method "map"."""
     value, _ = log_posterior.value_and_gradient(theta)

@@ -16,8 +16,8 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from bayesrbf.inference.approximation import bounded_curvature, check_size, gaussian_draws
-from bayesrbf.inference.draws import Draws, one_after_another
+from bayesrbf.inference.approximation import bounded_curvature, gaussian_draws
+from bayesrbf.inference.draws import Draws, check_numbers, one_after_another
 from bayesrbf.inference.progress import Track, progress, silent
 from bayesrbf.numerics.log_posterior import LogPosterior
 
@@ -271,7 +271,7 @@ def laplace(
 
     See MacKay (2003), Information Theory, Inference, and Learning Algorithms, chapter 27.
     """
-    check_size("laplace", draws=draws, chains=chains)
+    check_numbers("laplace", draws=draws, chains=chains)
     rng = np.random.default_rng(random_state)
     log_posterior = log_posterior.prepared_for_many()
     with progress(progress_bar) as track:

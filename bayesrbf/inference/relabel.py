@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from bayesrbf.inference.draws import Draws, on_grid
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_sums import log_softmax
 
 _MOST_ENTRIES: Final = 2**22
 """Numbers that the log joints of all draws compared at once may take: 32 MiB."""
@@ -39,7 +40,7 @@ def relabel(
     theta = on_grid(draws.theta, log_posterior.variables)
     if not log_posterior.exchangeable:
         return replace(draws, theta=theta)
-    responsibilities = np.exp(_log_responsibilities(log_posterior.component_log_joint(reference)))
+    responsibilities = np.exp(log_softmax(log_posterior.component_log_joint(reference), axis=-1))
     flat = theta.reshape(-1, theta.shape[-1])  # a view: what is written here is in theta
     size = max(1, _MOST_ENTRIES // responsibilities.size)
     for start in range(0, len(flat), size):
@@ -64,7 +65,7 @@ def best_orders(
     >>> best_orders(q, np.log([[[0.1, 0.9], [0.8, 0.2]]]), np.array([0, 0])).tolist()
     [[1, 0]]
     """
-    costs = -np.maximum(_log_responsibilities(log_joints), _FLOOR).swapaxes(1, 2) @ responsibilities
+    costs = -np.maximum(log_softmax(log_joints, axis=-1), _FLOOR).swapaxes(1, 2) @ responsibilities
     orders = np.tile(np.arange(component_class.size), (len(costs), 1))
     for label in np.unique(component_class):
         members = np.flatnonzero(component_class == label)
@@ -73,11 +74,3 @@ def best_orders(
             chosen, places = linear_sum_assignment(cost)
             order[members[places]] = members[chosen]
     return orders
-
-
-def _log_responsibilities(
-    log_joints: Float[np.ndarray, "*draws row component"],
-) -> Float[np.ndarray, "*draws row component"]:
-    """Log responsibilities."""
-    shifted = log_joints - log_joints.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

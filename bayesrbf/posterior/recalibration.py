@@ -83,12 +83,11 @@ def fit_noise(
     .. math:: \arg\max_{s, \nu} \sum_n v_n \log t_\nu(z_n / s) / s
         - 2 \log^2 (s / \hat s) + \log(\nu - 2) - (\nu - 2) / 10
 
-    The residuals z are out of fold, over the fitted standard deviation.
-    Maximum a posteriori: the scale is expected near that of normal residuals with the mean
-    absolute value that was seen, :math:`\hat s`, and :math:`\nu - 2` has the prior of Juarez
-    and Steel, Gamma(2, rate 0.1). A model that follows its training rows
-    has :math:`s > 1`; a rare miss makes heavy tails, where a standard deviation would make every
-    interval wide.
+    The residuals z are out of fold, over the fitted standard deviation. Maximum a posteriori: the
+    scale is expected near that of normal residuals with the mean absolute value that was seen,
+    :math:`\hat s`, and :math:`\nu - 2` has the prior of Juarez and Steel, Gamma(2, rate 0.1). A
+    model that follows its training rows has :math:`s > 1`; a rare miss makes heavy tails, where a
+    standard deviation would make every interval wide.
 
     See Juarez, Steel (2010), Model-based clustering of non-Gaussian panel data based on
     skew-t distributions, Journal of Business & Economic Statistics 28, section 2.

@@ -21,10 +21,9 @@ LEAST = 1e-15  # Probabilities are held this far from 0 and 1 before their log o
 class PredictiveSummary:
     r"""Class probabilities of every row, summarised over the draws.
 
-    Where the fitted point is given out, draws are moved in log odds, class by class, so that
-    it is their median; where their mean is, they stay. The entropy of what is given out is
-    the total uncertainty. What more data would tell is the information that the
-    draws have on the class,
+    Where the fitted point is given out, draws are moved in log odds, class by class, so that it is
+    their median; where their mean is, they stay. The entropy of what is given out is the total
+    uncertainty. What more data would tell is the information that the draws have on the class,
 
     .. math:: I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
     """

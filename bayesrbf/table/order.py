@@ -17,8 +17,7 @@ of whole numbers modulo :math:`2^{64}` have no rounding, and no order. Where col
 still alike without being copies, one of them gets its own colour and the refinement goes on. They
 are alike by a symmetry of the table, so it does not matter which one.
 
-See Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI
-Series 2, 9, 12-16.
+See Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI Series 2, 9, 12-16.
 """
 
 from __future__ import annotations

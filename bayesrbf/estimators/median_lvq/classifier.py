@@ -424,8 +424,7 @@ class MedianLVQClassifier(Classifier):
         Parameters
         ----------
         D : array-like of shape (n_obs, n_needed)
-            Dissimilarities of rows to the training rows of :attr:`exemplar_columns`,
-            in that order.
+            Dissimilarities of rows to the training rows of :attr:`exemplar_columns`, in that order.
 
         Returns
         -------

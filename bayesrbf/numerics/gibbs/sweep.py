@@ -1,10 +1,9 @@
 r"""One Gibbs sweep of a mixture: theta -> components, missing cells -> theta.
 
-Components and missing cells are drawn jointly given theta (module ``augmentation``), and
-theta is drawn jointly given both (``conjugate``). Before or after that, on the toss of a
-coin, one class is offered a jump to another mode (``mode_jumps``), once draws of the
-posterior have been seen. So a sweep reads the same backwards: it is a reversible Markov
-kernel of the posterior.
+Components and missing cells are drawn jointly given theta (module ``augmentation``), and theta is
+drawn jointly given both (``conjugate``). Before or after that, on the toss of a coin, one class is
+offered a jump to another mode (``mode_jumps``), once draws of the posterior have been seen. So a
+sweep reads the same backwards: it is a reversible Markov kernel of the posterior.
 """
 
 from __future__ import annotations

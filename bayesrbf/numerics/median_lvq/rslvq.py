@@ -103,8 +103,7 @@ class ConditionalLikelihood:
     def scorer(self, exemplars: Exemplars) -> Scorer:
         """Prepare to judge moves by log likelihoods in nats.
 
-        Under a uniform prior they are the log full conditional of an exemplar, up to a
-        constant.
+        Under a uniform prior they are the log full conditional of an exemplar, up to a constant.
         """
         swaps = KernelSwaps if self._safe else LogSwaps
         return swaps(self._kernels, self.prototypes, exemplars, offset=self._log_prior)

@@ -178,8 +178,7 @@ def ascend(
 ) -> Float[np.ndarray, " coordinate"]:
     """Maximise a concave function, given its value, gradient and ``curvature`` (negative Hessian).
 
-    The search ends where no entry of the gradient is above ``tolerance``, or a step gains no
-    more.
+    The search ends where no entry of the gradient is above ``tolerance``, or a step gains no more.
 
     >>> def parabola(x):
     ...     return Smooth(-float((x - 3) @ (x - 3)), -2 * (x - 3), np.zeros(1))

@@ -187,10 +187,9 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     ) -> Predictor:
         """Prepare new rows in standard units for predictions at many points.
 
-        The result maps coordinates to class probabilities, and to the density in the user's
-        units. Class probabilities are averaged over ``completions`` of a row with holes, a
-        power of two, drawn in ``order``; with 0 they are those of the features ``f(x_o)``.
-        Labels are not used.
+        The result maps coordinates to class probabilities, and to the density in the user's units.
+        Class probabilities are averaged over ``completions`` of a row with holes, a power of two,
+        drawn in ``order``; with 0 they are those of the features ``f(x_o)``. Labels are not used.
         Multiplied by ``temperature``, the result gives the mean of calibrated probabilities.
         """
         network = Network(observations, self.network)
