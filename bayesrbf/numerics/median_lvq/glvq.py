@@ -18,7 +18,6 @@ from bayesrbf.numerics.median_lvq.moving_exemplars import (
     CandidateColumns,
     Exemplars,
     MovingExemplars,
-    Scorer,
 )
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 
@@ -47,11 +46,11 @@ class MarginSum:
         """The weighted sum of the margins of the labelled rows."""
         return float(self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars))
 
-    def scorer(self, exemplars: Exemplars) -> Scorer:
+    def scorer(self, exemplars: Exemplars) -> MovingExemplars:
         """Prepare to judge moves by sums of margins."""
         return MarginSwaps(self._columns, self.prototypes, exemplars)
 
-    def bound(self, exemplars: Exemplars) -> Scorer:
+    def bound(self, exemplars: Exemplars) -> MovingExemplars:
         r"""Prepare the bound of the generalised EM, up to a constant.
 
         A margin is :math:`2 g_n - 1` with :math:`g_n = d_- / (d_+ + d_-)`. With

@@ -24,29 +24,6 @@ BLOCK: Final = 2**17  # Entries of a block of columns: as many as stay in a core
 
 
 @runtime_checkable
-class Scorer(Protocol):
-    """Exemplars that move one at a time, and what each candidate would make of an objective."""
-
-    def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The objective for a prototype at each of the candidates of its class."""
-
-    def sweep(
-        self,
-        exemplars: Exemplars,
-        order: Int[np.ndarray, " turn"],
-        *,
-        uniforms: Float[np.ndarray, " turn"] | None = None,
-        tolerance: float = 0.0,
-    ) -> Exemplars:
-        """Move the prototypes of ``order`` in turn, to the best candidate or to one that is drawn.
-
-        With ``uniforms``, numbers from 0 to 1, one a turn, the candidate is drawn with the
-        softmax of the scores as its probabilities. Without, a prototype moves to the best
-        candidate where that gains more than ``tolerance``.
-        """
-
-
-@runtime_checkable
 class Objective(Protocol):
     """What a search for exemplars maximises."""
 
@@ -65,10 +42,10 @@ class Objective(Protocol):
     def value(self, exemplars: Exemplars) -> float:
         """The objective at given exemplars."""
 
-    def scorer(self, exemplars: Exemplars) -> Scorer:
+    def scorer(self, exemplars: Exemplars) -> MovingExemplars:
         """Prepare to judge moves from given exemplars by values of the objective."""
 
-    def bound(self, exemplars: Exemplars) -> Scorer:
+    def bound(self, exemplars: Exemplars) -> MovingExemplars:
         """Prepare the bound that the generalised EM raises in place of the objective.
 
         It is taken at the given exemplars. Scores are the bound up to a constant. Where it
@@ -126,7 +103,7 @@ class CandidateColumns:
 
 
 class MovingExemplars(ABC):
-    """Exemplars that move one at a time, and their columns."""
+    """Exemplars that move one at a time, and what each candidate would make of an objective."""
 
     def __init__(
         self, columns: CandidateColumns, prototypes: Prototypes, exemplars: Exemplars
@@ -148,7 +125,12 @@ class MovingExemplars(ABC):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move prototypes in turn, as :class:`Scorer` says."""
+        """Move the prototypes of ``order`` in turn, to the best candidate or to one that is drawn.
+
+        With ``uniforms``, numbers from 0 to 1, one a turn, the candidate is drawn with the
+        softmax of the scores as its probabilities. Without, a prototype moves to the best
+        candidate where that gains more than ``tolerance``.
+        """
         moved = exemplars.copy()
         for turn, prototype in enumerate(order.tolist()):
             candidates = self.columns.rows.candidates[self.prototypes.classes[prototype]]

@@ -17,7 +17,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from bayesrbf.numerics.kernels.exemplar_scores import write_label_logs
-from bayesrbf.numerics.median_lvq.moving_exemplars import CandidateColumns, Exemplars, Scorer
+from bayesrbf.numerics.median_lvq.moving_exemplars import (
+    CandidateColumns,
+    Exemplars,
+    MovingExemplars,
+)
 from bayesrbf.numerics.median_lvq.rslvq_swaps import SAFE, KernelSwaps, LogSwaps
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
 
@@ -100,7 +104,7 @@ class ConditionalLikelihood:
         likelihood = self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars)
         return float(likelihood) + self._log_prior
 
-    def scorer(self, exemplars: Exemplars) -> Scorer:
+    def scorer(self, exemplars: Exemplars) -> MovingExemplars:
         """Prepare to judge moves by log likelihoods in nats.
 
         Under a uniform prior they are the log full conditional of an exemplar, up to a constant.
@@ -108,7 +112,7 @@ class ConditionalLikelihood:
         swaps = KernelSwaps if self._safe else LogSwaps
         return swaps(self._kernels, self.prototypes, exemplars, offset=self._log_prior)
 
-    def bound(self, exemplars: Exemplars) -> Scorer:
+    def bound(self, exemplars: Exemplars) -> MovingExemplars:
         r"""Prepare the expected log joint, the bound of the generalised EM, up to a constant.
 
         With :math:`\gamma_{nj}` the responsibilities at the given exemplars, among the
