@@ -13,7 +13,6 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Float
 
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.importance import PARETO_K
 from bayesrbf.inference.judgements import (
     Finding,
     judge_agreement,
@@ -25,20 +24,6 @@ from bayesrbf.inference.judgements import (
     judge_search,
     judge_size,
 )
-
-__all__ = [
-    "ESS_PER_CHAIN",
-    "PARETO_K",
-    "RHAT_DENSITY",
-    "RHAT_PARAMETERS",
-    "Finding",
-    "PosteriorWarning",
-    "effective_draws",
-    "findings",
-    "rhat",
-    "table",
-    "warn",
-]
 
 RHAT_DENSITY: Final = 1.01
 RHAT_PARAMETERS: Final = 1.02
