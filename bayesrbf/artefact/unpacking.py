@@ -50,16 +50,6 @@ def _read_float(content: Any, arrays: Mapping[str, np.ndarray]) -> float:
     return float(content)
 
 
-def _read_tuple(content: Any, arrays: Mapping[str, np.ndarray]) -> tuple[Any, ...]:
-    """A tuple."""
-    return tuple(unpack(item, arrays) for item in _list(content))
-
-
-def _read_dict(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """A dict with string keys."""
-    return {key: unpack(value, arrays) for key, value in content.items()}
-
-
 def _read_pairs(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[Any, Any]:
     """A dict with other keys; a duplicate key is refused."""
     pairs = [(unpack(key, arrays), unpack(value, arrays)) for key, value in _list(content)]
@@ -67,11 +57,6 @@ def _read_pairs(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[Any, Any
     if len(result) != len(pairs):
         raise StateError("duplicate keys in the state")
     return result
-
-
-def _read_array(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """A numeric array."""
-    return arrays[content]
 
 
 def _read_objects(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -133,10 +118,10 @@ def _list(content: Any) -> list[Any]:
 
 _READERS: Final[Mapping[str, Callable[[Any, Mapping[str, np.ndarray]], Any]]] = {
     "float": _read_float,
-    "tuple": _read_tuple,
-    "dict": _read_dict,
+    "tuple": lambda content, arrays: tuple(unpack(item, arrays) for item in _list(content)),
+    "dict": lambda content, arrays: {k: unpack(v, arrays) for k, v in content.items()},
     "pairs": _read_pairs,
-    "array": _read_array,
+    "array": lambda content, arrays: arrays[content],
     "objects": _read_objects,
     "record": _read_record,
     "enum": _read_enum,

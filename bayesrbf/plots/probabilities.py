@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +15,6 @@ from bayesrbf.table import encode_labels
 
 if TYPE_CHECKING:
     import xarray as xr
-from typing import TYPE_CHECKING, Final
 
 Size = tuple[float, float]
 
@@ -25,8 +25,6 @@ PANELS: Final = {
     "log_density": "log density (nats)",
 }
 """Variables of a path that are drawn, and the labels of their axes."""
-COLOUR: Final = "#0072b2"
-CALIBRATED: Final = "#d55e00"
 
 
 def plot_reliability(
@@ -64,7 +62,7 @@ def plot_reliability(
         size = figsize or (3.2 * classes.size, 3.4)
         _, axes = plt.subplots(1, classes.size, figsize=size, squeeze=False, layout="constrained")
     drawn = np.asarray(axes, dtype=object).ravel()
-    for ax, name, curve, colour in zip(drawn, classes, found.curves, _colours(), strict=False):
+    for ax, name, curve, colour in zip(drawn, classes, found.curves, cycle(PALETTE), strict=False):
         ax.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1)
         ax.vlines(curve.predicted, curve.lower, curve.upper, color="0.8", linewidth=6)
         ax.plot(curve.predicted, curve.observed, "o-", color=colour, markersize=4)
@@ -88,9 +86,8 @@ def plot_doubt(
         )
     ax = _new(ax, figsize)
     best = uncertainty["mean"].to_numpy().argmax(1)
-    for c, (label, colour) in enumerate(
-        zip(uncertainty["label"].to_numpy(), _colours(), strict=False)
-    ):
+    labels = uncertainty["label"].to_numpy()
+    for c, (label, colour) in enumerate(zip(labels, cycle(PALETTE), strict=False)):
         rows = uncertainty.isel(obs=best == c)
         x, y = rows["aleatoric_entropy"].to_numpy(), rows["epistemic_entropy"].to_numpy()
         ax.scatter(x, y, s=14, alpha=0.6, color=colour, label=str(label))
@@ -122,13 +119,8 @@ def _new(ax: Axes | None, figsize: Size | None) -> Axes:
     return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
-def _colours() -> list[str]:
-    """Enough colours for many classes."""
-    return list(PALETTE) * 50
-
-
 def plot_hybrid_path(
-    path: xr.Dataset, *, axes: np.ndarray | None = None, figsize: tuple[float, float] | None = None
+    path: xr.Dataset, *, axes: np.ndarray | None = None, figsize: Size | None = None
 ) -> np.ndarray:
     """Log score, error, margin and log density along a path of :func:`bayesrbf.hybrid_path`.
 
@@ -149,9 +141,9 @@ def plot_hybrid_path(
     # Zero has no logarithm; the other values of the path run over decades.
     places = np.arange(steps.size)
     for ax, (name, label) in zip(np.ravel(axes), PANELS.items(), strict=True):
-        _draw(ax, places, path[name], COLOUR, "-")
+        _draw(ax, places, path[name], PALETTE[0], "-")
         if name == "log_score" and "calibrated_log_score" in path:
-            _draw(ax, places, path["calibrated_log_score"], CALIBRATED, "--")
+            _draw(ax, places, path["calibrated_log_score"], PALETTE[1], "--")
         ax.set(xlabel=dial, ylabel=label)
         ax.set_xticks(places, [f"{step:g}" for step in steps], rotation=60)
     return axes
