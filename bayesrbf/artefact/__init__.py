@@ -23,7 +23,6 @@ empty frame      ``{"frame": ["pandas", [[name, dtype], ...]]}``
 
 from __future__ import annotations
 
-from bayesrbf.artefact.packing import HOMES, StateError, pack
-from bayesrbf.artefact.unpacking import unpack
+from bayesrbf.artefact.packing import HOMES, StateError, pack, unpack
 
 __all__ = ["HOMES", "StateError", "pack", "unpack"]

@@ -242,7 +242,7 @@ class Estimator(BaseEstimator, ABC):
 
     def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
         """Hold draws, as they came and with the components named as in the fit."""
-        from bayesrbf.inference.relabel import relabel
+        from bayesrbf.inference.draws import relabel
 
         self._raw = raw
         self.draws_ = relabel(log_posterior, raw, self.model_.point(log_posterior))

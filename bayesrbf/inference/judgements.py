@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from bayesrbf.inference.importance import PARETO_K, covers
+from bayesrbf.inference.approximation import PARETO_K, covers
 from bayesrbf.inference.leave_one_out import LeaveOneOut
 
 MEAN_ERROR: Final = 0.3

@@ -10,8 +10,8 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
+from bayesrbf.inference.approximation import PARETO_K, SMALLEST, covers
 from bayesrbf.inference.draws import Draws, one_after_another
-from bayesrbf.inference.importance import PARETO_K, SMALLEST, covers
 from bayesrbf.numerics.log_posterior import LogPosterior
 
 _ROWS: Final = 2000  # Rows that are left out in turn: more would take longer and say the same.

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesrbf.plots.colours import PALETTE
+from bayesrbf.plots.probabilities import PALETTE
 
 if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils import _safe_indexing
 
-from bayesrbf.plots.colours import PALETTE
+from bayesrbf.plots.probabilities import PALETTE
 
 if TYPE_CHECKING:
     import pandas as pd

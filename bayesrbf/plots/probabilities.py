@@ -1,4 +1,4 @@
-"""Pictures of probabilities, of missing cells and of held-out figures along a path."""
+"""Pictures of probabilities, missing cells, rehearsals and held-out figures along a path."""
 
 from __future__ import annotations
 
@@ -9,12 +9,27 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesrbf.plots.colours import PALETTE
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.table import encode_labels
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+PALETTE: Final = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#5b4a9c",
+    "#444b52",
+    "#8c6d31",
+    "#7a1f3d",
+)
+"""Colours that people with any colour vision can distinguish (after Okabe and Ito)."""
+
 
 Size = tuple[float, float]
 
@@ -158,3 +173,60 @@ def _draw(ax: Axes, places: np.ndarray, values: xr.DataArray, colour: str, line:
     ax.errorbar(
         places, figures.mean(axis=1), error, color=colour, linestyle=line, marker="o", markersize=3
     )
+
+
+def plot_rehearsal(
+    rehearsal: xr.Dataset, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None
+) -> Axes:
+    """Coverage of intervals by their level and by the teacher that made the truth.
+
+    Parameters
+    ----------
+    rehearsal : xarray.Dataset
+        What ``rehearse(X, y)`` of a classifier returned.
+    ax : Axes, optional
+        Where to draw; new by default.
+    figsize : tuple of float, optional
+        Size of a new figure in inches.
+
+    Returns
+    -------
+    Axes
+        On the dashed diagonal intervals hold what they promise, below it they are too narrow.
+        Black is the mean of all fits; bars are one standard error, where there are repeats.
+    """
+    if ax is None:
+        _, ax = plt.subplots(figsize=figsize or (4.6, 4.4), layout="constrained")
+    levels = rehearsal["level"].to_numpy()
+    ax.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1)
+    for teacher, colour in zip(rehearsal["teacher"].to_numpy(), PALETTE, strict=False):
+        one = rehearsal.sel(teacher=teacher)
+        ax.errorbar(
+            levels,
+            one["coverage"].to_numpy(),
+            one["coverage_error"].fillna(0.0).to_numpy(),
+            color=colour,
+            marker="o",
+            markersize=4,
+            linewidth=1,
+            label=str(teacher),
+        )
+    ax.errorbar(
+        levels,
+        rehearsal["overall_coverage"].to_numpy(),
+        rehearsal["overall_error"].fillna(0.0).to_numpy(),
+        color="black",
+        marker="s",
+        markersize=5,
+        linewidth=2,
+        label="all",
+    )
+    ax.set(
+        xlabel="probability inside the interval",
+        ylabel="share of truths that it held",
+        xlim=(0, 1),
+        ylim=(0, 1.02),
+        aspect="equal",
+    )
+    ax.legend(title="labels drawn from", frameon=False, loc="upper left")
+    return ax

@@ -33,7 +33,7 @@ from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
 from bayesrbf.numerics.kernels.tiles import Holes, Space, Tiles, room_for_complete, room_for_holes
 
 LOWEST: Final = -1e300

@@ -28,7 +28,7 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.elementary import logarithm
-from bayesrbf.numerics.kernels.gaussian_holes import (
+from bayesrbf.numerics.kernels.gaussian_pattern import (
     HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,

@@ -19,9 +19,8 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import kernel
 from bayesrbf.numerics.kernels.gaussian_complete import CompleteScratch
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
 from bayesrbf.numerics.kernels.gaussian_missing import MixedScratch
-from bayesrbf.numerics.kernels.gaussian_pattern import PatternScratch
+from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles, PatternScratch
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import MixtureSpecification
 

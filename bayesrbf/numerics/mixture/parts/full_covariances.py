@@ -192,7 +192,7 @@ class FullCovariances(RealColumns):
     def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
         """The normals at a point in the form that the kernels read."""
         from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
-        from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+        from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
 
         full, holes = FullGaussians(means, factors * np.sqrt(0.5), self.group), None
         constants = log_factor_determinants(factors) - 0.5 * self.n_features * LOG_2PI
@@ -204,7 +204,7 @@ class FullCovariances(RealColumns):
     def kernel_room(self, means: Vectors, with_holes: bool) -> tuple[np.ndarray, KernelNormals]:
         """Room for precision factors, and for normals that the kernels write themselves."""
         from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
-        from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+        from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
 
         factors, halves, precisions = np.empty((3, self.n_groups, *self.matrix_shape))
         full, holes = FullGaussians(means, halves, self.group), None
