@@ -5,14 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 from scipy.special import expit, logit, xlogy
 
 from bayesrbf.numerics.log_sums import reduced
 from bayesrbf.records import names
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 LEAST = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
 
@@ -135,6 +138,8 @@ def to_dataset(
     A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
     NaN then, and a warning says so.
     """
+    import xarray as xr  # not above: predictions by the mean over draws need none of it
+
     if point_estimate:
         warnings.warn(
             "The model was fitted to a point: sd, intervals and the split of the entropy are "
