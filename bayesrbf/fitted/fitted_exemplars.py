@@ -38,8 +38,7 @@ class MatrixSource:
 
     def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
         """Dissimilarities of new rows to chosen training rows."""
-        columns: Real[np.ndarray, "obs chosen"] = X[:, self.kept[chosen]]
-        return columns
+        return np.asarray(X[:, self.kept[chosen]])
 
 
 @dataclass(frozen=True)

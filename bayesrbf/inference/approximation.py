@@ -179,5 +179,4 @@ def _log_normal(
     """Log density of ``centre + factor z`` for standard normal z."""
     _, log_determinant = np.linalg.slogdet(factor)
     constant = -0.5 * z.shape[-1] * np.log(2 * np.pi) - log_determinant
-    density: np.ndarray = constant - 0.5 * np.sum(z**2, axis=-1)
-    return density
+    return np.asarray(constant - 0.5 * np.sum(z**2, axis=-1))

@@ -145,8 +145,7 @@ class _Bins:
     def error(self, observed: Float[np.ndarray, "*draws bin"]) -> Float[np.ndarray, "*draws"]:
         """Classwise expected calibration error of observed shares."""
         share = self.mass / (self.weights.sum() * len(self.of_class))
-        errors: Float[np.ndarray, "*draws"] = np.asarray(np.abs(observed - self.predicted) @ share)
-        return errors
+        return np.asarray(np.abs(observed - self.predicted) @ share)
 
 
 def _equal_weight_bins(

@@ -113,5 +113,4 @@ def _covariance(
     n_classes = prior.size
     basis = np.linalg.svd(np.ones((1, n_classes)))[2][1:].T
     inside = basis.T @ information @ basis
-    covariance: np.ndarray = basis @ np.linalg.pinv(inside, hermitian=True) @ basis.T
-    return covariance
+    return np.asarray(basis @ np.linalg.pinv(inside, hermitian=True) @ basis.T)

@@ -19,8 +19,7 @@ def log_loss(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, 
     array([0.693, 0.105])
     """
     true = probabilities[np.arange(labels.size), labels]
-    losses: Float[np.ndarray, " obs"] = -np.log(np.clip(true, LEAST, 1.0))
-    return losses
+    return np.asarray(-np.log(np.clip(true, LEAST, 1.0)))
 
 
 def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
@@ -31,10 +30,7 @@ def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " o
     >>> brier(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
     array([0.5 , 0.02])
     """
-    losses: Float[np.ndarray, " obs"] = ((probabilities - one_hot(probabilities, labels)) ** 2).sum(
-        1
-    )
-    return losses
+    return np.asarray(((probabilities - one_hot(probabilities, labels)) ** 2).sum(1))
 
 
 def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
@@ -46,8 +42,7 @@ def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, "
     array([0.5, 1. ])
     """
     top = probabilities == probabilities.max(1, keepdims=True)
-    share: Float[np.ndarray, " obs"] = top[np.arange(labels.size), labels] / top.sum(1)
-    return share
+    return np.asarray(top[np.arange(labels.size), labels] / top.sum(1))
 
 
 def mean_over_folds(

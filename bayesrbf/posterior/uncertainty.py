@@ -98,8 +98,7 @@ def summarised(
 
 def log_odds(p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
     """Log odds of every class against all others."""
-    odds: np.ndarray = logit(np.clip(p, LEAST, 1 - LEAST))
-    return odds
+    return np.asarray(logit(np.clip(p, LEAST, 1 - LEAST)))
 
 
 def _quantiles(

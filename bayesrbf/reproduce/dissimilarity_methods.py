@@ -124,8 +124,7 @@ class Centring:
     def similarities(self, D: Real[np.ndarray, "row obs"]) -> Float[np.ndarray, "row obs"]:
         """Centred similarities to the training rows."""
         centred = D - D.mean(axis=1, keepdims=True) - self.column_means + self.mean
-        similarities: Float[np.ndarray, "row obs"] = -centred / 2
-        return similarities
+        return np.asarray(-centred / 2)
 
 
 class LeadingDirections(TransformerMixin, BaseEstimator):
@@ -252,8 +251,7 @@ class ClippedKernelSVC(ClassifierMixin, BaseEstimator):
     def predict(self, D: Real[np.ndarray, "row obs"]) -> Shaped[np.ndarray, " row"]:
         """Class of each row, from its dissimilarities to the training rows."""
         similarities = self._centring.similarities(D)
-        predicted: np.ndarray = self._svc.predict(similarities @ self._projection)
-        return predicted
+        return np.asarray(self._svc.predict(similarities @ self._projection))
 
 
 class LabelledPropagation(ClassifierMixin, BaseEstimator):
@@ -283,5 +281,4 @@ class LabelledPropagation(ClassifierMixin, BaseEstimator):
 
     def predict(self, D: Real[np.ndarray, "row obs"]) -> Shaped[np.ndarray, " row"]:
         """Label of the nearest exemplar."""
-        predicted: np.ndarray = self.classes_[self._labels[D[:, self.exemplars_].argmin(axis=1)]]
-        return predicted
+        return np.asarray(self.classes_[self._labels[D[:, self.exemplars_].argmin(axis=1)]])

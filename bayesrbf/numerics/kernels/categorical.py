@@ -65,8 +65,7 @@ def log_table(
     """Log probabilities of the combined codes (code, component) in nats."""
     certain = np.ones((n_components, 1))
     levels = np.log(np.concatenate([*probabilities, certain], axis=1).T)
-    table: np.ndarray = levels[members].sum(axis=1)
-    return table
+    return np.asarray(levels[members].sum(axis=1))
 
 
 @inlined
