@@ -43,10 +43,8 @@ def declare_median_lvq(
         Class of every prototype.
     sigma : SigmaPrior or float
         The width: its prior, or its value as data.
-    class_names : sequence of length n_classes, optional
-        Classes.
-    obs_names : sequence of length n_obs, optional
-        Names of the rows.
+    class_names, obs_names : sequence, optional
+        Names of the classes and of the rows.
 
     Returns
     -------

@@ -50,12 +50,8 @@ def declare_sdgm(
         Location and scale of the points' coordinates: weights act on standard units.
     specification : SDGMSpecification
         Components, weights, and precisions as constants or under a prior.
-    class_names : sequence of length n_classes, optional
-        The classes.
-    obs_names : sequence of length n_rows, optional
-        Names of the rows.
-    coefficient_names : sequence of length n_weights, optional
-        Names of the weights.
+    class_names, obs_names, coefficient_names : sequence, optional
+        Names of the classes, of the rows and of the weights.
 
     Returns
     -------

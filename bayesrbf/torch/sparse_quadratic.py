@@ -17,9 +17,7 @@ falls as alpha grows: a weight that the data do not need loses its mean, and at
 log alpha > 3, where the noise is four and a half times the weight, it can be set to zero.
 
 See Hayashi and Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR, section
-2.1.
-
-Molchanov, Ashukha and Vetrov (2017), Variational dropout sparsifies deep neural networks,
+2.1; and Molchanov, Ashukha and Vetrov (2017), Variational dropout sparsifies deep neural networks,
 ICML, sections 4.1 (additive noise) and 4.2 (equation 14).
 """
 
