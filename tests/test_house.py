@@ -23,7 +23,6 @@ LONGER = {
 TOLD_APART = {
     "bayesrbf/numerics/mixture/array_expectation.py": 1,
     "bayesrbf/numerics/mixture/compiled_density.py": 1,
-    "models/sdgm.py": 3,
 }
 """How often a file still tells own types apart by ``isinstance``; no number may grow."""
 
