@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bayesrbf.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from bayesrbf.artefact.saving import load
+    from bayesrbf.artefact.estimator_state import load
     from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
     from bayesrbf.estimators.mixture.density import MixtureDensity
@@ -57,7 +57,7 @@ _HOMES = {
     "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
     "StackedClassifier": "bayesrbf.estimators.stack.classifier",
     "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
-    "load": "bayesrbf.artefact.saving",
+    "load": "bayesrbf.artefact.estimator_state",
 }
 
 if not TYPE_CHECKING:  # a type checker must still see a name that does not exist

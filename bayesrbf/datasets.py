@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 DATA_VARIABLE: Final = "BAYESRBF_DATA"
 TARGET: Final = "target"
 NOT_A_FEATURE: Final = "extra_"
-BUNDLED: Final = ("breast_cancer", "digits", "iris", "wine")
-"""Tables that come with scikit-learn."""
+BUNDLED: Final = ("breast_cancer", "digits", "iris", "wine")  # Tables that come with scikit-learn.
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,9 @@ from typing import Final
 UNFINISHED: Final = ".bayesrbf-unfinished"
 """Folder beside files that are being replaced together; the next writer restores the old ones."""
 
-_NAMES: Final = ".names"
-"""Folder in it, with an empty file for every name that is replaced."""
+_NAMES: Final = ".names"  # Folder in it, with an empty file for every name that is replaced.
 
-_OLD: Final = ".old"
-"""Folder in it, with the old files."""
+_OLD: Final = ".old"  # Folder in it, with the old files.
 
 
 def write_whole(path: str | os.PathLike[str], content: Buffer) -> None:

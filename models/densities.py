@@ -1,9 +1,8 @@
 """Log densities and draws that the graphs share, in PyTensor.
 
-Nothing here knows priors or names: symbolic arrays in, symbolic arrays out.
-Leading axes broadcast, so that one function serves a row given its component
-and a row against all components. A missing cell is zero-filled and its entry of
-the mask is 0; it is integrated out exactly, never imputed.
+Nothing here knows priors or names: symbolic arrays in, symbolic arrays out. Leading axes broadcast,
+so that one function serves a row given its component and a row against all components. A missing
+cell is zero-filled and its entry of the mask is 0; it is integrated out exactly, never imputed.
 """
 
 from __future__ import annotations
@@ -38,10 +37,7 @@ def observed_cholesky(covariances: TensorVariable, observed: TensorVariable) -> 
 
 
 def normal_logp(
-    real: TensorVariable,
-    observed: TensorVariable,
-    means: TensorVariable,
-    cholesky: TensorVariable,
+    real: TensorVariable, observed: TensorVariable, means: TensorVariable, cholesky: TensorVariable
 ) -> TensorVariable:
     r"""Log density of the observed cells of a multivariate normal; ``cholesky`` is C.
 
@@ -55,10 +51,7 @@ def normal_logp(
 
 
 def independent_normal_logp(
-    real: TensorVariable,
-    observed: TensorVariable,
-    means: TensorVariable,
-    variances: TensorVariable,
+    real: TensorVariable, observed: TensorVariable, means: TensorVariable, variances: TensorVariable
 ) -> TensorVariable:
     r"""Log density of the observed cells of independent normals.
 

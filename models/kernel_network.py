@@ -52,8 +52,7 @@ def declare_kernel_network(
     Returns
     -------
     pymc.Model
-        Free variables ``coefficients`` over output and basis, and ``intercepts``;
-        observed ``y``.
+        Free variables ``coefficients`` over output and basis, and ``intercepts``; observed ``y``.
 
     Examples
     --------

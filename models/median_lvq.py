@@ -13,7 +13,7 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
 from bayesrbf.records import names
-from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, Sigma, SigmaPrior
+from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, Sigma, width_and_prior
 
 ROW: Final = "row"
 """Dim of the training rows as exemplars; ``obs`` is that of the same rows as data."""
@@ -43,10 +43,8 @@ def declare_median_lvq(
         Class of every prototype.
     sigma : SigmaPrior or float
         The width: its prior, or its value as data.
-    class_names : sequence of length n_classes, optional
-        Classes.
-    obs_names : sequence of length n_obs, optional
-        Names of the rows.
+    class_names, obs_names : sequence, optional
+        Names of the classes and of the rows.
 
     Returns
     -------
@@ -73,6 +71,7 @@ def declare_median_lvq(
 
     Examples
     --------
+    >>> from bayesrbf.records.median_lvq import SigmaPrior
     >>> rows = Dissimilarities(
     ...     np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 2.0], [4.0, 2.0, 0.0]]),
     ...     np.array([0, 0, 1]), np.ones(3), (np.array([0, 1]), np.array([2])))
@@ -94,10 +93,11 @@ def declare_median_lvq(
         exemplars = pm.Categorical(
             names.EXEMPLARS, p=exemplar_probabilities(rows, prototypes), dims=names.PROTOTYPE
         )
+        fixed, prior = width_and_prior(sigma)
         width = (
-            pm.LogNormal(names.SIGMA, np.float64(sigma.location), np.float64(sigma.spread))
-            if isinstance(sigma, SigmaPrior)
-            else pm.Data(names.SIGMA, np.float64(sigma))
+            pm.Data(names.SIGMA, np.float64(fixed))
+            if prior is None
+            else pm.LogNormal(names.SIGMA, np.float64(prior.location), np.float64(prior.spread))
         )
         log_kernel = -d[:, exemplars] / width**2
         joint = pt.stack(

@@ -114,9 +114,7 @@ def declare_normals(
     base = np.sqrt(np.reshape(counts, (*shape, 1, 1))) * hyperparameters.scale[:, None]
     inverse = pt.linalg.inv(precisions.factor / base)
     covariances = pm.Deterministic(
-        names.COVARIANCES,
-        inverse.mT @ inverse,
-        dims=(*dims, names.FEATURE, names.FEATURE_BIS),
+        names.COVARIANCES, inverse.mT @ inverse, dims=(*dims, names.FEATURE, names.FEATURE_BIS)
     )
     grouped = covariances if dims else covariances[None]
     # As cov, not as tau: PyMC's density of a precision takes no batch of matrices.

@@ -68,16 +68,12 @@ def declare_rbf_network(
     response_units : Standardisation, optional
         Location and scale of numbers, each of one entry: the linear output and its noise
         are in standard units. None: the numbers are in standard units.
-    feature_names : sequence of length n_features, optional
-        Names of the real columns.
-    categorical_names : sequence of length n_categorical, optional
-        Names of the categorical columns.
+    feature_names, categorical_names : sequence, optional
+        Names of the real and of the categorical columns.
     level_names : sequence of sequences, optional
         Levels of every categorical column.
-    class_names : sequence of length n_classes, optional
-        Class labels.
-    obs_names : sequence of length n_obs, optional
-        Names of the rows.
+    class_names, obs_names : sequence, optional
+        Names of the classes and of the rows.
 
     Returns
     -------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -13,13 +15,16 @@ from pytensor.tensor import TensorVariable
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Standardisation
 from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions
-from bayesrbf.records.sdgm import Basis, CompletedRows, QuadraticBasis, SDGMSpecification
+from bayesrbf.records.sdgm import (
+    Basis,
+    CompletedRows,
+    QuadraticBasis,
+    SDGMSpecification,
+)
 
-POINT: str = "point"
-"""Dim of the completions of all rows: a row without a hole is one point."""
+POINT: str = "point"  # Dim of the completions of all rows: a row without a hole is one point.
 COORDINATE: str = "coordinate"
-FARTHEST = 1e6
-"""Points are held within this many standard units."""
+FARTHEST = 1e6  # Points are held within this many standard units.
 
 
 def declare_sdgm(
@@ -52,12 +57,8 @@ def declare_sdgm(
         Location and scale of the points' coordinates: weights act on standard units.
     specification : SDGMSpecification
         Components, weights, and precisions as constants or under a prior.
-    class_names : sequence of length n_classes, optional
-        The classes.
-    obs_names : sequence of length n_rows, optional
-        Names of the rows.
-    coefficient_names : sequence of length n_weights, optional
-        Names of the weights.
+    class_names, obs_names, coefficient_names : sequence, optional
+        Names of the classes, of the rows and of the weights.
 
     Returns
     -------
@@ -112,11 +113,11 @@ def declare_sdgm(
         COORDINATE: range(rows.points.shape[1]),
     }
     with pm.Model(coords=coords) as model:
-        weights = _declare_weights(specification)
+        weights = declare_weights(specification.precisions)
         points = pm.Data("points", rows.points, dims=(POINT, COORDINATE))
         row_weight = pm.Data("row_weight", rows.weights, dims=names.OBS)
         standard = pt.clip((points - units.location) / units.scale, -FARTHEST, FARTHEST)
-        logits = _logits(_features(basis, standard), weights, specification)
+        logits = _logits(features_of(basis, standard), weights, specification)
         pm.CustomDist(
             names.OBSERVED_LABEL,
             _class_log_probabilities(logits, rows, specification),
@@ -131,29 +132,37 @@ def declare_sdgm(
     return model
 
 
-def _declare_weights(specification: SDGMSpecification) -> TensorVariable:
-    """The weights, and the priors of what their precisions are made of."""
-    prior, dims = specification.precisions, names.COEFFICIENT
-    if isinstance(prior, HorseshoePrecisions):
-        overall = pm.HalfCauchy(names.GLOBAL_SCALE, np.float64(prior.scale))
-        local = pm.HalfCauchy(names.LOCAL_SCALES, np.float64(1.0), dims=dims)
-        standard = pm.Normal(names.STANDARD_COEFFICIENTS, 0.0, 1.0, dims=dims)
-        deviations = ((overall * local) ** -2 + np.float64(prior.slab) ** -2) ** -0.5
-        return pm.Deterministic(names.COEFFICIENTS, standard * deviations, dims=dims)
-    if isinstance(prior, GammaPrecisions):
-        shape, rate = np.float64(prior.shape), np.float64(prior.rate)
-        precisions = pm.Gamma(names.COEFFICIENT_PRECISIONS, alpha=shape, beta=rate, dims=dims)
-    else:
-        precisions = pm.Data(names.COEFFICIENT_PRECISIONS, prior, dims=dims)
-    return pm.Normal(names.COEFFICIENTS, 0.0, precisions**-0.5, dims=dims)
+@singledispatch
+def declare_weights(precisions: Any) -> TensorVariable:
+    """The weights, whose precisions are constants or under a prior."""
+    return _normal(pm.Data(names.COEFFICIENT_PRECISIONS, precisions, dims=names.COEFFICIENT))
 
 
-def _features(basis: Basis, points: TensorVariable) -> TensorVariable:
+@declare_weights.register(GammaPrecisions)
+def _(prior: GammaPrecisions) -> TensorVariable:
+    shape, rate = np.float64(prior.shape), np.float64(prior.rate)
+    dims = names.COEFFICIENT
+    return _normal(pm.Gamma(names.COEFFICIENT_PRECISIONS, alpha=shape, beta=rate, dims=dims))
+
+
+@declare_weights.register(HorseshoePrecisions)
+def _(prior: HorseshoePrecisions) -> TensorVariable:
+    dims = names.COEFFICIENT
+    overall = pm.HalfCauchy(names.GLOBAL_SCALE, np.float64(prior.scale))
+    local = pm.HalfCauchy(names.LOCAL_SCALES, np.float64(1.0), dims=dims)
+    standard = pm.Normal(names.STANDARD_COEFFICIENTS, 0.0, 1.0, dims=dims)
+    deviations = ((overall * local) ** -2 + np.float64(prior.slab) ** -2) ** -0.5
+    return pm.Deterministic(names.COEFFICIENTS, standard * deviations, dims=dims)
+
+
+def _normal(precisions: TensorVariable) -> TensorVariable:
+    """Normal weights."""
+    return pm.Normal(names.COEFFICIENTS, 0.0, precisions**-0.5, dims=names.COEFFICIENT)
+
+
+@singledispatch
+def features_of(basis: Any, points: TensorVariable) -> TensorVariable:
     """Features of standard points, (point, feature)."""
-    ones = pt.ones((points.shape[0], 1))
-    if isinstance(basis, QuadraticBasis):
-        columns = pt.concatenate([ones, points], axis=1)
-        return columns[:, basis.factors[:, 0] + 1] * columns[:, basis.factors[:, 1] + 1]
     if basis.kernel == "polynomial":
         values = (pt.dot(points, basis.exemplars.T) + 1) ** 2
     elif basis.kernel == "gaussian":
@@ -163,7 +172,13 @@ def _features(basis: Basis, points: TensorVariable) -> TensorVariable:
             "declare() needs a kernel that can be written as a graph, 'polynomial' or "
             f"'gaussian'; received {basis.kernel!r}."
         )
-    return pt.concatenate([ones, values], axis=1)
+    return pt.concatenate([pt.ones((points.shape[0], 1)), values], axis=1)
+
+
+@features_of.register(QuadraticBasis)
+def _(basis: QuadraticBasis, points: TensorVariable) -> TensorVariable:
+    columns = pt.concatenate([pt.ones((points.shape[0], 1)), points], axis=1)
+    return columns[:, basis.factors[:, 0] + 1] * columns[:, basis.factors[:, 1] + 1]
 
 
 def _logits(

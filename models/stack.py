@@ -41,10 +41,8 @@ def declare_stack(
         True class codes.
     weights : ndarray of shape (n_obs,)
         Factors v of the rows' log likelihoods.
-    member_names : sequence of str
-        Names of the members.
-    class_names : sequence
-        Class labels.
+    member_names, class_names : sequence
+        Names of the members and of the classes.
     concentration : float
         Dirichlet parameter of every weight.
     log_temperature_sd : float

@@ -14,7 +14,7 @@ import pytest
 from sklearn import config_context
 
 from bayesrbf import MixtureDensity
-from bayesrbf.artefact.saving import load, save
+from bayesrbf.artefact.estimator_state import load, save
 from bayesrbf.artefact.state_file import ArtefactError, save_state
 from tests.cases import generative
 from tests.forgeries import Forgery, forge, put

@@ -23,8 +23,6 @@ empty frame      ``{"frame": ["pandas", [[name, dtype], ...]]}``
 
 from __future__ import annotations
 
-from bayesrbf.artefact.packing import pack
-from bayesrbf.artefact.unpacking import unpack
-from bayesrbf.artefact.vocabulary import HOMES, StateError
+from bayesrbf.artefact.packing import HOMES, StateError, pack, unpack
 
 __all__ = ["HOMES", "StateError", "pack", "unpack"]

@@ -1,16 +1,85 @@
-"""From a state to a tree for JSON and numeric arrays beside it."""
+"""From a state to a tree for JSON with numeric arrays beside it, and back from untrusted text."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.artefact.vocabulary import FRAME_DTYPES, FRAMES, HOMES, StateError, class_named
+HOMES: Final = {
+    "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
+    "ClassResponses": "bayesrbf.fitted.fitted_network",
+    "Columns": "bayesrbf.table",
+    "DensityCandidate": "bayesrbf.estimators.mixture.density_choice",
+    "Dissimilarities": "bayesrbf.records.median_lvq",
+    "Draws": "bayesrbf.inference.draws",
+    "EigenBasis": "bayesrbf.numerics.kernel_network.kernel_layer",
+    "Fit": "bayesrbf.records.results",
+    "FittedExemplars": "bayesrbf.fitted.fitted_exemplars",
+    "FittedKernelNetwork": "bayesrbf.fitted.fitted_kernel_network",
+    "FittedMember": "bayesrbf.estimators.stack.members",
+    "FittedMembers": "bayesrbf.estimators.stack.fitting",
+    "FittedMixture": "bayesrbf.fitted.fitted_mixture",
+    "FittedNetwork": "bayesrbf.fitted.fitted_network",
+    "FittedSDGM": "bayesrbf.fitted.fitted_sdgm",
+    "FittedStack": "bayesrbf.estimators.stack.fitted_stack",
+    "GammaPrecisions": "bayesrbf.records.priors",
+    "Gower": "bayesrbf.numerics.median_lvq.gower",
+    "HalfRankMaps": "bayesrbf.numerics.column_maps",
+    "HeldOut": "bayesrbf.estimators.folds",
+    "HorseshoePrecisions": "bayesrbf.records.priors",
+    "KernelBasis": "bayesrbf.records.sdgm",
+    "MatrixSource": "bayesrbf.fitted.fitted_exemplars",
+    "MedianLVQParameters": "bayesrbf.records.median_lvq",
+    "MedianLVQPrior": "bayesrbf.records.median_lvq",
+    "MixtureHyperparameters": "bayesrbf.records.priors",
+    "MixtureParameters": "bayesrbf.records.mixture",
+    "MixturePrior": "bayesrbf.records.priors",
+    "MixtureSpecification": "bayesrbf.records.specification",
+    "NumberResponses": "bayesrbf.fitted.fitted_network",
+    "Objective": "bayesrbf.records.objective",
+    "Observations": "bayesrbf.records.mixture",
+    "Order": "bayesrbf.records.specification",
+    "Pool": "bayesrbf.estimators.stack.fitting",
+    "PowerMaps": "bayesrbf.records.column_maps",
+    "ProductKernel": "bayesrbf.numerics.kernel_network.product_kernels",
+    "Prototypes": "bayesrbf.records.median_lvq",
+    "QuadraticBasis": "bayesrbf.records.sdgm",
+    "RBFNetworkHyperparameters": "bayesrbf.records.rbf_network",
+    "RBFNetworkParameters": "bayesrbf.records.rbf_network",
+    "RBFNetworkSpecification": "bayesrbf.records.rbf_network",
+    "SDGMModes": "bayesrbf.records.sdgm",
+    "SDGMParameters": "bayesrbf.records.sdgm",
+    "SDGMTrace": "bayesrbf.records.sdgm",
+    "SigmaPrior": "bayesrbf.records.median_lvq",
+    "Solver": "bayesrbf.fitted.mixture_fitting",
+    "StackRefits": "bayesrbf.estimators.stack.bootstrap",
+    "Standardisation": "bayesrbf.records.mixture",
+    "Status": "bayesrbf.records.results",
+    "TableSource": "bayesrbf.fitted.fitted_exemplars",
+    "Trace": "bayesrbf.records.results",
+    "Variable": "bayesrbf.records.specification",
+    "VectorSource": "bayesrbf.fitted.fitted_exemplars",
+}
+"""Module of each class that may be stored; a file can name no other."""
+
+ENUMERATIONS: Final = ("Status",)
+FRAMES: Final = ("pandas", "polars")
+FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical")
+
+
+class StateError(ValueError):
+    """A value that cannot be stored, or stored text that is no state."""
+
+
+def class_named(name: str) -> Any:
+    """The class of one of the names in :data:`HOMES`."""
+    return getattr(import_module(HOMES[name]), name)
 
 
 def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
@@ -108,3 +177,112 @@ def _pack_frame(value: Any, where: str) -> list[Any]:
     dtypes = ["Categorical" if dtype == "Enum" else dtype for dtype in dtypes]
     known = [dtype if dtype in FRAME_DTYPES else "String" for dtype in dtypes]
     return [library, [list(pair) for pair in zip(frame.columns, known, strict=True)]]
+
+
+def unpack(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """Build the state that :func:`pack` took apart; the tree is not trusted.
+
+    StateError where it holds anything outside the table of :mod:`bayesrbf.artefact`.
+
+    >>> from bayesrbf.artefact import pack
+    >>> unpack(*pack({"levels": ("a", True, 2, float("inf"))}))
+    {'levels': ('a', True, 2, inf)}
+    """
+    if isinstance(tree, list):
+        return [unpack(item, arrays) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if len(tree) != 1 or (tag := next(iter(tree))) not in _READERS:
+        raise StateError(f"unknown keys {', '.join(sorted(tree)) or '(none)'} in the state")
+    try:
+        return _READERS[tag](tree[tag], arrays)
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        if isinstance(error, StateError):
+            raise
+        raise StateError(f"a {tag!r} of the state is malformed ({error})") from error
+
+
+def _read_float(content: Any, arrays: Mapping[str, np.ndarray]) -> float:
+    """A float that JSON cannot write as a number."""
+    if content not in ("nan", "inf", "-inf"):
+        raise StateError(f"unknown float {content!r} in the state")
+    return float(content)
+
+
+def _read_pairs(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[Any, Any]:
+    """A dict with other keys; a duplicate key is refused."""
+    pairs = [(unpack(key, arrays), unpack(value, arrays)) for key, value in _list(content)]
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise StateError("duplicate keys in the state")
+    return result
+
+
+def _read_objects(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """An array of strings or objects, whose shape must match its listed cells."""
+    kind, shape, cells = _list(content)
+    values = [unpack(cell, arrays) for cell in _list(cells)]
+    if kind not in ("O", "U") or math.prod(shape) != len(values) or min(shape, default=0) < 0:
+        raise StateError(f"an array of kind {kind!r} and shape {shape} has {len(values)} cells")
+    flat = np.empty(len(values), dtype=object)
+    flat[:] = values
+    return flat.reshape(shape) if kind == "O" else flat.astype(str).reshape(shape)
+
+
+def _read_record(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """A record with exactly the fields of its class, which then checks them itself."""
+    name, fields = _list(content)
+    if name not in HOMES or name in ENUMERATIONS:
+        raise StateError(f"unknown record {name!r} in the state")
+    cls = class_named(name)
+    expected = {field.name for field in dataclasses.fields(cls)}
+    if set(fields) != expected:
+        odd = ", ".join(sorted(expected ^ set(fields)))
+        raise StateError(f"the record {name} has unknown or missing fields: {odd}")
+    return cls(**{key: unpack(value, arrays) for key, value in fields.items()})
+
+
+def _read_enum(content: Any, arrays: Mapping[str, np.ndarray]) -> Enum:
+    """A member of an enumeration."""
+    name, value = _list(content)
+    if name not in ENUMERATIONS:
+        raise StateError(f"unknown enumeration {name!r} in the state")
+    member: Enum = class_named(name)(value)
+    return member
+
+
+def _read_frame(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """An empty frame of a library that is installed."""
+    import narwhals.stable.v2 as nw
+
+    library, columns = _list(content)
+    if library not in FRAMES or any(dtype not in FRAME_DTYPES for _, dtype in columns):
+        raise StateError(f"unknown frame {content!r} in the state")
+    series = {
+        str(name): nw.new_series(str(name), [], getattr(nw, dtype)(), backend=library)
+        for name, dtype in columns
+    }
+    frame = nw.from_dict(series).to_native()
+    if library == "pandas":
+        frame.columns = [name for name, _ in columns]
+    return frame
+
+
+def _list(content: Any) -> list[Any]:
+    """The content, which must be a list: a string or dict could pass for one."""
+    if not isinstance(content, list):
+        raise StateError(f"a list was expected in the state, received {type(content).__name__}")
+    return content
+
+
+_READERS: Final[Mapping[str, Callable[[Any, Mapping[str, np.ndarray]], Any]]] = {
+    "float": _read_float,
+    "tuple": lambda content, arrays: tuple(unpack(item, arrays) for item in _list(content)),
+    "dict": lambda content, arrays: {k: unpack(v, arrays) for k, v in content.items()},
+    "pairs": _read_pairs,
+    "array": lambda content, arrays: arrays[content],
+    "objects": _read_objects,
+    "record": _read_record,
+    "enum": _read_enum,
+    "frame": _read_frame,
+}

@@ -19,11 +19,9 @@ from bayesrbf.records.results import Trace
 from bayesrbf.records.specification import Variable
 from bayesrbf.version import __version__
 
-Labelled = tuple[tuple[str, ...], Any]
-"""Dims and values of one array."""
+Labelled = tuple[tuple[str, ...], Any]  # Dims and values of one array.
 
-Names = Sequence[object] | np.ndarray
-"""Names along a dim."""
+Names = Sequence[object] | np.ndarray  # Names along a dim.
 
 _SAMPLES = (names.CHAIN, names.DRAW)
 
@@ -52,9 +50,8 @@ def to_datatree(
     every draw says nothing (its label is hidden, or it has no cell) is not in it.
 
     Coords are names along dims and nothing else: ``az.summary`` takes no other coordinate. The log
-    likelihood may take ``memory`` bytes; where it would take
-    more, every k-th draw is evaluated, with a warning. ValueError if the names along a dim are not
-    as many as its entries.
+    likelihood may take ``memory`` bytes; where it would take more, every k-th draw is evaluated,
+    with a warning. ValueError if the names along a dim are not as many as its entries.
     """
     coords = dict(coords or {})
     posterior = _variables(log_posterior.variables, log_posterior.constrained(draws.theta))
@@ -110,10 +107,7 @@ def _variables(
     return {v.name: ((*_SAMPLES, *v.dims), values[v.name]) for v in variables}
 
 
-def dataset_of(
-    variables: Mapping[str, Labelled],
-    coords: Mapping[str, Names],
-) -> xr.Dataset:
+def dataset_of(variables: Mapping[str, Labelled], coords: Mapping[str, Names]) -> xr.Dataset:
     """A dataset with those of the coords that its dims have."""
     sizes: dict[str, int] = {}
     for dims, values in variables.values():
@@ -149,9 +143,7 @@ def _attributes(draws: Draws) -> dict[str, str | float | int]:
 
 
 def from_datatree(
-    tree: xr.DataTree,
-    log_posterior: LogPosterior,
-    coords: Mapping[str, Names] | None = None,
+    tree: xr.DataTree, log_posterior: LogPosterior, coords: Mapping[str, Names] | None = None
 ) -> Draws:
     """Coordinates and log densities of draws that any sampler of the declared graph made.
 
@@ -185,9 +177,7 @@ def from_datatree(
 
 
 def _values_of(
-    posterior: xr.Dataset,
-    variable: Variable,
-    coords: Mapping[str, Names],
+    posterior: xr.Dataset, variable: Variable, coords: Mapping[str, Names]
 ) -> np.ndarray:
     """Draws of one variable, its axes in the graph's order."""
     name = variable.name

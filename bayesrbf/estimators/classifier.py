@@ -20,8 +20,8 @@ from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearse
 from bayesrbf.inference.draws import MEMORY
-from bayesrbf.numerics.prevalence import at_prevalence
-from bayesrbf.posterior.temperature import tempered
+from bayesrbf.numerics.log_sums import at_prevalence
+from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import SHARED
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.completing import drawn, most_likely
+from bayesrbf.fitted.completed_rows import drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws
@@ -37,7 +37,7 @@ from bayesrbf.records.results import Status, Trace
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesrbf.inference.findings_table import FindingsTable
+    from bayesrbf.inference.diagnose import FindingsTable
     from bayesrbf.inference.judgements import Finding
 
 LARGEST_SEED = 2**31 - 1
@@ -242,7 +242,7 @@ class Estimator(BaseEstimator, ABC):
 
     def _keep(self, log_posterior: LogPosterior, raw: Draws) -> Self:
         """Hold draws, as they came and with the components named as in the fit."""
-        from bayesrbf.inference.relabel import relabel
+        from bayesrbf.inference.draws import relabel
 
         self._raw = raw
         self.draws_ = relabel(log_posterior, raw, self.model_.point(log_posterior))
@@ -410,7 +410,7 @@ class Estimator(BaseEstimator, ABC):
         str
             SHA-256 of the file in hexadecimal.
         """
-        from bayesrbf.artefact.saving import save
+        from bayesrbf.artefact.estimator_state import save
 
         check_is_fitted(self)
         return save(self, path)

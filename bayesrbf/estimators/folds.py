@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.early_stopping import log_scores
-from bayesrbf.posterior.temperature import fit_temperature
+from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.records.mixture import Observations
 
 Fold = tuple[Observations, Observations]
@@ -32,8 +32,6 @@ def stratified_folds(
     Classes are dealt in the order of their first rows, whatever their codes. Rows without a label
     and the only row of a class are in no fold: -1.
 
-    Examples
-    --------
     >>> stratified_folds(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
     array([ 0,  1,  1,  0,  0, -1, -1])
     """
@@ -56,8 +54,6 @@ def copies_of(rows: Observations, most: int) -> Observations:
     A weight that is a whole number is dealt in whole numbers: a classifier that knows no
     weights can still be given the rows of a fold so many times.
 
-    Examples
-    --------
     >>> cells, labels = np.zeros((2, 1)), np.arange(2)
     >>> rows = Observations(cells, np.zeros((2, 0), int), labels, np.array([3.0, 2.5]))
     >>> copies_of(rows, 2).weights
@@ -128,8 +124,7 @@ class HeldOut:
     """Out-of-fold predictions of all folds, one fold after another."""
 
     values: Float[np.ndarray, "obs *values"]
-    labels: Int[np.ndarray, " obs"]
-    """True class codes."""
+    labels: Int[np.ndarray, " obs"]  # True class codes.
     weights: Float[np.ndarray, " obs"]
 
 

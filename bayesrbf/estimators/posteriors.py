@@ -30,10 +30,8 @@ METHODS: Final = {
     "nuts": "bayesrbf.inference.nuts",
 }
 """Module of the function that draws by each method; the function has the method's name."""
-DIAGNOSED = 200
-"""Most training rows whose class probabilities are diagnosed."""
-REPLICATES = 1000
-"""Labels drawn per row for a predictive check of a point estimate."""
+DIAGNOSED = 200  # Most training rows whose class probabilities are diagnosed.
+REPLICATES = 1000  # Labels drawn per row for a predictive check of a point estimate.
 
 
 def sampler(method: str) -> Callable[..., Draws]:

@@ -1,4 +1,4 @@
-"""Rows of a table as the points, classes and weights of a discriminative likelihood."""
+"""Rows whose cells a mixture fills: for a person, or as points of a discriminative likelihood."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.numerics.mixture.conditional import (
+    conditional_means,
+    conditional_moments,
+    conditional_probabilities,
+)
+from bayesrbf.numerics.mixture.sampling import conditional_draws
 from bayesrbf.numerics.sdgm.sdgm_features import complete
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.sdgm import CompletedRows
+from bayesrbf.table import Columns
 
-TRAINING_DRAWS = 32
-"""Completions of a row with holes in the likelihood."""
+TRAINING_DRAWS = 32  # Completions of a row with holes in the likelihood.
 
 LabelSets = Bool[np.ndarray, "set label"]
 """Classes of every kind of label: a code per class, then the sets of several classes."""
@@ -39,15 +45,8 @@ def completions(
 def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
     """Training rows as the likelihood takes them."""
     points, starts = completions(companion, rows, TRAINING_DRAWS)
-    return CompletedRows(points, starts, allowed_classes(rows.labels, sets), rows.weights)
-
-
-def allowed_classes(
-    labels: Int[np.ndarray, " obs"], sets: LabelSets
-) -> Bool[np.ndarray, "obs label"]:
-    """The classes that every row may have; a hidden label (-1) allows all."""
-    everything = np.ones((1, sets.shape[1]), dtype=bool)
-    return np.concatenate([sets, everything])[labels]
+    allowed = np.concatenate([sets, np.ones((1, sets.shape[1]), dtype=bool)])[rows.labels]
+    return CompletedRows(points, starts, allowed, rows.weights)  # a hidden label, -1, allows all
 
 
 def told(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
@@ -68,3 +67,52 @@ def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label
     within = sets * (by_set[: sets.shape[1]] + 0.5)
     counts = by_set @ (within / within.sum(axis=1, keepdims=True))
     return counts / counts.sum()
+
+
+Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
+
+
+def most_likely(mixture: FittedMixture, rows: Observations) -> Cells:
+    """Rows in the user's units, missing cells at their conditional mean or most probable level."""
+    standard, structure = mixture.standardise(rows), mixture.specification
+    if mixture.maps is None:
+        standard_mean, _ = conditional_moments(standard, mixture.parameters, structure)
+        mean = mixture.units.backward(standard_mean)
+    else:
+        mean = conditional_means(standard, mixture.parameters, structure, mixture.in_users_units)
+    levels = conditional_probabilities(standard, mixture.parameters, structure)
+    best = [probabilities.argmax(axis=1) for probabilities in levels]
+    return _fill(rows, mean, np.column_stack([rows.codes[:, :0], *best]))
+
+
+def drawn(
+    mixture: FittedMixture, rows: Observations, point: MixtureParameters, rng: np.random.Generator
+) -> Cells:
+    """Rows in the user's units, missing cells drawn jointly under a point in standard units."""
+    standard = mixture.standardise(rows)
+    whole = conditional_draws(standard, point, mixture.specification, rng)
+    return _fill(rows, mixture.in_users_units(whole.real), whole.codes)
+
+
+def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
+    """Observed cells as they came, the others as they were found."""
+    return (
+        np.where(np.isnan(rows.real), real, rows.real),
+        np.where(rows.codes < 0, codes, rows.codes),
+    )
+
+
+def hide_masked(
+    real: Float[np.ndarray, "obs feature"],
+    codes: Int[np.ndarray, "obs categorical"],
+    columns: Columns,
+) -> Cells:
+    """Take away the cells of drawn rows whose mask was drawn as missing."""
+    real, codes = real.copy(), codes.copy()
+    masks = codes[:, len(columns.levels) :] == 1
+    for position, mask in zip(columns.masked, masks.T, strict=True):
+        if columns.kinds[position] == "real":
+            real[mask, columns.real_positions.index(position)] = np.nan
+        else:
+            codes[mask, columns.categorical_positions.index(position)] = -1
+    return real, codes

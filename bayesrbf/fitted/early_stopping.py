@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.posterior.temperature import fit_temperature, tempered
+from bayesrbf.posterior.recalibration import fit_temperature, tempered
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -19,8 +19,6 @@ def apart(
 ) -> tuple[Int[np.ndarray, " inside"], Int[np.ndarray, " outside"]]:
     """Put a share of every class's rows apart; one row of a class at least stays.
 
-    Examples
-    --------
     >>> inside, outside = apart(np.array([0, 0, 0, 0, 1, -1]), 0.5, seed=0)
     >>> inside.size, outside.size
     (4, 2)

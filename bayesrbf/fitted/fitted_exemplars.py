@@ -1,4 +1,4 @@
-"""Fitted exemplars, and the search for them."""
+"""Fitted exemplars, the search for them, and what they keep to compare new rows."""
 
 from __future__ import annotations
 
@@ -8,28 +8,82 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int, Real
+from jaxtyping import Float, Int, Real, Shaped
 
-from bayesrbf.fitted.exemplar_sources import Source
+from bayesrbf import table
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, Named
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import to_prediction
 from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
 from bayesrbf.numerics.median_lvq.glvq import class_margins
+from bayesrbf.numerics.median_lvq.gower import Gower
 from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
 from bayesrbf.numerics.median_lvq.rslvq import class_log_joint, responsibilities
-from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.records import names
-from bayesrbf.records.median_lvq import (
-    Dissimilarities,
-    MedianLVQParameters,
-    Prototypes,
-    Sigma,
-)
+from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQParameters, Prototypes, Sigma
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
+from bayesrbf.records.specification import Order
+from bayesrbf.solvers.pairwise import Metric, pairwise
 
 if TYPE_CHECKING:
     import pymc as pm
+
+
+@dataclass(frozen=True)
+class MatrixSource:
+    """New rows come with their dissimilarities to the training rows."""
+
+    kept: Int[np.ndarray, " obs"]  # Column of every training row in the matrix.
+
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
+        """Dissimilarities of new rows to chosen training rows."""
+        return np.asarray(X[:, self.kept[chosen]])
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """New rows are rows of a table with holes, compared by Gower's dissimilarity."""
+
+    columns: table.Columns
+    gower: Gower
+    rows: Observations
+    handle_unknown: str
+    order: Order  # The canonical order of columns, in which ``gower`` and ``rows`` have them.
+
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
+        """Dissimilarities of new rows to chosen training rows."""
+        encoded = table.encode(X, self.columns, handle_unknown=self.handle_unknown)
+        n_obs = encoded.real.shape[0]
+        rows = Observations(encoded.real, encoded.codes, np.full(n_obs, -1), np.ones(n_obs))
+        return self.gower.between(rows.reordered(self.order), self.rows.take(chosen))
+
+
+@dataclass(frozen=True)
+class VectorSource:
+    """New rows are compared by a metric of scikit-learn or by a callable."""
+
+    rows: Shaped[np.ndarray, "obs column"]
+    metric: Metric
+
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
+        """Dissimilarities of new rows to chosen training rows."""
+        return pairwise(X, self.rows[chosen], self.metric)
+
+
+Source = MatrixSource | TableSource | VectorSource  # Compares new rows to training rows.
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training rows compared to each other."""
+
+    source: Source
+    values: Real[np.ndarray, "obs obs"]  # ``d(x_n, x_m)``.
+    labels: Int[np.ndarray, " obs"]
+    weights: Float[np.ndarray, " obs"]  # Row weights, copies of a row added up.
+    kept: Int[np.ndarray, " obs"]
+    """Position of each row (of its first copy) among the rows given to ``fit``."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +112,12 @@ class FittedExemplars(FittedModel):
     are an exemplar at the fitted point or in a posterior draw.
     """
 
-    source: Source
-    """Compares new rows to training rows."""
-    table: Dissimilarities
-    """Training rows compared to each other."""
+    source: Source  # Compares new rows to training rows.
+    table: Dissimilarities  # Training rows compared to each other.
     prototypes: Prototypes
     parameters: MedianLVQParameters
-    sigma: Sigma | None
-    """What is known of the width; None for GLVQ, which has none."""
-    needed: Int[np.ndarray, " needed"]
-    """Training rows that are needed, ascending."""
+    sigma: Sigma | None  # What is known of the width; None for GLVQ, which has none.
+    needed: Int[np.ndarray, " needed"]  # Training rows that are needed, ascending.
 
     @property
     def density(self) -> None:
@@ -123,10 +173,7 @@ class FittedExemplars(FittedModel):
         return to_prediction(joint)
 
     def mean_responsibilities(
-        self,
-        log_posterior: Any,
-        rows: Observations,
-        points: Float[np.ndarray, "draw coordinate"],
+        self, log_posterior: Any, rows: Observations, points: Float[np.ndarray, "draw coordinate"]
     ) -> Float[np.ndarray, "obs needed label"]:
         """What the answer for each row rests on: needed row and class, averaged over points.
 

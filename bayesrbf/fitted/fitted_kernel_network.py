@@ -33,8 +33,8 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     fit_output,
 )
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, cell_moments
-from bayesrbf.numerics.predictor import OneByOne, Predictor
-from bayesrbf.numerics.prevalence import class_shares
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
+from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
@@ -69,16 +69,13 @@ class KernelSettings:
 class FittedKernelNetwork(FittedModel):
     """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
 
-    companion: FittedMixture
-    """Gives missing cells their distributions."""
+    companion: FittedMixture  # Gives missing cells their distributions.
     basis: EigenBasis
-    theta: Float[np.ndarray, " coordinate"]
-    """Output weights, then intercepts."""
+    theta: Float[np.ndarray, " coordinate"]  # Output weights, then intercepts.
     class_frequencies: Float[np.ndarray, " label"]
     """Weighted shares of the classes among the labelled training rows: what is said of a row
     without a cell, of which the kernel knows nothing."""
-    l2: float
-    """Precision of the prior of the output weights."""
+    l2: float  # Precision of the prior of the output weights.
 
     @property
     def density(self) -> FittedMixture:

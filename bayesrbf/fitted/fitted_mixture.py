@@ -17,18 +17,17 @@ from bayesrbf.fitted.fitted_model import (
     row_weights,
 )
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
+from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.objective import Objective
-from bayesrbf.records.order import Order
 from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 if TYPE_CHECKING:
     import pymc as pm

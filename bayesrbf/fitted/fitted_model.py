@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.predictor import Predictor
-from bayesrbf.numerics.prevalence import class_shares
+from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
+from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.table import Columns

@@ -10,15 +10,9 @@ from jaxtyping import Float
 
 from bayesrbf import table
 from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
-from bayesrbf.fitted.fitted_model import (
-    Axes,
-    Description,
-    FittedModel,
-    observed_rows,
-    row_weights,
-)
+from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, observed_rows, row_weights
+from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.mixture.completion import with_holes
-from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.numerics.rbf_network.alternation import imputed
 from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
 from bayesrbf.numerics.rbf_network.network_rows import (
@@ -30,22 +24,20 @@ from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLo
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
-from bayesrbf.records.order import Order
 from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
     Response,
 )
+from bayesrbf.records.specification import Order
 
 if TYPE_CHECKING:
     import pymc as pm
 
 
-COMPLETIONS = 64
-"""Of a row with holes at the fitted point; a power of two."""
-COMPLETIONS_OF_A_DRAW = 16
-"""The same under every posterior draw."""
+COMPLETIONS = 64  # Of a row with holes at the fitted point; a power of two.
+COMPLETIONS_OF_A_DRAW = 16  # The same under every posterior draw.
 
 
 @dataclass(frozen=True)
@@ -79,8 +71,7 @@ class ClassResponses:
 class NumberResponses:
     """Responses that are numbers: the labels of rows are places among their distinct values."""
 
-    values: Float[np.ndarray, " value"]
-    """Distinct responses in the user's units, ascending."""
+    values: Float[np.ndarray, " value"]  # Distinct responses in the user's units, ascending.
     units: Standardisation
     kind: Response = "number"
     n_outputs: int = 1
@@ -119,15 +110,11 @@ class FittedNetwork(FittedModel):
     specification: RBFNetworkSpecification
     hyperparameters: RBFNetworkHyperparameters
     """The resolved prior, in the user's units; its mixture's centre is the standardisation."""
-    parameters: RBFNetworkParameters
-    """The fitted point, in standard units."""
+    parameters: RBFNetworkParameters  # The fitted point, in standard units.
     responses: Responses
-    impute: bool
-    """Whether missing cells are filled in rather than summed out."""
-    integrate: bool
-    """Whether rows with holes are predicted by the mean over completions."""
-    order: Order
-    """The canonical order of columns and mixtures, in which rows are completed."""
+    impute: bool  # Whether missing cells are filled in rather than summed out.
+    integrate: bool  # Whether rows with holes are predicted by the mean over completions.
+    order: Order  # The canonical order of columns and mixtures, in which rows are completed.
 
     @property
     def n_features(self) -> int:
@@ -197,12 +184,7 @@ class FittedNetwork(FittedModel):
         if not self.integrates(prepared):
             return Network(prepared, self.specification).linear(point)[None]
         return completed_linear(
-            prepared,
-            point,
-            self.specification,
-            draws=draws,
-            replicate=replicate,
-            order=self.order,
+            prepared, point, self.specification, draws=draws, replicate=replicate, order=self.order
         )
 
     def predictive(
@@ -269,10 +251,7 @@ class FittedNetwork(FittedModel):
         return log_posterior.predictor(prepared, completions, temperature, self.order)
 
     def declare(
-        self,
-        rows: Observations,
-        axes: Axes,
-        coefficients: Literal["signed", "halves"] = "signed",
+        self, rows: Observations, axes: Axes, coefficients: Literal["signed", "halves"] = "signed"
     ) -> pm.Model:
         """The graph of the joint scheme on training rows, filled in where the network does so."""
         from bayesrbf.models import declare_rbf_network

@@ -13,7 +13,7 @@ from bayesrbf import table
 from bayesrbf.fitted.completed_rows import LabelSets, completions, labelled, set_shares, told
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, row_weights
-from bayesrbf.numerics.predictor import OneByOne, Predictor
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis, standard_points
 from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
 from bayesrbf.numerics.sdgm.sdgm_prediction import (
@@ -30,7 +30,6 @@ from bayesrbf.records.sdgm import (
     Basis,
     CompletedRows,
     KernelBasis,
-    QuadraticBasis,
     SDGMModes,
     SDGMParameters,
     SDGMSpecification,
@@ -42,10 +41,8 @@ if TYPE_CHECKING:
 
     from bayesrbf.records.results import ClassPrediction
 
-PREDICTION_DRAWS = 64
-"""Completions of a row with holes in each replicate of a prediction."""
-POSTERIOR_DRAWS = 128
-"""Completions of a row with holes under every posterior draw."""
+PREDICTION_DRAWS = 64  # Completions of a row with holes in each replicate of a prediction.
+POSTERIOR_DRAWS = 128  # Completions of a row with holes under every posterior draw.
 
 Prediction = Literal["average", "single-mode", "plug-in"]
 """What a prediction averages over: modes and their spread, the spread of one mode, nothing."""
@@ -56,18 +53,13 @@ class FittedSDGM(FittedModel):
     """A fitted sparse discriminative mixture."""
 
     modes: SDGMModes
-    basis: Basis
-    """The features that are used."""
-    features: Int[np.ndarray, " feature"]
-    """Their places among all features."""
-    units: Standardisation
-    """Location and scale of the coordinates of a point."""
+    basis: Basis  # The features that are used.
+    features: Int[np.ndarray, " feature"]  # Their places among all features.
+    units: Standardisation  # Location and scale of the coordinates of a point.
     companion: FittedMixture
     """A density of the columns, blind to the labels: it completes rows with holes."""
-    sets: LabelSets
-    """The classes of every code of a label."""
-    component_class: tuple[int, ...]
-    """Class of every component before any was pruned."""
+    sets: LabelSets  # The classes of every code of a label.
+    component_class: tuple[int, ...]  # Class of every component before any was pruned.
     precision_prior: PrecisionPrior | None
     """Of the declared graph; None holds the precisions at their evidence's maximum."""
     prediction: Prediction
@@ -148,7 +140,7 @@ class FittedSDGM(FittedModel):
             self.companion.specification,
             self.units,
             labelled(self.companion, distinct.take(told(distinct, self.sets)), self.sets),
-            self.basis.kernel if isinstance(self.basis, KernelBasis) else None,
+            self.basis.kernel,
         )
         return (
             completed,
@@ -246,7 +238,11 @@ def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes
     """One name a weight: its class, its component within the class, its feature."""
     assert axes.classes is not None
     assert axes.columns is not None
-    features = _feature_names(basis, axes.columns)
+    columns = axes.columns
+    coordinates = list(columns.real_names)
+    for name, levels in zip(columns.categorical_names, columns.all_levels, strict=True):
+        coordinates += [f"{name}={level}" for level in levels]
+    features = basis.named(coordinates)
     component_class = specification.component_class
     first = np.searchsorted(component_class, component_class)
     within = np.arange(component_class.size) - first
@@ -256,23 +252,8 @@ def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes
     ]
 
 
-def _feature_names(basis: Basis, columns: table.Columns) -> list[str]:
-    """Names of the features: products of columns, or numbers of exemplars."""
-    if not isinstance(basis, QuadraticBasis):
-        return ["1", *(f"exemplar {i}" for i in range(basis.n_features - 1))]
-    coordinates = list(columns.real_names)
-    for name, levels in zip(columns.categorical_names, columns.all_levels, strict=True):
-        coordinates += [f"{name}={level}" for level in levels]
-    factors = [*coordinates, ""]  # factor -1 is the last: no name
-    pairs = ([factors[i] for i in pair if i >= 0] for pair in basis.factors)
-    return [" * ".join(pair) or "1" for pair in pairs]
-
-
 def full_basis(
-    specification: MixtureSpecification,
-    units: Standardisation,
-    rows: CompletedRows,
-    kernel: Any,
+    specification: MixtureSpecification, units: Standardisation, rows: CompletedRows, kernel: Any
 ) -> Basis:
     """All features, before any is pruned; a kernel's exemplars are the rows' first points."""
     if kernel is None:

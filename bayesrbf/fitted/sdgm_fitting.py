@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Int
@@ -14,20 +14,18 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction, full_basis
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.sdgm.ard_fit import Settings, fit_sdgm
-from bayesrbf.numerics.sdgm.sdgm_features import numbers_of, quadratic_basis, sparse_basis
+from bayesrbf.numerics.sdgm.sdgm_features import numbers_of, quadratic_basis
 from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.order import Order
 from bayesrbf.records.priors import MixturePrior, PrecisionPrior
-from bayesrbf.records.sdgm import Basis, QuadraticBasis, SDGMFit, SDGMModes
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.sdgm import QuadraticBasis, SDGMFit, SDGMModes
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 
 @dataclass(frozen=True)
 class SDGMSolver:
     """How a sparse discriminative mixture is fitted, and what its predictions average over."""
 
-    kernel: Any
-    """Name or function of the kernel; None for the primal form."""
+    kernel: Any  # Name or function of the kernel; None for the primal form.
     companion_components: int
     settings: Settings
     precision_prior: PrecisionPrior | None
@@ -68,14 +66,15 @@ def fit_rows_sdgm(
         settings=solver.settings,
     )
     modes, features = _sparse(fit.modes)
-    basis, features = _reordered_basis(
-        sparse_basis(basis, features), features, order.inverse, specification
-    )
     places = order.inverse.coordinates(specification.levels)
+    basis = basis.take(features).reordered(places)
+    if solver.kernel is None:  # products are numbered by the columns that they are of
+        features = numbers_of(
+            cast(QuadraticBasis, basis), quadratic_basis(given.n_features, given.levels)
+        )
     fitted = FittedSDGM(
         SDGMModes(
-            tuple(mode.reordered(order.inverse) for mode in modes.parameters),
-            modes.probabilities,
+            tuple(mode.reordered(order.inverse) for mode in modes.parameters), modes.probabilities
         ),
         basis,
         features,
@@ -103,22 +102,6 @@ def _canonical_orders(rows: Observations, sets: LabelSets, *, columns: bool) -> 
     return replace(found, classes=classes), replace(
         found, classes=np.concatenate([classes, several])
     )
-
-
-def _reordered_basis(
-    basis: Basis,
-    features: Int[np.ndarray, " feature"],
-    order: Order,
-    specification: MixtureSpecification,
-) -> tuple[Basis, Int[np.ndarray, " feature"]]:
-    """Features of columns in another order, which stay one after another as they were."""
-    coordinates = order.coordinates(specification.levels)
-    if not isinstance(basis, QuadraticBasis):
-        return replace(basis, exemplars=basis.exemplars.take(coordinates, 1)), features
-    places = np.append(np.argsort(coordinates), -1)
-    moved = QuadraticBasis(np.sort(places[basis.factors], axis=1))
-    levels = specification.reordered(order).levels
-    return moved, numbers_of(moved, quadratic_basis(specification.n_features, levels))
 
 
 def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:

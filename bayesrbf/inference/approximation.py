@@ -1,4 +1,4 @@
-"""What Laplace and variational fits share: draws of a Gaussian and their importance weights."""
+"""What Laplace and variational fits share: draws of a Gaussian, and their importance ratios."""
 
 from __future__ import annotations
 
@@ -7,15 +7,85 @@ from contextlib import suppress
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from arviz_stats.base.array import array_stats
+from jaxtyping import Bool, Float, Int
 
-from bayesrbf.inference import importance
 from bayesrbf.inference.draws import Draws, on_grid, one_after_another
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-_FLAT: Final = 1e-9
-"""Curvatures below this share of the largest are lost in rounding."""
+SMALLEST: Final = 25  # Draws below which no five of them make a tail.
+PARETO_K: Final = 0.7
+"""Tail shape above which importance ratios represent nothing; Vehtari et al. (2024)."""
+NEARLY_EQUAL: Final = 0.95
+"""Share of the draws that importance weights are worth, above which they hardly differ."""
+_EXACT: Final = 1e-6
+"""Log ratios this close are equal but for rounding: their tail shape would be noise."""
+
+
+def pareto_smooth(
+    log_ratios: Float[np.ndarray, " draw"],
+) -> tuple[Float[np.ndarray, " draw"], float]:
+    r"""Normalised Pareto-smoothed importance weights and the shape k of their tail.
+
+    The largest ratios :math:`p(\theta_s) / q(\theta_s)` of independent draws from q, known up to a
+    constant, are replaced by quantiles of a generalised Pareto distribution fitted to them.
+    Where k is above 0.7 the draws do not represent p. It is minus infinity when
+    all ratios are equal, and NaN with fewer than 25 draws, which have no tail.
+
+    See Vehtari, Simpson, Gelman, Yao, Gabry (2024), Pareto smoothed importance sampling, JMLR 25,
+    section 2.
+
+    >>> weights, pareto_k = pareto_smooth(np.zeros(100))
+    >>> float(weights.sum().round(12))
+    1.0
+    """
+    finite = np.isfinite(log_ratios)
+    if not finite.any():
+        raise ValueError(
+            "Importance ratios must have a finite one among them; all "
+            f"{log_ratios.size} were infinite or NaN: the approximation misses the posterior."
+        )
+    # exp(-1000) is zero: a draw without density gets no weight, and infinity no warning
+    ratios = np.where(finite, log_ratios, log_ratios[finite].min() - 1000)
+    pareto_k = np.nan
+    if np.ptp(ratios) < _EXACT:
+        pareto_k = -np.inf
+    elif ratios.size >= SMALLEST:
+        # arviz_stats takes log likelihoods, the negatives of leave-one-out ratios
+        ratios, pareto_k = array_stats.psislw(-ratios)
+    weights = np.exp(ratios - ratios.max())
+    return weights / weights.sum(), float(pareto_k)
+
+
+def covers(attributes: Mapping[str, float | int | str]) -> bool:
+    """Whether draws with these attributes cover the posterior; those of a sampler do.
+
+    An approximation does where its importance ratios have a light tail or hardly differ.
+    """
+    pareto_k = float(attributes.get("pareto_k", -np.inf))
+    share = float(attributes.get("importance_share", 0.0))
+    return pareto_k <= PARETO_K or (pareto_k > PARETO_K and share >= NEARLY_EQUAL)
+
+
+def systematic_resample(
+    weights: Float[np.ndarray, " draw"], rng: np.random.Generator
+) -> Int[np.ndarray, " draw"]:
+    """Indices of a systematic resample, in random order.
+
+    Index ``s`` appears ``n_draws * weights[s]`` times, rounded up or down; weights sum to one.
+
+    >>> halves, rng = np.array([0.5, 0.5, 0.0, 0.0]), np.random.default_rng(0)
+    >>> sorted(systematic_resample(halves, rng).tolist())
+    [0, 0, 1, 1]
+    """
+    n = weights.size
+    positions = (np.arange(n) + rng.random()) / n
+    indices = np.searchsorted(np.cumsum(weights), positions)
+    return rng.permutation(np.minimum(indices, n - 1))
+
+
+_FLAT: Final = 1e-9  # Curvatures below this share of the largest are lost in rounding.
 
 
 def gaussian_draws(
@@ -50,9 +120,9 @@ def gaussian_draws(
     if made == 0:
         raise KeyboardInterrupt(f"{method} was interrupted before its first draw.")
     theta, log_q = theta[:, :made], _log_normal(z[:, :made], factor)
-    weights, pareto_k = importance.pareto_smooth((lp - log_q).reshape(-1))
+    weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
     if resample:
-        chosen = np.unravel_index(importance.resample(weights, rng), lp.shape)
+        chosen = np.unravel_index(systematic_resample(weights, rng), lp.shape)
         theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
     about = {
         **attributes,
@@ -61,13 +131,6 @@ def gaussian_draws(
         "resampled": int(resample),
     }
     return Draws(theta, {"lp": lp, "log_q": log_q}, method, made == draws, about)
-
-
-def check_size(method: str, *, draws: int, chains: int) -> None:
-    """ValueError if the number of draws or chains is below 1."""
-    for name, value in (("draws", draws), ("chains", chains)):
-        if value < 1:
-            raise ValueError(f"{method}({name}=...) must be at least 1; received {value!r}.")
 
 
 def bounded_curvature(
@@ -84,8 +147,6 @@ def bounded_curvature(
     is none. The result is the eigenvalues, of those that were not positive the absolute value but
     at least 1, their axes in columns, and which were not positive.
 
-    Examples
-    --------
     >>> bounded_curvature(np.diag([4.0, -0.5]))[0]
     array([1., 4.])
     """
@@ -118,5 +179,4 @@ def _log_normal(
     """Log density of ``centre + factor z`` for standard normal z."""
     _, log_determinant = np.linalg.slogdet(factor)
     constant = -0.5 * z.shape[-1] * np.log(2 * np.pi) - log_determinant
-    density: np.ndarray = constant - 0.5 * np.sum(z**2, axis=-1)
-    return density
+    return np.asarray(constant - 0.5 * np.sum(z**2, axis=-1))

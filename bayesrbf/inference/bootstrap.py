@@ -9,13 +9,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from bayesrbf.inference.approximation import check_size
-from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.draws import Draws, check_numbers, on_grid
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-STEPS: Final = 200
-"""Iterations from the fitted mode to that of a draw."""
+STEPS: Final = 200  # Iterations from the fitted mode to that of a draw.
 LEAST_WEIGHT: Final = 1e-9
 """Share of a row's weight that every draw leaves to it: no class is ever without a row."""
 
@@ -50,13 +48,11 @@ def bootstrap(
     would over other tables, whether or not the model is true. An interrupt (Ctrl-C) returns what
     was drawn, or is raised before the first draw.
 
-    References
-    ----------
-    Newton, Raftery (1994), Approximate Bayesian inference with the weighted likelihood
+    See Newton, Raftery (1994), Approximate Bayesian inference with the weighted likelihood
     bootstrap, JRSS B 56. Lyddon, Holmes, Walker (2019), General Bayesian updating and the
     loss-likelihood bootstrap, Biometrika 106.
     """
-    check_size("bootstrap", draws=draws, chains=1)
+    check_numbers("bootstrap", draws=draws)
     rng, fitted = np.random.default_rng(random_state), reweighted(weights)
     found: list[np.ndarray] = []
     try:

@@ -23,8 +23,7 @@ from threadpoolctl import threadpool_limits
 WORTHWHILE: Final = 10.0
 """Seconds of work below which no further process is started: a start takes some itself."""
 
-_PATIENCE: Final = 0.1
-"""Seconds between two looks at the progress and at the wish to stop."""
+_PATIENCE: Final = 0.1  # Seconds between two looks at the progress and at the wish to stop.
 
 _IDLE: Final = 60.0
 """Seconds that idle processes are kept, so that the next run need not start any."""
@@ -55,11 +54,7 @@ Work = Callable[[Any, Watch], list[Any]]
 
 
 def run_chains(
-    work: Work,
-    chains: Sequence[Any],
-    *,
-    processes: int,
-    advance: Callable[[int], None],
+    work: Work, chains: Sequence[Any], *, processes: int, advance: Callable[[int], None]
 ) -> tuple[list[Any], bool]:
     """Run chains in groups, one a process: one result a chain, and whether the run is complete.
 
@@ -117,8 +112,6 @@ def longest_rectangle(lengths: Sequence[int]) -> int:
 
     It is the length L with the most draws in chains that have L or more.
 
-    Examples
-    --------
     >>> longest_rectangle([100, 100, 3, 0]), longest_rectangle([90, 100, 80, 0])
     (100, 80)
     """
@@ -197,17 +190,11 @@ def _executor(processes: int) -> Any:
     return get_reusable_executor(
         processes,
         timeout=_IDLE,
-        initializer=_ignore_interrupts,
+        # Ctrl-C reaches every process of a terminal; the one that waits passes it on.
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
         env=dict.fromkeys(_THREADS, "1"),
     )
-
-
-def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C.
-
-    It reaches every process of a terminal; the one that waits passes it on.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _in_group(work: Work, group: Sequence[Any], path: Path, place: int) -> list[Any]:

@@ -1,17 +1,18 @@
-"""How far to trust draws: one figure and one sentence a row."""
+"""How far to trust draws: a table with one figure and one sentence a row."""
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import pandas as pd
 from arviz_stats.base.array import array_stats
 from jaxtyping import Float
 
 from bayesrbf.inference.draws import Draws
-from bayesrbf.inference.importance import PARETO_K
 from bayesrbf.inference.judgements import (
     Finding,
     judge_agreement,
@@ -24,29 +25,11 @@ from bayesrbf.inference.judgements import (
     judge_size,
 )
 
-if TYPE_CHECKING:
-    from bayesrbf.inference.findings_table import FindingsTable
-
-__all__ = [
-    "ESS_PER_CHAIN",
-    "PARETO_K",
-    "RHAT_DENSITY",
-    "RHAT_PARAMETERS",
-    "Finding",
-    "PosteriorWarning",
-    "effective_draws",
-    "findings",
-    "rhat",
-    "table",
-    "warn",
-]
-
 RHAT_DENSITY: Final = 1.01
 RHAT_PARAMETERS: Final = 1.02
 ESS_PER_CHAIN: Final = 100
 """Bounds past which a figure is bad; R-hat and ESS: Vehtari et al. (2021)."""
-_ROWS: Final = 100
-"""Rows whose class probabilities are judged: more would say the same, slowly."""
+_ROWS: Final = 100  # Rows whose class probabilities are judged: more would say the same, slowly.
 
 
 class PosteriorWarning(UserWarning):
@@ -66,27 +49,8 @@ def findings(
     :func:`bayesrbf.inference.judgements.judge_map`,
     :func:`bayesrbf.inference.judgements.judge_leave_one_out`.
 
-    Parameters
-    ----------
-    draws : Draws
-        Draws with the components named as in the MAP.
-    raw : Draws, optional
-        The same draws as they came.
-    probabilities : ndarray of shape (n_chains, n_draws, n_obs, n_classes), optional
-        Class probabilities of some rows under every draw; the R-hat of a
-        hundred of them is reported.
-    map_probabilities : ndarray of shape (n_obs, n_classes), optional
-        Class probabilities of the same rows at the MAP.
-
-    Returns
-    -------
-    tuple of Finding
-        In the order in which to read them.
-
-    References
-    ----------
-    Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021), Rank-normalization,
-    folding, and localization: an improved R-hat, Bayesian Analysis 16.
+    See Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021), Rank-normalization, folding, and
+    localization: an improved R-hat, Bayesian Analysis 16.
     """
     if draws.point_estimate:
         text = "A point estimate: refine('laplace') gives a posterior."
@@ -100,21 +64,7 @@ def findings(
 
 
 def table(found: tuple[Finding, ...]) -> FindingsTable:
-    """Findings as a table.
-
-    Parameters
-    ----------
-    found : tuple of Finding
-        What :func:`findings` returned.
-
-    Returns
-    -------
-    FindingsTable
-        A data frame with columns ``row``, ``value``, ``sentence``, which shows
-        its sentences whole.
-    """
-    from bayesrbf.inference.findings_table import FindingsTable
-
+    """Findings as a table."""
     return FindingsTable(
         {
             "row": [finding.row for finding in found],
@@ -127,20 +77,6 @@ def table(found: tuple[Finding, ...]) -> FindingsTable:
 def warn(found: tuple[Finding, ...], stacklevel: int = 2) -> None:
     """Say once what is bad and what to do next; say nothing where all is well.
 
-    Parameters
-    ----------
-    found : tuple of Finding
-        What :func:`findings` returned.
-    stacklevel : int
-        Whose line the warning names, counted from here.
-
-    Warns
-    -----
-    PosteriorWarning
-        If a finding is not good: one warning, a line a finding.
-
-    Examples
-    --------
     >>> warn((Finding("divergences", 0, "No trajectory diverged.", True),))
     """
     bad = [f"{one.row} = {one.value:.4g}: {one.sentence}" for one in found if not one.good]
@@ -150,36 +86,12 @@ def warn(found: tuple[Finding, ...], stacklevel: int = 2) -> None:
 
 
 def rhat(values: Float[np.ndarray, "chain draw *rest"]) -> float:
-    """Largest rank-normalised split R-hat of many quantities.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_chains, n_draws, ...)
-        Draws of the quantities; those that never move say nothing.
-
-    Returns
-    -------
-    float
-        The largest R-hat; NaN when there is none.
-    """
+    """Largest rank-normalised split R-hat of many quantities."""
     return _worst(array_stats.rhat, np.nanmax, values)
 
 
 def effective_draws(values: Float[np.ndarray, "chain draw *rest"], method: str) -> float:
-    """Smallest effective number of draws of many quantities.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_chains, n_draws, ...)
-        Draws of the quantities; those that never move say nothing.
-    method : {"bulk", "tail"}
-        Of the middle, or of the 5 % and 95 % quantiles.
-
-    Returns
-    -------
-    float
-        The smallest effective number; NaN when there is none.
-    """
+    """Smallest effective number of draws of many quantities."""
     options = {"prob": (0.05, 0.95)} if method == "tail" else {}
     return _worst(array_stats.ess, np.nanmin, values, method=method, **options)
 
@@ -207,9 +119,7 @@ def _run(draws: Draws) -> Iterator[Finding]:
 
 
 def _convergence(
-    draws: Draws,
-    raw: Draws | None,
-    probabilities: Float[np.ndarray, "chain draw obs label"] | None,
+    draws: Draws, raw: Draws | None, probabilities: Float[np.ndarray, "chain draw obs label"] | None
 ) -> Iterator[Finding]:
     """Whether the chains agree, and how many independent draws they are worth."""
     lp = draws.stats["lp"]
@@ -246,3 +156,39 @@ def _distance(
         f"the mean difference is {change.mean():.3g}."
     )
     return Finding("map_difference", float(change.max(initial=0)), text, True)
+
+
+COLUMNS: Final = ["row", "value", "sentence"]
+_WIDTH: Final = 100  # Characters of a line of text.
+
+
+class FindingsTable(pd.DataFrame):
+    """A data frame whose long sentences are wrapped and never cut.
+
+    >>> FindingsTable({"row": ["p_loo"], "value": [3.14159], "sentence": ["Few parameters."]})
+    row    value  sentence
+    p_loo  3.142  Few parameters.
+    """
+
+    @property
+    def _constructor(self) -> type[FindingsTable]:
+        """Type of a selection of rows."""
+        return FindingsTable
+
+    def __repr__(self) -> str:
+        if list(self.columns) != COLUMNS:
+            return str(super().__repr__())
+        values = [f"{value:.4g}" for value in self["value"]]
+        rows = [COLUMNS, *map(list, zip(self["row"], values, self["sentence"], strict=True))]
+        first, second = (max(len(str(row[i])) for row in rows) for i in (0, 1))
+        lines = []
+        for name, value, sentence in rows:
+            head = f"{name:<{first}}  {value:>{second}}  "
+            lines += textwrap.wrap(
+                str(sentence), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
+            )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None, "display.precision", 4):
+            return str(super()._repr_html_())

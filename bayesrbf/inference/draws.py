@@ -1,4 +1,4 @@
-"""Draws of a posterior, whatever the method that made them."""
+"""Draws of a posterior, whatever the method that made them, and the names of their components."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
+from scipy.optimize import linear_sum_assignment
 
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.records.specification import Variable
 
 MEMORY: Final = 2 * 2**30
 """Bytes that an array over draws may take, unless a caller says otherwise."""
 
-_GRID: Final = 2.0**40
-"""Transformed coordinates are multiples of 1 / _GRID (1e-12)."""
+_GRID: Final = 2.0**40  # Transformed coordinates are multiples of 1 / _GRID (1e-12).
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,13 @@ class Draws:
         )
 
 
+def check_numbers(method: str, *, least: int = 1, **numbers: int) -> None:
+    """ValueError if a number that a method was given is too small, before any work."""
+    for name, value in numbers.items():
+        if value < least:
+            raise ValueError(f"{method}({name}=...) must be at least {least}; received {value!r}.")
+
+
 def point(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> Draws:
     """A point estimate as one chain of one draw, of method "map"."""
     value, _ = log_posterior.value_and_gradient(theta)
@@ -88,3 +96,66 @@ def one_after_another(
 ) -> Float[np.ndarray, "draw coordinate"]:
     """Draws of all chains as rows; the number of coordinates may be 0."""
     return thetas.reshape(math.prod(thetas.shape[:-1]), thetas.shape[-1])
+
+
+_MOST_ENTRIES: Final = 2**22
+"""Numbers that the log joints of all draws compared at once may take: 32 MiB."""
+
+_FLOOR: Final = -50.0
+"""Log responsibilities below this cost the same: one far row must not decide alone."""
+
+
+def relabel(
+    log_posterior: LogPosterior, draws: Draws, reference: Float[np.ndarray, " coordinate"]
+) -> Draws:
+    r"""Name the components of every draw as those of a reference point, such as the MAP estimate.
+
+    With q the reference's responsibilities and r a draw's, the permutation of
+    each class's components minimises the Kullback-Leibler divergence
+
+    .. math:: \sum_k c_{\sigma(k) k}, \quad c_{jk} = -\sum_n q_{nk} \log r_{nj},
+
+    which is an assignment problem per draw and class. The log posterior does not change. Draws
+    whose labels were permuted before give the same bits.
+
+    See Stephens (2000), Dealing with label switching in mixture models, JRSS B 62, algorithm 2 with
+    q held at the reference.
+    """
+    classes = np.asarray(log_posterior.component_class)
+    theta = on_grid(draws.theta, log_posterior.variables)
+    if not log_posterior.exchangeable:
+        return replace(draws, theta=theta)
+    responsibilities = np.exp(log_softmax(log_posterior.component_log_joint(reference), axis=-1))
+    flat = theta.reshape(-1, theta.shape[-1])  # a view: what is written here is in theta
+    size = max(1, _MOST_ENTRIES // responsibilities.size)
+    for start in range(0, len(flat), size):
+        some = flat[start : start + size]
+        log_joints = log_posterior.component_log_joints(some)
+        orders = best_orders(responsibilities, log_joints, classes)
+        for place in np.flatnonzero((orders != np.arange(classes.size)).any(axis=1)):
+            some[place] = log_posterior.permute(some[place], orders[place])
+    return replace(draws, theta=on_grid(theta, log_posterior.variables))
+
+
+def best_orders(
+    responsibilities: Float[np.ndarray, "row component"],
+    log_joints: Float[np.ndarray, "draw row component"],
+    component_class: Int[np.ndarray, " component"],
+) -> Int[np.ndarray, "draw component"]:
+    """The order of each draw's components that is nearest to the reference.
+
+    Component ``order[k]`` of a draw takes the place k; only components of one class trade places.
+
+    >>> q = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> best_orders(q, np.log([[[0.1, 0.9], [0.8, 0.2]]]), np.array([0, 0])).tolist()
+    [[1, 0]]
+    """
+    costs = -np.maximum(log_softmax(log_joints, axis=-1), _FLOOR).swapaxes(1, 2) @ responsibilities
+    orders = np.tile(np.arange(component_class.size), (len(costs), 1))
+    for label in np.unique(component_class):
+        members = np.flatnonzero(component_class == label)
+        within = costs[:, members[:, None], members]
+        for order, cost in zip(orders, within, strict=True):
+            chosen, places = linear_sum_assignment(cost)
+            order[members[places]] = members[chosen]
+    return orders

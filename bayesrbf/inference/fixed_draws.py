@@ -10,12 +10,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import ortho_group
 
-from bayesrbf.inference.gaussian_at_mode import GaussianApproximation
+from bayesrbf.inference.laplace import GaussianApproximation
 from bayesrbf.inference.progress import Track, silent
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-_STEP: Final = 1e-5
-"""Step of a difference of the gradient, in posterior standard deviations."""
+_STEP: Final = 1e-5  # Step of a difference of the gradient, in posterior standard deviations.
 
 
 def fixed_draws(
@@ -26,8 +25,6 @@ def fixed_draws(
     There are ``pairs`` draws z, and each comes with -z. Coordinates in one block of ``pairs`` are
     exactly uncorrelated: they are columns of a random rotation, times the root of ``pairs``.
 
-    Examples
-    --------
     >>> z = fixed_draws(3, 8, np.random.default_rng(0))
     >>> np.allclose(z.mean(axis=0), 0), np.allclose(z.T @ z / 16, np.eye(3))
     (True, True)

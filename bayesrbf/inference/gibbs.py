@@ -17,7 +17,7 @@ from bayesrbf.inference.chains import (
     processes_for,
     run_chains,
 )
-from bayesrbf.inference.draws import Draws, on_grid, one_after_another
+from bayesrbf.inference.draws import Draws, check_numbers, on_grid, one_after_another
 from bayesrbf.inference.progress import shown_progress
 from bayesrbf.numerics.log_posterior import LogPosterior, MarkovKernel
 
@@ -54,27 +54,18 @@ def gibbs(
     .. math:: u \sim p(u \mid \theta, x, y), \quad \theta' \sim p(\theta \mid u, x, y).
 
     Each chain starts near ``start``, throws ``tune`` sweeps away and keeps one draw in ``thin``
-    sweeps; ``lp`` is the log density with Jacobian.
-    The kernel may learn from the draws of the tuning, of all chains together,
-    before these are thrown away. Each chain has random numbers of its own, so that
-    a seed gives the same bits on any number of processes (``cores``; None: one, or, where a run
-    takes longer than starting them, one a processor). An interrupt (Ctrl-C)
-    returns what was drawn, marked incomplete, or is raised before the first draw.
+    sweeps; ``lp`` is the log density with Jacobian. The kernel may learn from the draws of the
+    tuning, of all chains together, before these are thrown away. Each chain has random numbers of
+    its own, so that a seed gives the same bits on any number of processes (``cores``; None: one,
+    or, where a run takes longer than starting them, one a processor). An interrupt (Ctrl-C) returns
+    what was drawn, marked incomplete, or is raised before the first draw.
 
-    References
-    ----------
-    Gelfand and Smith (1990), Sampling-based approaches to calculating marginal
-    densities, JASA 85, 398-409; Diebolt and Robert (1994), Estimation of finite
-    mixture distributions through Bayesian sampling, JRSS B 56, 363-375.
+    See Gelfand and Smith (1990), Sampling-based approaches to calculating marginal densities, JASA
+    85, 398-409; Diebolt and Robert (1994), Estimation of finite mixture distributions through
+    Bayesian sampling, JRSS B 56, 363-375.
     """
-    for name, value, least in (
-        ("draws", draws, 1),
-        ("tune", tune, _ROUNDS),
-        ("thin", thin, 1),
-        ("chains", chains, 1),
-    ):
-        if value < least:
-            raise ValueError(f"gibbs({name}=...) must be at least {least}; received {value!r}.")
+    check_numbers("gibbs", draws=draws, thin=thin, chains=chains)
+    check_numbers("gibbs", least=_ROUNDS, tune=tune)
     check_cores(cores)
     rngs = np.random.default_rng(random_state).spawn(chains)
     kernel = log_posterior.markov_kernel()

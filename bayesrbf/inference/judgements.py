@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from bayesrbf.inference.importance import PARETO_K, covers
+from bayesrbf.inference.approximation import PARETO_K, covers
 from bayesrbf.inference.leave_one_out import LeaveOneOut
 
 MEAN_ERROR: Final = 0.3
@@ -17,61 +17,21 @@ MEAN_ERROR: Final = 0.3
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure about draws.
+    """One figure about draws."""
 
-    Attributes
-    ----------
-    row : str
-        Name of the figure.
-    value : float or int
-        The figure.
-    sentence : str
-        What it means and, where it is bad, what to do next.
-    good : bool
-        Whether it is on the right side of its bound.
-    """
-
-    row: str
+    row: str  # Name of the figure.
     value: float | int
-    sentence: str
-    good: bool
+    sentence: str  # What it means and, where it is bad, what to do next.
+    good: bool  # Whether it is on the right side of its bound.
 
 
 def judge_map(status: str, converged: bool) -> Finding:
-    """Whether the search for the most probable point ended well.
-
-    Parameters
-    ----------
-    status : str
-        How it ended, in a sentence.
-    converged : bool
-        Whether that is well.
-
-    Returns
-    -------
-    Finding
-        Row ``map_converged``.
-    """
+    """Whether the search for the most probable point ended well."""
     return Finding("map_converged", int(converged), status, converged)
 
 
 def judge_count(count: int, method: str, complete: bool) -> Finding:
-    """Whether the run came to its end.
-
-    Parameters
-    ----------
-    count : int
-        Draws of all chains.
-    method : str
-        What made them.
-    complete : bool
-        False when interrupted.
-
-    Returns
-    -------
-    Finding
-        Row ``draws``.
-    """
+    """Whether the run came to its end."""
     sentence = (
         f"All {count} draws of {method} were made."
         if complete
@@ -81,19 +41,7 @@ def judge_count(count: int, method: str, complete: bool) -> Finding:
 
 
 def judge_search(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether a variational search ended well.
-
-    Parameters
-    ----------
-    attributes : mapping of str to float, int or str
-        Attributes of draws.
-
-    Yields
-    ------
-    Finding
-        Rows ``variational_slope`` and ``variational_error``, where there was
-        such a search.
-    """
+    """Whether a variational search ended well, where there was one."""
     if "convergence" not in attributes:
         return
     slope, error = float(attributes["gradient_norm"]), float(attributes["mean_error"])
@@ -106,36 +54,14 @@ def judge_search(attributes: Mapping[str, float | int | str]) -> Iterator[Findin
 
 
 def judge_curvature(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether a Gaussian's spread is known in every direction.
-
-    Parameters
-    ----------
-    attributes : mapping of str to float, int or str
-        Attributes of draws.
-
-    Yields
-    ------
-    Finding
-        Row ``indefinite_directions``, where a curvature was taken.
-    """
+    """Whether a Gaussian's spread is known in every direction, where a curvature was taken."""
     if "n_indefinite" in attributes:
         flat = int(attributes["n_indefinite"])
         yield Finding("indefinite_directions", flat, str(attributes["curvature"]), flat == 0)
 
 
 def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether an approximation covers the posterior.
-
-    Parameters
-    ----------
-    attributes : mapping of str to float, int or str
-        Attributes of draws.
-
-    Yields
-    ------
-    Finding
-        Row ``pareto_k``, where there are importance ratios.
-    """
+    """Whether an approximation covers the posterior, where there are importance ratios."""
     if "pareto_k" not in attributes:
         return
     pareto_k = float(attributes["pareto_k"])
@@ -160,20 +86,7 @@ def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator
 
 
 def judge_divergences(count: int, total: int) -> Finding:
-    """Trajectories that left the posterior.
-
-    Parameters
-    ----------
-    count : int
-        Divergent trajectories.
-    total : int
-        All trajectories.
-
-    Returns
-    -------
-    Finding
-        Row ``divergences``.
-    """
+    """Trajectories that left the posterior."""
     sentence = (
         "No trajectory diverged."
         if count == 0
@@ -184,20 +97,7 @@ def judge_divergences(count: int, total: int) -> Finding:
 
 
 def judge_depth(count: int, total: int) -> Finding:
-    """Trajectories that were cut.
-
-    Parameters
-    ----------
-    count : int
-        Trajectories of the largest tree depth.
-    total : int
-        All trajectories.
-
-    Returns
-    -------
-    Finding
-        Row ``cut_trajectories``.
-    """
+    """Trajectories that were cut."""
     sentence = (
         "No trajectory was cut at the largest tree depth."
         if count == 0
@@ -208,24 +108,7 @@ def judge_depth(count: int, total: int) -> Finding:
 
 
 def judge_agreement(row: str, what: str, value: float, bound: float) -> Finding:
-    """R-hat against its bound; NaN means that nothing moved.
-
-    Parameters
-    ----------
-    row : str
-        Name of the figure.
-    what : str
-        What the chains are asked to agree on.
-    value : float
-        R-hat.
-    bound : float
-        Largest good R-hat.
-
-    Returns
-    -------
-    Finding
-        The figure judged.
-    """
+    """R-hat against its bound; NaN means that nothing moved."""
     good = not value > bound
     sentence = (
         f"The chains agree on {what}: at most {bound} is asked for."
@@ -239,21 +122,7 @@ def judge_agreement(row: str, what: str, value: float, bound: float) -> Finding:
 def judge_size(row: str, value: float, asked: int, copied: float | None = None) -> Finding:
     """Effective draws against those asked for; NaN means that nothing moved.
 
-    Parameters
-    ----------
-    row : str
-        Name of the figure.
-    value : float
-        Effective draws as autocorrelations have them, which take copies for new draws.
-    asked : int
-        Smallest good number.
-    copied : float, optional
-        Most that an importance resample is worth; None where there are no copies.
-
-    Returns
-    -------
-    Finding
-        The figure judged: at most ``copied``.
+    Of an importance resample the draws are worth at most ``copied``.
     """
     limit, advice = "", "ask for more draws."
     if copied is not None:
@@ -270,18 +139,7 @@ def judge_size(row: str, value: float, asked: int, copied: float | None = None) 
 
 
 def judge_leave_one_out(loo: LeaveOneOut) -> Iterator[Finding]:
-    """How well rows are predicted by the others.
-
-    Parameters
-    ----------
-    loo : LeaveOneOut
-        What leaving out rows gave.
-
-    Yields
-    ------
-    Finding
-        Rows ``elpd_loo``, ``elpd_loo_se``, ``p_loo`` and ``loo_bad_rows``.
-    """
+    """How well rows are predicted by the others."""
     text = (
         f"Log predictive density of the {loo.n_obs} rows, each left out of its posterior, in nats; "
         f"each counts once. By {loo.how}."

@@ -10,14 +10,12 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
+from bayesrbf.inference.approximation import PARETO_K, SMALLEST, covers
 from bayesrbf.inference.draws import Draws, one_after_another
-from bayesrbf.inference.importance import PARETO_K, SMALLEST, covers
 from bayesrbf.numerics.log_posterior import LogPosterior
 
-_ROWS: Final = 2000
-"""Rows that are left out in turn: more would take longer and say the same."""
-_NOTHING: Final = 1e-12
-"""Log likelihoods this small are zero but for rounding."""
+_ROWS: Final = 2000  # Rows that are left out in turn: more would take longer and say the same.
+_NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.
 _ENTRIES: Final = 16_000_000
 """Log likelihoods that are held at once: 122 MiB, or all rows above under 8,000 draws."""
 
@@ -99,12 +97,10 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
     rule that weighted the draws while the tail of p / q is light, and else took them as they are,
     would give the better verdict to the worse approximation.
 
-    References
-    ----------
-    Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using
-    leave-one-out cross-validation and WAIC, Statistics and Computing 27;
-    Magnusson, Andersen, Jonasson, Vehtari (2019), Bayesian leave-one-out
-    cross-validation for large data, ICML, for draws of an approximation.
+    See Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using leave-one-out
+    cross-validation and WAIC, Statistics and Computing 27; Magnusson, Andersen, Jonasson, Vehtari
+    (2019), Bayesian leave-one-out cross-validation for large data, ICML, for draws of an
+    approximation.
     """
     if draws.point_estimate:
         raise ValueError(
@@ -213,9 +209,7 @@ def _log_likelihood(
     return values[:, told].reshape(shape), round(n_obs * told.mean()), max(thinning, 1)
 
 
-def tells(
-    log_likelihood: Float[np.ndarray, "*draws obs"],
-) -> Bool[np.ndarray, " obs"]:
+def tells(log_likelihood: Float[np.ndarray, "*draws obs"]) -> Bool[np.ndarray, " obs"]:
     """Rows of which some draw says something; of a hidden label, p(y | x) = 1 in all draws."""
     axes = tuple(range(log_likelihood.ndim - 1))
     found: np.ndarray = np.max(np.abs(log_likelihood), axis=axes) > _NOTHING

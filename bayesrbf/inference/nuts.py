@@ -18,8 +18,8 @@ from bayesrbf.inference.chains import (
     run_chains,
     seconds_of,
 )
-from bayesrbf.inference.draws import Draws, on_grid
-from bayesrbf.inference.gaussian_at_mode import Whitened, approximate, dispersed, whitened
+from bayesrbf.inference.draws import Draws, check_numbers, on_grid
+from bayesrbf.inference.laplace import Whitened, approximate, dispersed, whitened
 from bayesrbf.inference.progress import shown_progress
 from bayesrbf.numerics.log_posterior import LogPosterior
 
@@ -35,14 +35,12 @@ _STATS: Final = {
 }
 """nutpie's names of the stats of a draw, and ours (PyMC's)."""
 
-_LEAST_TUNE: Final = 10
-"""Draws that the windows of the adaptation need."""
+_LEAST_TUNE: Final = 10  # Draws that the windows of the adaptation need.
 
 _EVALUATIONS: Final = 12
 """Gradients that a draw is expected to take; the time of a run is guessed from it."""
 
-_PATIENCE: Final = 0.1
-"""Seconds between two looks of the waiting thread at the wish to stop."""
+_PATIENCE: Final = 0.1  # Seconds between two looks of the waiting thread at the wish to stop.
 
 
 def nuts(
@@ -59,24 +57,22 @@ def nuts(
 ) -> Draws:
     r"""Draw from the posterior by Hamiltonian Monte Carlo, which needs nutpie.
 
-    The chains run in z with :math:`\theta = \hat\theta + C z`, where :math:`C C'`
-    is nearly the covariance of the Laplace approximation
-    (:func:`bayesrbf.inference.gaussian_at_mode.whitened`): in z the posterior is nearly
-    round, and nutpie's adaptation finds little to mend. The mode search begins at ``start``; chains
-    start at draws twice as wide as the approximation. ``target_accept`` in (0, 1) is the acceptance
-    that the step size aims at: nearer one means smaller steps and fewer divergences. A seed gives
-    the same bits on any number of processes (``cores``; None: one, or, where a run takes longer
-    than starting them, one a processor). An interrupt (Ctrl-C) returns what was drawn, marked
-    incomplete, or is raised before the first draw.
+    The chains run in z with :math:`\theta = \hat\theta + C z`, where :math:`C C'` is nearly the
+    covariance of the Laplace approximation (:func:`bayesrbf.inference.laplace.whitened`): in z the
+    posterior is nearly round, and nutpie's adaptation finds little to mend. The mode search begins
+    at ``start``; chains start at draws twice as wide as the approximation. ``target_accept`` in (0,
+    1) is the acceptance that the step size aims at: nearer one means smaller steps and fewer
+    divergences. A seed gives the same bits on any number of processes (``cores``; None: one, or,
+    where a run takes longer than starting them, one a processor). An interrupt (Ctrl-C) returns
+    what was drawn, marked incomplete, or is raised before the first draw.
 
-    References
-    ----------
-    Hoffman and Gelman (2014), The No-U-Turn sampler, JMLR 15;
-    Seyboldt, Carlson, Carpenter (2026), Preconditioning Hamiltonian Monte
-    Carlo by minimizing Fisher divergence, arXiv 2603.18845.
+    See Hoffman and Gelman (2014), The No-U-Turn sampler, JMLR 15; Seyboldt, Carlson, Carpenter
+    (2026), Preconditioning Hamiltonian Monte Carlo by minimizing Fisher divergence, arXiv
+    2603.18845.
     """
     _import_nutpie()
-    _check(draws, tune, chains)
+    check_numbers("nuts", draws=draws, chains=chains)
+    check_numbers("nuts", least=_LEAST_TUNE, tune=tune)
     check_cores(cores)
     rng = np.random.default_rng(random_state)
     log_posterior = log_posterior.prepared_for_many()
@@ -187,17 +183,6 @@ def _side_by_side(
 def _column(pyarrow: Any, batch: Any, name: str) -> np.ndarray:
     """One column of numbers."""
     return np.asarray(pyarrow.array(batch.column(name)).to_numpy(zero_copy_only=False))
-
-
-def _check(draws: int, tune: int, chains: int) -> None:
-    """ValueError for numbers that would crash nutpie's threads."""
-    for name, value, least in (
-        ("draws", draws, 1),
-        ("tune", tune, _LEAST_TUNE),
-        ("chains", chains, 1),
-    ):
-        if value < least:
-            raise ValueError(f"nuts({name}=...) must be at least {least}; received {value!r}.")
 
 
 def _import_nutpie() -> ModuleType:

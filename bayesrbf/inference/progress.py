@@ -18,8 +18,6 @@ class Track(Protocol):
 def silent[T](sequence: Sequence[T], description: str) -> Iterator[T]:
     """Go through a sequence and show nothing.
 
-    Examples
-    --------
     >>> list(silent([1, 2], "Counting"))
     [1, 2]
     """

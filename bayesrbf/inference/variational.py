@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from bayesrbf.inference.approximation import bounded_curvature, check_size, gaussian_draws
-from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.approximation import bounded_curvature, gaussian_draws
+from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.fixed_draws import FixedDrawObjective, fixed_draws
-from bayesrbf.inference.gaussian_at_mode import approximate
+from bayesrbf.inference.laplace import approximate
 from bayesrbf.inference.progress import Track, progress, silent
 from bayesrbf.numerics.log_posterior import LogPosterior
 
@@ -48,11 +48,10 @@ def advi(
     .. math:: q = N(m, \operatorname{diag}(e^{2 s})), \quad
         \max_{m, s} \; \sum_i s_i + \frac{1}{M} \sum_{j=1}^M \log p(m + e^s z_j),
 
-    with M = 2 ``pairs`` draws z that never change: the objective has no noise, so that L-BFGS
-    finds its maximum and its curvature means something. The search begins at ``start``, where the
-    density must be finite. The draws come in
-    pairs z, -z whose coordinates are exactly uncorrelated, in blocks of as many
-    coordinates as there are pairs.
+    with M = 2 ``pairs`` draws z that never change: the objective has no noise, so that L-BFGS finds
+    its maximum and its curvature means something. The search begins at ``start``, where the density
+    must be finite. The draws come in pairs z, -z whose coordinates are exactly uncorrelated, in
+    blocks of as many coordinates as there are pairs.
 
     A Gaussian with independent coordinates is too narrow where the posterior's
     are not. The linear response of its mean,
@@ -68,12 +67,10 @@ def advi(
     independent; ``resample`` replaces them by a Pareto-smoothed importance resample. An interrupt
     (Ctrl-C) returns what was drawn, marked incomplete, or is raised before the first draw.
 
-    References
-    ----------
-    Giordano, Ingram, Broderick (2024), Black box variational inference with a
-    deterministic objective, JMLR 25, sections 3 and 4.
+    See Giordano, Ingram, Broderick (2024), Black box variational inference with a deterministic
+    objective, JMLR 25, sections 3 and 4.
     """
-    check_size("advi", draws=draws, chains=chains)
+    check_numbers("advi", draws=draws, chains=chains)
     _check(covariance, pairs)
     rng = np.random.default_rng(random_state)
     log_posterior = log_posterior.prepared_for_many()

@@ -20,8 +20,7 @@ from jaxtyping import Float
 
 from bayesrbf.records.specification import Variable
 
-SMALLEST_PROBABILITY = 1e-300
-"""Stands for an underflown probability, so that its log stays finite."""
+SMALLEST_PROBABILITY = 1e-300  # Stands for an underflown probability, so that its log stays finite.
 
 _NOTHING = np.zeros(0)
 

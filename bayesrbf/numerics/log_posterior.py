@@ -7,6 +7,8 @@ them one by one; a family that is quicker at many replaces it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -14,6 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 
 from bayesrbf.numerics import coordinates
+from bayesrbf.records.results import ClassPrediction
 from bayesrbf.records.specification import Variable
 
 
@@ -197,3 +200,35 @@ class MarkovKernel(ABC):
         The draws are then thrown away. The default has nothing to learn.
         """
         return self
+
+
+class Predictor(ABC):
+    """Class probabilities and density of rows that were prepared, under any posterior draws."""
+
+    @abstractmethod
+    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw; draws are the first axis of the result."""
+
+    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> ClassPrediction:
+        """Predict under one draw."""
+        many = self.at_all(theta[None])
+        return ClassPrediction(many.log_probabilities[0], many.log_density[0])
+
+
+@dataclass(frozen=True)
+class OneByOne(Predictor):
+    """A predictor that takes draws one by one."""
+
+    at: Callable[[np.ndarray], ClassPrediction]
+
+    def __call__(self, theta: Float[np.ndarray, " coordinate"]) -> ClassPrediction:
+        """Predict under one draw."""
+        return self.at(theta)
+
+    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw, of which there is at least one."""
+        said = [self.at(theta) for theta in thetas]
+        return ClassPrediction(
+            np.stack([one.log_probabilities for one in said]),
+            np.stack([one.log_density for one in said]),
+        )

@@ -1,4 +1,4 @@
-"""Sums of what is known by its logarithms."""
+"""Sums of what is known by its logarithms, and the class probabilities that they give."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.results import ClassPrediction
@@ -78,3 +78,35 @@ def to_prediction(log_joint: Float[np.ndarray, "*draws obs label"]) -> ClassPred
     """Take ``log p(x_o, c)`` apart: log class probabilities and ``log p(x_o)``, both in nats."""
     log_density, _ = log_sum_exp(log_joint, axis=-1)
     return ClassPrediction(log_joint - log_density[..., None], log_density)
+
+
+def class_shares(
+    labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"], n_classes: int
+) -> Float[np.ndarray, " label"]:
+    """Weighted frequencies of the classes among the labelled rows, without smoothing.
+
+    >>> class_shares(np.array([0, 1, -1, 1]), np.array([1.0, 1.0, 5.0, 2.0]), 2)
+    array([0.25, 0.75])
+    """
+    known = labels >= 0
+    counts = np.bincount(labels[known], weights[known], minlength=n_classes)
+    return counts / counts.sum()
+
+
+def at_prevalence(
+    log_probabilities: Float[np.ndarray, "*rows label"],
+    log_ratio: Float[np.ndarray, " label"] | float,
+) -> Float[np.ndarray, "*rows label"]:
+    r"""Class log probabilities where the prevalences are q and not the training rows' p.
+
+    .. math:: q(c | x) \propto \frac{q_c}{p_c} \, p(c | x)
+
+    ``log_ratio`` is ``log(q / p)``. The rule holds for the final probability: where that is a mean
+    over missing cells, modes or draws, the factor is applied to the mean.
+
+    >>> log_ratio = np.log([0.9 / 0.5, 0.1 / 0.5])
+    >>> np.exp(at_prevalence(np.log([[0.5, 0.5], [0.1, 0.9]]), log_ratio)).round(2)
+    array([[0.9, 0.1],
+           [0.5, 0.5]])
+    """
+    return log_softmax(log_probabilities + log_ratio, axis=-1)

@@ -9,9 +9,9 @@ from bayesrbf.plots.probabilities import (
     plot_doubt,
     plot_hybrid_path,
     plot_missing,
+    plot_rehearsal,
     plot_reliability,
 )
-from bayesrbf.plots.rehearsals import plot_rehearsal
 
 __all__ = [
     "plot_doubt",

@@ -10,15 +10,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesrbf.plots.colours import PALETTE
+from bayesrbf.plots.probabilities import PALETTE
 
 if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
 
-GRID: Final = 150
-"""Points of the picture along each axis."""
-MARGIN: Final = 0.1
-"""Space around the rows on every side, as a fraction of their range."""
+GRID: Final = 150  # Points of the picture along each axis.
+MARGIN: Final = 0.1  # Space around the rows on every side, as a fraction of their range.
 
 
 def plot_sdgm(

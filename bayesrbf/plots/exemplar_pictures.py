@@ -10,15 +10,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils import _safe_indexing
 
-from bayesrbf.plots.colours import PALETTE
+from bayesrbf.plots.probabilities import PALETTE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CELLS: Final = 12
-"""Most cells of a row that are written out."""
-WIDEST: Final = 26
-"""Most letters of a line with a cell and its column."""
+MOST_CELLS: Final = 12  # Most cells of a row that are written out.
+WIDEST: Final = 26  # Most letters of a line with a cell and its column.
 
 
 def plot_exemplars(
@@ -64,7 +62,7 @@ def plot_exemplars(
         ax.set_xticks([])
         ax.set_yticks([])
         if image_shape is not None:
-            _draw_image(ax, cells, image_shape)
+            ax.imshow(cells.astype(float).reshape(image_shape), cmap="Greys")
         else:
             _draw_cells(ax, names, cells, list(map(_unlike, cells, explained, spreads)))
 
@@ -79,8 +77,7 @@ def plot_exemplars(
             fontsize="medium",
         )
         ax.set_xlabel(
-            f"training row {reason.exemplar}, d = {reason.dissimilarity:.3g}",
-            fontsize="small",
+            f"training row {reason.exemplar}, d = {reason.dissimilarity:.3g}", fontsize="small"
         )
         for spine in ax.spines.values():
             spine.set(edgecolor=colour, linewidth=1 + 4 * reason.responsibility)
@@ -112,11 +109,6 @@ def _unlike(cell: Any, other: Any, spread: float) -> bool:
     if any(holes):
         return not all(holes)
     return bool(abs(cell - other) > spread) if spread > 0 else bool(cell != other)
-
-
-def _draw_image(ax: Axes, cells: np.ndarray, image_shape: tuple[int, int]) -> None:
-    """A row as an image."""
-    ax.imshow(cells.astype(float).reshape(image_shape), cmap="Greys")
 
 
 def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool]) -> None:

@@ -1,20 +1,35 @@
-"""Pictures of probabilities, of missing cells and of held-out figures along a path."""
+"""Pictures of probabilities, missing cells, rehearsals and held-out figures along a path."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesrbf.plots.colours import PALETTE
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.table import encode_labels
 
 if TYPE_CHECKING:
     import xarray as xr
-from typing import TYPE_CHECKING, Final
+
+
+PALETTE: Final = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#5b4a9c",
+    "#444b52",
+    "#8c6d31",
+    "#7a1f3d",
+)
+"""Colours that people with any colour vision can distinguish (after Okabe and Ito)."""
+
 
 Size = tuple[float, float]
 
@@ -25,8 +40,6 @@ PANELS: Final = {
     "log_density": "log density (nats)",
 }
 """Variables of a path that are drawn, and the labels of their axes."""
-COLOUR: Final = "#0072b2"
-CALIBRATED: Final = "#d55e00"
 
 
 def plot_reliability(
@@ -64,7 +77,7 @@ def plot_reliability(
         size = figsize or (3.2 * classes.size, 3.4)
         _, axes = plt.subplots(1, classes.size, figsize=size, squeeze=False, layout="constrained")
     drawn = np.asarray(axes, dtype=object).ravel()
-    for ax, name, curve, colour in zip(drawn, classes, found.curves, _colours(), strict=False):
+    for ax, name, curve, colour in zip(drawn, classes, found.curves, cycle(PALETTE), strict=False):
         ax.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1)
         ax.vlines(curve.predicted, curve.lower, curve.upper, color="0.8", linewidth=6)
         ax.plot(curve.predicted, curve.observed, "o-", color=colour, markersize=4)
@@ -88,9 +101,8 @@ def plot_doubt(
         )
     ax = _new(ax, figsize)
     best = uncertainty["mean"].to_numpy().argmax(1)
-    for c, (label, colour) in enumerate(
-        zip(uncertainty["label"].to_numpy(), _colours(), strict=False)
-    ):
+    labels = uncertainty["label"].to_numpy()
+    for c, (label, colour) in enumerate(zip(labels, cycle(PALETTE), strict=False)):
         rows = uncertainty.isel(obs=best == c)
         x, y = rows["aleatoric_entropy"].to_numpy(), rows["epistemic_entropy"].to_numpy()
         ax.scatter(x, y, s=14, alpha=0.6, color=colour, label=str(label))
@@ -122,16 +134,8 @@ def _new(ax: Axes | None, figsize: Size | None) -> Axes:
     return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
-def _colours() -> list[str]:
-    """Enough colours for many classes."""
-    return list(PALETTE) * 50
-
-
 def plot_hybrid_path(
-    path: xr.Dataset,
-    *,
-    axes: np.ndarray | None = None,
-    figsize: tuple[float, float] | None = None,
+    path: xr.Dataset, *, axes: np.ndarray | None = None, figsize: Size | None = None
 ) -> np.ndarray:
     """Log score, error, margin and log density along a path of :func:`bayesrbf.hybrid_path`.
 
@@ -152,9 +156,9 @@ def plot_hybrid_path(
     # Zero has no logarithm; the other values of the path run over decades.
     places = np.arange(steps.size)
     for ax, (name, label) in zip(np.ravel(axes), PANELS.items(), strict=True):
-        _draw(ax, places, path[name], COLOUR, "-")
+        _draw(ax, places, path[name], PALETTE[0], "-")
         if name == "log_score" and "calibrated_log_score" in path:
-            _draw(ax, places, path["calibrated_log_score"], CALIBRATED, "--")
+            _draw(ax, places, path["calibrated_log_score"], PALETTE[1], "--")
         ax.set(xlabel=dial, ylabel=label)
         ax.set_xticks(places, [f"{step:g}" for step in steps], rotation=60)
     return axes
@@ -169,3 +173,60 @@ def _draw(ax: Axes, places: np.ndarray, values: xr.DataArray, colour: str, line:
     ax.errorbar(
         places, figures.mean(axis=1), error, color=colour, linestyle=line, marker="o", markersize=3
     )
+
+
+def plot_rehearsal(
+    rehearsal: xr.Dataset, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None
+) -> Axes:
+    """Coverage of intervals by their level and by the teacher that made the truth.
+
+    Parameters
+    ----------
+    rehearsal : xarray.Dataset
+        What ``rehearse(X, y)`` of a classifier returned.
+    ax : Axes, optional
+        Where to draw; new by default.
+    figsize : tuple of float, optional
+        Size of a new figure in inches.
+
+    Returns
+    -------
+    Axes
+        On the dashed diagonal intervals hold what they promise, below it they are too narrow.
+        Black is the mean of all fits; bars are one standard error, where there are repeats.
+    """
+    if ax is None:
+        _, ax = plt.subplots(figsize=figsize or (4.6, 4.4), layout="constrained")
+    levels = rehearsal["level"].to_numpy()
+    ax.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1)
+    for teacher, colour in zip(rehearsal["teacher"].to_numpy(), PALETTE, strict=False):
+        one = rehearsal.sel(teacher=teacher)
+        ax.errorbar(
+            levels,
+            one["coverage"].to_numpy(),
+            one["coverage_error"].fillna(0.0).to_numpy(),
+            color=colour,
+            marker="o",
+            markersize=4,
+            linewidth=1,
+            label=str(teacher),
+        )
+    ax.errorbar(
+        levels,
+        rehearsal["overall_coverage"].to_numpy(),
+        rehearsal["overall_error"].fillna(0.0).to_numpy(),
+        color="black",
+        marker="s",
+        markersize=5,
+        linewidth=2,
+        label="all",
+    )
+    ax.set(
+        xlabel="probability inside the interval",
+        ylabel="share of truths that it held",
+        xlim=(0, 1),
+        ylim=(0, 1.02),
+        aspect="equal",
+    )
+    ax.legend(title="labels drawn from", frameon=False, loc="upper left")
+    return ax

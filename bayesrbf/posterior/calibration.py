@@ -21,28 +21,21 @@ from bayesrbf.posterior.scores import Labels, Probabilities, Weights
 class ReliabilityCurve:
     """Predicted probability against observed frequency of one class, bin by bin."""
 
-    predicted: Float[np.ndarray, " bin"]
-    """Mean predicted probability of the rows in a bin."""
-    observed: Float[np.ndarray, " bin"]
-    """Weighted share of the class among them."""
+    predicted: Float[np.ndarray, " bin"]  # Mean predicted probability of the rows in a bin.
+    observed: Float[np.ndarray, " bin"]  # Weighted share of the class among them.
     lower: Float[np.ndarray, " bin"]
     """Lower end of the consistency band, where a calibrated classifier's ``observed`` lies."""
-    upper: Float[np.ndarray, " bin"]
-    """Its upper end."""
-    mass: Float[np.ndarray, " bin"]
-    """Total row weight of a bin."""
+    upper: Float[np.ndarray, " bin"]  # Its upper end.
+    mass: Float[np.ndarray, " bin"]  # Total row weight of a bin.
 
 
 @dataclass(frozen=True)
 class Calibration:
     """Calibration of one set of predictions, with what chance alone would do to it."""
 
-    error: float
-    """Classwise expected calibration error (:func:`classwise_error`)."""
-    noise: tuple[float, float]
-    """Equal-tailed interval of that error under perfect calibration."""
-    curves: tuple[ReliabilityCurve, ...]
-    """One curve per class."""
+    error: float  # Classwise expected calibration error (:func:`classwise_error`).
+    noise: tuple[float, float]  # Equal-tailed interval of that error under perfect calibration.
+    curves: tuple[ReliabilityCurve, ...]  # One curve per class.
 
     @property
     def within_noise(self) -> bool:
@@ -63,13 +56,9 @@ def classwise_error(
     b, whose weight is V_cb: between 0 (calibrated) and 1. Equal probabilities are never split,
     so that a constant prediction is judged in one bin, in whatever order the rows come.
 
-    References
-    ----------
-    .. [1] Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach (2019), Beyond
-       temperature scaling, NeurIPS, section 2.
+    See Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach (2019), Beyond temperature
+    scaling, NeurIPS, section 2.
 
-    Examples
-    --------
     >>> p = np.tile([0.25, 0.75], (4, 1))
     >>> classwise_error(p, np.array([0, 1, 1, 1])), classwise_error(p, np.array([0, 0, 0, 1]))
     (0.0, 0.5)
@@ -93,13 +82,9 @@ def calibration(
     The bands come from labels drawn from the predictions themselves,
     ``y_n ~ Categorical(p_n)``, scored in the same bins.
 
-    References
-    ----------
-    .. [1] Bröcker, Smith (2007), Increasing the reliability of reliability diagrams,
-       Weather and Forecasting 22, section 3.
+    See Bröcker, Smith (2007), Increasing the reliability of reliability diagrams, Weather
+    and Forecasting 22, section 3.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> p = rng.dirichlet([1.0, 1.0, 1.0], size=500)
     >>> labels = (p.cumsum(1) < rng.random((500, 1))).sum(1)
@@ -133,15 +118,11 @@ def calibration(
 class _Bins:
     """Bins of equal weight along each class's probability, flat over classes."""
 
-    index: Int[np.ndarray, "obs label"]
-    """Flat bin of every row and class."""
+    index: Int[np.ndarray, "obs label"]  # Flat bin of every row and class.
     weights: Weights
-    mass: Float[np.ndarray, " bin"]
-    """Row weight of every flat bin."""
-    predicted: Float[np.ndarray, " bin"]
-    """Mean probability of every flat bin."""
-    of_class: tuple[slice, ...]
-    """Flat bins of each class."""
+    mass: Float[np.ndarray, " bin"]  # Row weight of every flat bin.
+    predicted: Float[np.ndarray, " bin"]  # Mean probability of every flat bin.
+    of_class: tuple[slice, ...]  # Flat bins of each class.
 
     @classmethod
     def of(cls, probabilities: Probabilities, weights: Weights | None, n_bins: int) -> _Bins:
@@ -164,8 +145,7 @@ class _Bins:
     def error(self, observed: Float[np.ndarray, "*draws bin"]) -> Float[np.ndarray, "*draws"]:
         """Classwise expected calibration error of observed shares."""
         share = self.mass / (self.weights.sum() * len(self.of_class))
-        errors: Float[np.ndarray, "*draws"] = np.asarray(np.abs(observed - self.predicted) @ share)
-        return errors
+        return np.asarray(np.abs(observed - self.predicted) @ share)
 
 
 def _equal_weight_bins(

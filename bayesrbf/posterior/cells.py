@@ -21,11 +21,9 @@ from bayesrbf.numerics.quasi_random import QUADRATURE
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
-BLOCK_NUMBERS = 2_000_000
-"""Numbers held at once in the largest array of a block of rows."""
+BLOCK_NUMBERS = 2_000_000  # Numbers held at once in the largest array of a block of rows.
 
-ROUNDING = 1 + 1e-9
-"""Levels within this factor of the observed one count as just as probable."""
+ROUNDING = 1 + 1e-9  # Levels within this factor of the observed one count as just as probable.
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,6 @@ def leave_one_cell_out(
 
     Rows are in the units of the parameters; a function takes reals to the user's units.
 
-    Examples
-    --------
     Two columns that are nearly equal; the second row breaks the pattern:
 
     >>> real = np.array([[1.0, 1.1], [1.0, -1.0], [np.nan, 1.0]])

@@ -20,16 +20,14 @@ from scipy.special import log_softmax, logsumexp
 from bayesrbf.records import names
 
 MAX_ITER = 10_000
-TOL = 1e-10
-"""Largest change of a probability at which EM has converged."""
+TOL = 1e-10  # Largest change of a probability at which EM has converged.
 
 
 @dataclass(frozen=True)
 class LabelShift:
     """An estimated prevalence."""
 
-    prior: Float[np.ndarray, " label"]
-    """New class probabilities, all positive."""
+    prior: Float[np.ndarray, " label"]  # New class probabilities, all positive.
     covariance: Float[np.ndarray, "label label"]
     """Covariance of their estimate, from the observed information; rows sum to 0."""
     gain: float
@@ -37,8 +35,7 @@ class LabelShift:
 
     It is half the likelihood-ratio statistic of no shift.
     """
-    n_iter: int
-    """Iterations of EM."""
+    n_iter: int  # Iterations of EM.
     converged: bool
 
     @property
@@ -75,13 +72,9 @@ def adapt_prior(
     inherits the fault. As many ``pseudo_rows`` at the trained prevalence are added: they keep
     classes possible that the new rows do not show.
 
-    References
-    ----------
-    .. [1] Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a classifier
-       to new a priori probabilities, Neural Computation 14, 21-41, equation 2.9.
+    See Saerens, Latinne, Decaestecker (2002), Adjusting the outputs of a classifier to new a
+    priori probabilities, Neural Computation 14, 21-41, equation 2.9.
 
-    Examples
-    --------
     Half of the rows were of class 1 in training, and nine in ten are now:
 
     >>> rng = np.random.default_rng(0)
@@ -120,5 +113,4 @@ def _covariance(
     n_classes = prior.size
     basis = np.linalg.svd(np.ones((1, n_classes)))[2][1:].T
     inside = basis.T @ information @ basis
-    covariance: np.ndarray = basis @ np.linalg.pinv(inside, hermitian=True) @ basis.T
-    return covariance
+    return np.asarray(basis @ np.linalg.pinv(inside, hermitian=True) @ basis.T)

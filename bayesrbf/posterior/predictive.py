@@ -14,19 +14,17 @@ from scipy.special import logsumexp, softmax
 
 from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
-from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.predictor import Predictor
-from bayesrbf.numerics.prevalence import at_prevalence
-from bayesrbf.posterior.summary import PredictiveSummary, summarised
-from bayesrbf.posterior.temperature import tempered
+from bayesrbf.numerics.log_posterior import Predictor
+from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
+from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.posterior.uncertainty import PredictiveSummary, summarised
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 
 _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
-_MEAN_ENTRIES: Final = 2**18
-"""Numbers of one block of draws of which a mean is taken: 2 MiB."""
+_MEAN_ENTRIES: Final = 2**18  # Numbers of one block of draws of which a mean is taken: 2 MiB.
 
 
 @dataclass(frozen=True)

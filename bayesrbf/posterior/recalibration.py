@@ -1,18 +1,122 @@
-"""The calibration slope: the factor of the log probabilities that fits the labels best."""
+"""What out-of-fold predictions correct: a temperature, and noise; and the slope that is left."""
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import softmax
+from jaxtyping import Float, Int
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import logsumexp, softmax
+from scipy.stats import t as student
 
+from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, Weights, one_hot
+
+LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
+"""Grid on which the objective is first bracketed: it can have two valleys."""
+
+
+def tempered(
+    log_joint: Float[np.ndarray, "*rows label"], temperature: float
+) -> Float[np.ndarray, "*rows label"]:
+    """Calibrated class log probabilities in nats, whose exponentials sum to one per row.
+
+    ``log q(c | x) = t log p(c | x) - log sum_b exp(t log p(b | x))`` with the positive temperature
+    t, of log joints up to a constant per row.
+
+    >>> log_joint = np.log([[0.2, 0.8]])
+    >>> np.exp(tempered(log_joint, 1.0)).round(3)
+    array([[0.2, 0.8]])
+    >>> np.exp(tempered(log_joint, 0.5)).round(3)
+    array([[0.333, 0.667]])
+    """
+    return log_softmax(temperature * log_joint, axis=-1)
+
+
+def fit_temperature(
+    log_probabilities: Float[np.ndarray, "obs *draws label"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+) -> float:
+    """Temperature t that calibrates out-of-fold log probabilities, below 1 if too sure.
+
+    ``argmin_t -sum_n v_n log softmax(t log p_n)[y_n] + 2 (log t)^2``: maximum a
+    posteriori under ``log t ~ Normal(0, 1/2)``. Where a model says the mean over draws,
+    every draw is tempered: ``log mean_s softmax(t log p_ns)[y_n]``.
+
+    See Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural networks, ICML,
+    section 4.2.
+
+    Nine in ten right, where the model claims 99 in 100:
+
+    >>> log_p = np.log(np.tile([0.99, 0.01], (100, 1)))
+    >>> labels = np.repeat([0, 1], [90, 10])
+    >>> t = fit_temperature(log_p, labels, np.ones(100))
+    >>> round(float(np.exp(tempered(log_p, t))[0, 0]), 2)
+    0.9
+    """
+    rows = np.arange(labels.size)
+
+    def objective(log_t: float) -> float:
+        held_out = tempered(log_probabilities, np.exp(log_t))[rows, ..., labels]
+        if held_out.ndim > 1:
+            held_out = logsumexp(held_out, axis=1) - np.log(held_out.shape[1])
+        return float(2 * log_t**2 - weights @ held_out)
+
+    values = [objective(log_t) for log_t in LOG_TEMPERATURES]
+    best = int(np.argmin(values))
+    bracket = LOG_TEMPERATURES[[max(best - 1, 0), min(best + 1, LOG_TEMPERATURES.size - 1)]]
+    found = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
+    return float(np.exp(found.x))
+
+
+LEAST_DF = 2.0  # Degrees of freedom stay above it, so that there is a standard deviation.
+SCALES = (-12.0, 12.0)  # Least and largest log scale.
+LEAST_SCALE = np.finfo(float).eps
+STARTS = (3.0, 8.0, 40.0)  # Degrees of freedom from which the search begins.
+
+
+def fit_noise(
+    residuals: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+) -> tuple[float, float]:
+    r"""Scale s and degrees of freedom nu > 2 of Student's t that describe standardised residuals.
+
+    .. math:: \arg\max_{s, \nu} \sum_n v_n \log t_\nu(z_n / s) / s
+        - 2 \log^2 (s / \hat s) + \log(\nu - 2) - (\nu - 2) / 10
+
+    The residuals z are out of fold, over the fitted standard deviation. Maximum a posteriori: the
+    scale is expected near that of normal residuals with the mean absolute value that was seen,
+    :math:`\hat s`, and :math:`\nu - 2` has the prior of Juarez and Steel, Gamma(2, rate 0.1). A
+    model that follows its training rows has :math:`s > 1`; a rare miss makes heavy tails, where a
+    standard deviation would make every interval wide.
+
+    See Juarez, Steel (2010), Model-based clustering of non-Gaussian panel data based on
+    skew-t distributions, Journal of Business & Economic Statistics 28, section 2.
+
+    Twice as far off as the model believed:
+
+    >>> z = 2 * np.random.default_rng(0).normal(size=500)
+    >>> scale, df = fit_noise(z, np.ones(500))
+    >>> bool(1.8 < scale < 2.2), df > 8
+    (True, True)
+    """
+
+    def objective(point: np.ndarray) -> float:
+        log_scale, log_excess = point
+        scale, excess = np.exp(log_scale), np.exp(log_excess)
+        fit = float(weights @ student.logpdf(residuals, LEAST_DF + excess, scale=scale))
+        return -(fit - 2 * (log_scale - log_spread) ** 2 + log_excess - excess / 10)
+
+    absolute = float(np.average(np.abs(residuals), weights=weights))
+    log_spread = float(np.clip(np.log(np.sqrt(np.pi / 2) * absolute + LEAST_SCALE), *SCALES))
+    starts = [np.array([log_spread, np.log(df - LEAST_DF)]) for df in STARTS]
+    box = [SCALES, (-12.0, 7.0)]
+    fits = [minimize(objective, start, method="L-BFGS-B", bounds=box) for start in starts]
+    log_scale, log_excess = min(fits, key=lambda fit: float(fit.fun)).x
+    return float(np.exp(log_scale)), LEAST_DF + float(np.exp(log_excess))
 
 
 def calibration_slope(
-    probabilities: Probabilities,
-    labels: Labels,
-    weights: Weights | None = None,
+    probabilities: Probabilities, labels: Labels, weights: Weights | None = None
 ) -> tuple[float, float]:
     """Slope b of the recalibration ``y ~ softmax(a_c + b log p_c)`` and its standard error.
 
@@ -22,13 +126,8 @@ def calibration_slope(
     finite where the classes are told apart without error. The error is from the curvature at
     the mode.
 
-    References
-    ----------
-    .. [1] Cox (1958), Two further applications of a model for binary regression,
-       Biometrika 45.
+    See Cox (1958), Two further applications of a model for binary regression, Biometrika 45.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> p = rng.dirichlet([1.0, 1.0], size=2000)
     >>> labels = (p.cumsum(1) < rng.random((2000, 1))).sum(1)

@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.categories import draw_categories
-from bayesrbf.posterior.temperature import fit_temperature, tempered
+from bayesrbf.posterior.recalibration import fit_temperature, tempered
 
 LEVELS: Final = (0.5, 0.8, 0.9)
 """Probabilities inside the intervals."""

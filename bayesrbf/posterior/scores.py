@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-LEAST = 1e-15
-"""Smallest probability that is scored: a zero would make every mean infinite."""
+LEAST = 1e-15  # Smallest probability that is scored: a zero would make every mean infinite.
 
 Probabilities = Float[np.ndarray, "obs label"]
 Labels = Int[np.ndarray, " obs"]
@@ -16,14 +15,11 @@ Weights = Float[np.ndarray, " obs"]
 def log_loss(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
     """Log score of every row, in nats: ``-log p_n[y_n]``.
 
-    Examples
-    --------
     >>> log_loss(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
     array([0.693, 0.105])
     """
     true = probabilities[np.arange(labels.size), labels]
-    losses: Float[np.ndarray, " obs"] = -np.log(np.clip(true, LEAST, 1.0))
-    return losses
+    return np.asarray(-np.log(np.clip(true, LEAST, 1.0)))
 
 
 def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
@@ -31,15 +27,10 @@ def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " o
 
     For two classes it is twice the textbook's binary score.
 
-    Examples
-    --------
     >>> brier(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
     array([0.5 , 0.02])
     """
-    losses: Float[np.ndarray, " obs"] = ((probabilities - one_hot(probabilities, labels)) ** 2).sum(
-        1
-    )
-    return losses
+    return np.asarray(((probabilities - one_hot(probabilities, labels)) ** 2).sum(1))
 
 
 def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
@@ -47,14 +38,11 @@ def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, "
 
     It is 1/m where m classes tie at the top and the true one is among them.
 
-    Examples
-    --------
     >>> correct(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1]))
     array([0.5, 1. ])
     """
     top = probabilities == probabilities.max(1, keepdims=True)
-    share: Float[np.ndarray, " obs"] = top[np.arange(labels.size), labels] / top.sum(1)
-    return share
+    return np.asarray(top[np.arange(labels.size), labels] / top.sum(1))
 
 
 def mean_over_folds(
@@ -68,13 +56,9 @@ def mean_over_folds(
     with ``q_f`` the share of fold f in the total weight: for folds of one size the
     standard deviation of the fold means over ``sqrt(F)``. It is NaN for a single fold.
 
-    References
-    ----------
-    .. [1] Cochran (1977), Sampling techniques, section 6.11 (ratio estimate), for the
-       standard error of a mean over clusters of unequal size.
+    See Cochran (1977), Sampling techniques, section 6.11 (ratio estimate), for the standard
+    error of a mean over clusters of unequal size.
 
-    Examples
-    --------
     >>> mean, error = mean_over_folds(np.array([1.0, 3.0, 2.0, 4.0]), np.array([0, 0, 1, 1]))
     >>> mean, error
     (2.5, 0.5)

@@ -4,12 +4,114 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
+from jaxtyping import Float
+from scipy.special import expit, logit, xlogy
 
-from bayesrbf.posterior.summary import PredictiveSummary
+from bayesrbf.numerics.log_sums import reduced
 from bayesrbf.records import names
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LEAST = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
+
+
+@dataclass(frozen=True)
+class PredictiveSummary:
+    r"""Class probabilities of every row, summarised over the draws.
+
+    Where the fitted point is given out, draws are moved in log odds, class by class, so that it is
+    their median; where their mean is, they stay. The entropy of what is given out is the total
+    uncertainty. What more data would tell is the information that the draws have on the class,
+
+    .. math:: I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
+    """
+
+    mean: Float[np.ndarray, "obs label"]
+    """The class probability that is given out; it lies within the interval."""
+    sd: Float[np.ndarray, "obs label"]  # Standard deviation of the draws around it.
+    lower: Float[np.ndarray, "obs label"]  # Lower end of the equal-tailed interval of the draws.
+    upper: Float[np.ndarray, "obs label"]  # Its upper end.
+    total: Float[np.ndarray, " obs"]  # Entropy of ``mean``, in nats.
+    aleatoric: Float[np.ndarray, " obs"]  # What more data would leave of that entropy, in nats.
+    log_density: Float[np.ndarray, " obs"]
+    """Log of the posterior mean density of the observed cells."""
+    prob: float  # Probability inside the interval.
+
+    @property
+    def epistemic(self) -> Float[np.ndarray, " obs"]:
+        """Mutual information of class and parameters, in nats: what more data would tell."""
+        return self.total - self.aleatoric
+
+
+def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows"]:
+    r"""Entropy :math:`-\sum_c p_c \log p_c` in nats.
+
+    >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4)
+    array([0.6931, 0.    ])
+    """
+    return np.abs(reduced(np.add, xlogy(probabilities, probabilities), axis=-1))
+
+
+def summarised(
+    p: Float[np.ndarray, "draw obs label"],
+    weights: Float[np.ndarray, "draw obs"] | None,
+    prob: float,
+    delivered: Float[np.ndarray, "obs label"] | None = None,
+    centred: bool = True,
+) -> dict[str, np.ndarray]:
+    """Spread, interval and entropies of class probabilities over draws, as in the summary's fields.
+
+    The weights of the draws sum to one for every row; None weighs all alike. ``delivered`` are the
+    probabilities that are given out, by default the mean of the draws; ``centred`` moves the draws
+    to have these as their median.
+    """
+    n_draws = len(p)
+    shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
+    mean = np.einsum("sn,snc->nc", shares, p)
+    information = entropy(mean) - np.einsum("sn,sn->n", shares, entropy(p))
+    moved = p
+    if delivered is None:
+        delivered = mean
+    elif centred:
+        moved = log_odds(p)
+        moved += log_odds(delivered) - _quantiles(moved, weights, 0.5)
+        moved = expit(moved)
+    total = entropy(delivered)
+    lower, upper = _quantiles(moved, weights, ((1 - prob) / 2, (1 + prob) / 2))
+    away = moved - np.einsum("sn,snc->nc", shares, moved)
+    unbiased = n_draws / (n_draws - 1) if n_draws > 1 else np.nan
+    return {
+        "mean": delivered,
+        "sd": np.sqrt(unbiased * np.einsum("sn,snc->nc", shares, away**2)),
+        # A median lies between them but for rounding; a mean may not where draws are skewed.
+        "lower": np.minimum(lower, delivered),
+        "upper": np.maximum(upper, delivered),
+        "total": total,
+        "aleatoric": np.clip(total - information, 0, total),
+    }
+
+
+def log_odds(p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
+    """Log odds of every class against all others."""
+    return np.asarray(logit(np.clip(p, LEAST, 1 - LEAST)))
+
+
+def _quantiles(
+    values: Float[np.ndarray, "draw obs label"],
+    weights: Float[np.ndarray, "draw obs"] | None,
+    q: float | tuple[float, float],
+) -> np.ndarray:
+    """Quantiles over the draws."""
+    if weights is None:
+        return np.quantile(values, q, axis=0)
+    counted = np.broadcast_to(weights[..., None], values.shape)
+    return np.quantile(values, q, axis=0, weights=counted, method="inverted_cdf")
+
 
 _DESCRIPTIONS = {
     "mean": "class probability as predict_proba gives it",
@@ -35,6 +137,8 @@ def to_dataset(
     A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
     NaN then, and a warning says so.
     """
+    import xarray as xr  # not above: predictions by the mean over draws need none of it
+
     if point_estimate:
         warnings.warn(
             "The model was fitted to a point: sd, intervals and the split of the entropy are "

@@ -19,8 +19,7 @@ from itertools import islice
 from typing import Final
 
 SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-_SAMPLE: Final = 1000
-"""Rows that the separators are tried on."""
+_SAMPLE: Final = 1000  # Rows that the separators are tried on.
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 _MARKS: Final = (
@@ -62,8 +61,6 @@ def is_number(text: str) -> bool:
 
     It is what ``float`` reads, except words, blanks and underscores.
 
-    Examples
-    --------
     >>> [is_number(text) for text in ("-1.5e3", ".5", "1_000", "nan", "1,5")]
     [True, True, False, False, False]
     """
@@ -75,8 +72,6 @@ def read_delimited(content: bytes, name: str) -> Delimited:
 
     TableError if the file is binary, empty, ragged, or has no usable header.
 
-    Examples
-    --------
     >>> table = read_delimited(b"name;size\nfox;1,5\n", "animals.csv")
     >>> table.header, table.rows
     (('name', 'size'), [['fox', '1,5']])
@@ -87,7 +82,8 @@ def read_delimited(content: bytes, name: str) -> Delimited:
     records = list(_records(text, separator, name))
     if not records:
         raise TableError(f"{name} is empty: a header line and rows are needed.")
-    blank = sum(not cells for _, cells in records[: 1 + _last_filled(records)])
+    last = max((i for i, (_, cells) in enumerate(records) if cells), default=-1)
+    blank = sum(not cells for _, cells in records[: 1 + last])
     if blank:
         notes.append(f"{blank} blank lines were skipped.")
     records = [(line, cells) for line, cells in records if cells]
@@ -137,11 +133,6 @@ def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[s
                 "stands inside a cell without being doubled."
             ) from error
         yield line, [cell.strip() for cell in cells]
-
-
-def _last_filled(records: list[tuple[int, list[str]]]) -> int:
-    """Position of the last record that is not an empty line."""
-    return max((i for i, (_, cells) in enumerate(records) if cells), default=-1)
 
 
 def _structure(

@@ -18,8 +18,7 @@ Values = np.ndarray | list[str | None]
 
 _FEW: Final = 10
 """Whole numbers with at most this many distinct values may be codes: there is a note."""
-_MANY: Final = 20
-"""Text with more distinct values than this may be no category: there is a note."""
+_MANY: Final = 20  # Text with more distinct values than this may be no category: there is a note.
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
 _GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _LEADING_ZERO: Final = re.compile(r"0\d+", re.ASCII)
@@ -66,8 +65,6 @@ def infer(column: TextColumn, notes: list[str]) -> Values:
     ``notes`` takes a sentence for whatever was decided or is doubtful. TableError, with the line,
     if numbers and text are mixed, a number is infinite or ambiguous, or the column holds dates.
 
-    Examples
-    --------
     >>> notes = []
     >>> infer(TextColumn("zip", ["0150", "0151"], [2, 3], frozenset([""]), "a.csv, line"), notes)
     ['0150', '0151']

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,7 +65,7 @@ def read_table(
     if not kept:
         raise TableError(f"{name}: every column is ignored; keep at least one.")
     values = {
-        column.name: infer(_of_kind(column, forced.get(column.name, column.kind)), notes)
+        column.name: infer(replace(column, kind=forced.get(column.name, column.kind)), notes)
         for column in kept
     }
     return _assemble(values, notes)
@@ -86,11 +86,6 @@ def _check_named(
             raise TableError(f"{name} has no column {column!r}; {hint}")
     for column in sorted(set(categorical) & set(real)):
         raise TableError(f"Column {column!r} cannot be both real and categorical; choose one.")
-
-
-def _of_kind(column: TextColumn, kind: Kind | None) -> TextColumn:
-    """The column with its kind given."""
-    return TextColumn(column.name, column.cells, column.lines, column.missing, column.place, kind)
 
 
 def _assemble(columns: dict[str, np.ndarray | list[str | None]], notes: list[str]) -> ReadTable:

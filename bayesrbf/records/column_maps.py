@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.order import Order
+from bayesrbf.records.specification import Order
 
 LEAST = 1e-12
 """Exponents nearer to zero than this are zero: the map is a logarithm."""

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int, Real
 
-MEDIAN_ROWS = 1000
-"""Rows, evenly spread, from which the median dissimilarity is read off."""
+MEDIAN_ROWS = 1000  # Rows, evenly spread, from which the median dissimilarity is read off.
 
 MOST_KEPT = 2**26
 """Dissimilarities to candidates (512 MiB) up to which they are kept in order of the classes."""
@@ -27,8 +26,7 @@ class Dissimilarities:
     """
     labels: Int[np.ndarray, " obs"]
     """Class codes, -1 where the label is hidden: such a row has no likelihood."""
-    weights: Float[np.ndarray, " obs"]
-    """Factor of each row's log likelihood, at least 0."""
+    weights: Float[np.ndarray, " obs"]  # Factor of each row's log likelihood, at least 0.
     candidates: tuple[Int[np.ndarray, " _"], ...]
     """Rows that may be an exemplar of each class, ascending; at least one."""
 
@@ -89,8 +87,7 @@ class Dissimilarities:
 class Prototypes:
     """How many prototypes every class has."""
 
-    classes: tuple[int, ...]
-    """Class of every prototype, non-decreasing from 0."""
+    classes: tuple[int, ...]  # Class of every prototype, non-decreasing from 0.
 
     def __post_init__(self) -> None:
         steps = np.diff(self.classes, prepend=0)
@@ -116,8 +113,7 @@ class Prototypes:
 class MedianLVQParameters:
     """A point of a median LVQ model."""
 
-    exemplars: Int[np.ndarray, " prototype"]
-    """Training row that each prototype is."""
+    exemplars: Int[np.ndarray, " prototype"]  # Training row that each prototype is.
     sigma: float | None
     """Width of ``exp(-d / sigma**2)``, in the square root of d's unit; None for GLVQ: no kernel."""
 
@@ -168,5 +164,11 @@ class MedianLVQPrior:
         return SigmaPrior(float(np.log(self.scale * median) / 2), self.spread / 2)
 
 
-Sigma = SigmaPrior | float
-"""The width of the kernel: its prior, or its value."""
+Sigma = SigmaPrior | float  # The width of the kernel: its prior, or its value.
+
+
+def width_and_prior(sigma: Sigma) -> tuple[float, SigmaPrior | None]:
+    """The value and None, or the median of the prior and the prior."""
+    if isinstance(sigma, int | float):
+        return float(sigma), None
+    return float(np.exp(sigma.location)), sigma

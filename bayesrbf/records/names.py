@@ -11,11 +11,9 @@ from typing import Final
 OBS: Final = "obs"
 FEATURE: Final = "feature"
 COMPONENT: Final = "component"
-FEATURE_BIS: Final = "feature_bis"
-"""The second axis of a matrix over features."""
+FEATURE_BIS: Final = "feature_bis"  # The second axis of a matrix over features.
 
-LABEL: Final = "label"
-"""Classes of predictions: what the label of a row may be."""
+LABEL: Final = "label"  # Classes of predictions: what the label of a row may be.
 CLASS_LABEL: Final = "class_label"
 """Classes of parameters: ``az.summary`` stacks a posterior along a dim ``label`` of its own."""
 CHAIN: Final = "chain"
@@ -25,8 +23,7 @@ PRECISION_ENTRY: Final = "precision_entry"
 
 COMPONENT_CLASS: Final = "component_class"
 """Code of the class that a component belongs to, in a graph."""
-COMPONENT_LABEL: Final = "component_label"
-"""Name of that class, in a DataTree."""
+COMPONENT_LABEL: Final = "component_label"  # Name of that class, in a DataTree.
 
 CLASS_PROBABILITIES: Final = "class_probabilities"
 WEIGHTS: Final = "weights"
@@ -38,18 +35,14 @@ COEFFICIENTS: Final = "coefficients"
 INTERCEPTS: Final = "intercepts"
 NOISE_PRECISION: Final = "noise_precision"
 
-BASIS: Final = "basis"
-"""Functions of a hidden layer."""
-OUTPUT: Final = "output"
-"""Rows of output weights: one a class, or one for two classes."""
+BASIS: Final = "basis"  # Functions of a hidden layer.
+OUTPUT: Final = "output"  # Rows of output weights: one a class, or one for two classes.
 
-MEMBER: Final = "member"
-"""Members of a stack."""
+MEMBER: Final = "member"  # Members of a stack.
 LOG_TEMPERATURE: Final = "log_temperature"
 MEMBER_LOG_TEMPERATURES: Final = "member_log_temperatures"
 
-COEFFICIENT: Final = "coefficient"
-"""Weights of a sparse discriminative mixture that are not zero."""
+COEFFICIENT: Final = "coefficient"  # Weights of a sparse discriminative mixture that are not zero.
 COEFFICIENT_PRECISIONS: Final = "coefficient_precisions"
 STANDARD_COEFFICIENTS: Final = "standard_coefficients"
 """Coefficients in units of their prior's standard deviations."""
@@ -57,10 +50,8 @@ LOCAL_SCALES: Final = "local_scales"
 GLOBAL_SCALE: Final = "global_scale"
 
 PROTOTYPE: Final = "prototype"
-EXEMPLARS: Final = "exemplars"
-"""Training row that each prototype is."""
-SIGMA: Final = "sigma"
-"""Width of an exemplar's kernel."""
+EXEMPLARS: Final = "exemplars"  # Training row that each prototype is.
+SIGMA: Final = "sigma"  # Width of an exemplar's kernel.
 OBSERVED_LABEL: Final = "y"
 """The observed node of a graph of the labels given the rows, and the log likelihood p(y | x)."""
 
@@ -90,8 +81,6 @@ def class_weights(index: int, n_classes: int) -> str:
     Classes may differ in their number of components, so each has a simplex of its own, and
     ``"weights"`` is their concatenation. A plain density has one class.
 
-    Examples
-    --------
     >>> class_weights(0, 1), class_weights(2, 3)
     ('weights', 'weights_2')
     """
@@ -101,8 +90,6 @@ def class_weights(index: int, n_classes: int) -> str:
 def class_components(index: int, n_classes: int) -> str:
     """Name of the dim of one class's mixture weights; a plain density has one class.
 
-    Examples
-    --------
     >>> class_components(0, 1), class_components(2, 3)
     ('component', 'component_2')
     """
@@ -114,8 +101,6 @@ def category_probability(index: int) -> str:
 
     The column's own name is an attribute, because a ``/`` in a name would split a DataTree path.
 
-    Examples
-    --------
     >>> category_probability(3)
     'probability_3'
     """
@@ -125,8 +110,6 @@ def category_probability(index: int) -> str:
 def category_level(index: int) -> str:
     """Name of the dim of the levels of one categorical column.
 
-    Examples
-    --------
     >>> category_level(3)
     'level_3'
     """

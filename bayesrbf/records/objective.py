@@ -42,15 +42,10 @@ class Objective:
     margin        0                0                 1                1
     ============= ================ ================= ================ ================
 
-    References
-    ----------
-    .. [1] Roth, Peharz, Tschiatschek, Pernkopf (2018), Hybrid generative-discriminative
-       training of Gaussian mixture models, Pattern Recognition Letters 112, 131-137;
-       equations 3.15, 3.16 and 3.21 of the thesis (Roth 2016) before it, whose (3.16)
-       prints p for log p.
+    See Roth, Peharz, Tschiatschek, Pernkopf (2018), Hybrid generative-discriminative
+    training of Gaussian mixture models, Pattern Recognition Letters 112, 131-137; equations 3.15,
+    3.16 and 3.21 of the thesis (Roth 2016) before it, whose (3.16) prints p for log p.
 
-    Examples
-    --------
     >>> Objective("blend", kappa=0.3).coefficients
     (1.0, -0.7, 0.0)
     """
@@ -60,10 +55,8 @@ class Objective:
     """Weight in [0, 1] of log p(x) beside log p(y | x) in the blend; scales the prior, too."""
     hinge_weight: float = 4.0
     """Weight of the hinge beside the likelihood, at least 0: 0 is the likelihood."""
-    margin: float = 8.0
-    r"""Log ratio :math:`\gamma` by which the own class is to win, in nats."""
-    smoothing: float = 0.1
-    r"""Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats."""
+    margin: float = 8.0  # Log ratio :math:`\gamma` by which the own class is to win, in nats.
+    smoothing: float = 0.1  # Half-width :math:`\varepsilon` of the hinge's rounded corner, in nats.
     sharpness: float = 10.0
     r""":math:`\eta` of the soft maximum over the other classes; larger is nearer the maximum."""
     ramp_cap: float | None = None

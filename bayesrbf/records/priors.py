@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.records.mixture import Standardisation
-from bayesrbf.records.order import Order
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 
 @dataclass(frozen=True)

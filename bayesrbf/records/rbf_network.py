@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesrbf.records.mixture import MixtureParameters, Standardisation
-from bayesrbf.records.order import Order
 from bayesrbf.records.priors import MixtureHyperparameters
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 Features = Literal["density", "responsibility", "log_density"]
 Response = Literal["classes", "number"]
@@ -30,12 +29,9 @@ class RBFNetworkSpecification:
     All outputs share a mixture of one class. Where there are as many classes as outputs, output c
     sees the components of class c alone.
     """
-    n_outputs: int
-    """Number of classes, or 1 for a numeric response."""
-    features: Features = "responsibility"
-    """What a component tells the output layer about a row."""
-    response: Response = "classes"
-    """Softmax of classes, or a Gaussian about the linear output."""
+    n_outputs: int  # Number of classes, or 1 for a numeric response.
+    features: Features = "responsibility"  # What a component tells the output layer about a row.
+    response: Response = "classes"  # Softmax of classes, or a Gaussian about the linear output.
 
     def __post_init__(self) -> None:
         if self.mixture.further:
@@ -80,8 +76,7 @@ class RBFNetworkParameters:
     mixture: MixtureParameters
     coefficients: Float[np.ndarray, "output component"]
     """Weights w of the unitless features; zero where an output does not see a component."""
-    intercepts: Float[np.ndarray, " output"]
-    """Biases b."""
+    intercepts: Float[np.ndarray, " output"]  # Biases b.
     noise_precision: float = 1.0
     """One over a numeric response's variance about its mean; 1 where it is a class."""
 
@@ -118,22 +113,16 @@ class RBFNetworkHyperparameters:
        s_k(w) = \frac{\sum_c |w_{ck}| + \epsilon}{\sum_j (\sum_c |w_{cj}| + \epsilon)}
     """
 
-    mixture: MixtureHyperparameters
-    """Prior of the hidden layer; a is its ``weight_concentration``."""
-    l1: float
-    """Rate of the Laplace factor; it or ``l2`` is positive."""
-    l2: float
-    """Precision of the normal factor."""
+    mixture: MixtureHyperparameters  # Prior of the hidden layer; a is its ``weight_concentration``.
+    l1: float  # Rate of the Laplace factor; it or ``l2`` is positive.
+    l2: float  # Precision of the normal factor.
     link: float = 0.0
     """gamma, finite: rows that pull the mixture weights to the shares of the output weights."""
-    kappa: float = 1.0
-    """Power of p(x) beside p(y | x), positive."""
-    intercept_scale: float = 10.0
-    """Standard deviation of the intercepts."""
+    kappa: float = 1.0  # Power of p(x) beside p(y | x), positive.
+    intercept_scale: float = 10.0  # Standard deviation of the intercepts.
     noise_shape: float = 2.0
     """Shape of the Gamma prior of the noise precision of a numeric response."""
-    noise_rate: float = 0.1
-    """Rate of that prior, the response in standard units."""
+    noise_rate: float = 0.1  # Rate of that prior, the response in standard units.
 
     def standardised(self) -> RBFNetworkHyperparameters:
         """The same prior in standard units: location 0 and scale 1; the rest is free of units."""

@@ -69,8 +69,7 @@ class Fit:
     status: Status
     restarts: Float[np.ndarray, " restart"]
     """Log posterior that every restart reached; only the best were run to the end."""
-    floored: bool
-    """Whether a covariance is singular but for the floor of its eigenvalues."""
+    floored: bool  # Whether a covariance is singular but for the floor of its eigenvalues.
 
     @property
     def converged(self) -> bool:
@@ -93,5 +92,4 @@ class ClassPrediction:
 
     log_probabilities: Float[np.ndarray, "*draws obs label"]
     """``log p(c | x_o)`` in nats, up to a constant a row."""
-    log_density: Float[np.ndarray, "*draws obs"]
-    """``log p(x_o)`` in nats."""
+    log_density: Float[np.ndarray, "*draws obs"]  # ``log p(x_o)`` in nats.

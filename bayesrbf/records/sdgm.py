@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.records.order import Order
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Status
+from bayesrbf.records.specification import Order
+
+KERNELS = ("polynomial", "gaussian")
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,34 @@ class QuadraticBasis:
     So (-1, -1) is the intercept and (-1, i) the coordinate i itself.
     """
 
+    kernel: ClassVar[None] = None
+
     @property
     def n_features(self) -> int:
         """Number H of features."""
         return self.factors.shape[0]
+
+    def at(
+        self, points: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point feature"]:
+        """Every feature at every complete point, in standard units."""
+        extended = np.column_stack([points, np.ones(len(points))])  # factor -1 is the last column
+        return extended[:, self.factors[:, 0]] * extended[:, self.factors[:, 1]]
+
+    def take(self, used: Int[np.ndarray, " used"]) -> QuadraticBasis:
+        """The features with the given sorted numbers."""
+        return QuadraticBasis(self.factors[used])
+
+    def reordered(self, coordinates: Int[np.ndarray, " coordinate"]) -> QuadraticBasis:
+        """The same features of points whose coordinates are in another order, given by old ones."""
+        places = np.append(np.argsort(coordinates), -1)
+        return QuadraticBasis(np.sort(places[self.factors], axis=1))
+
+    def named(self, coordinates: Sequence[str]) -> list[str]:
+        """Names of the features: products of coordinates."""
+        factors = [*coordinates, ""]  # factor -1 is the last: no name
+        pairs = ([factors[i] for i in pair if i >= 0] for pair in self.factors)
+        return [" * ".join(pair) or "1" for pair in pairs]
 
 
 @dataclass(frozen=True)
@@ -44,8 +71,46 @@ class KernelBasis:
         """Number H of features."""
         return self.exemplars.shape[0] + 1
 
+    def at(
+        self, points: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point feature"]:
+        """Every feature at every complete point, in standard units."""
+        values = kernel_values(self.kernel, points, self.exemplars)
+        return np.column_stack([np.ones(len(points)), values])
+
+    def take(self, used: Int[np.ndarray, " used"]) -> KernelBasis:
+        """The features with the given sorted numbers, among which must be 0, the intercept."""
+        return KernelBasis(self.kernel, self.exemplars[used[1:] - 1])
+
+    def reordered(self, coordinates: Int[np.ndarray, " coordinate"]) -> KernelBasis:
+        """The same features of points whose coordinates are in another order, given by old ones."""
+        return KernelBasis(self.kernel, self.exemplars.take(coordinates, 1))
+
+    def named(self, coordinates: Sequence[str]) -> list[str]:
+        """Names of the features: numbers of exemplars."""
+        return ["1", *(f"exemplar {i}" for i in range(self.n_features - 1))]
+
 
 Basis = QuadraticBasis | KernelBasis
+
+
+def kernel_values(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[np.ndarray, "n m"]:
+    """Kernel values; those of a user's function are checked and may raise ValueError."""
+    if kernel == "polynomial":
+        return (left @ right.T + 1) ** 2
+    if kernel == "gaussian":
+        squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * left @ right.T
+        return np.exp(-0.5 * np.maximum(squares, 0))  # rounding may make them negative
+    if not callable(kernel):
+        raise ValueError(f"kernel must be one of {KERNELS} or a function; received {kernel!r}.")
+    values = np.asarray(kernel(left, right), dtype=np.float64)
+    if values.shape != (len(left), len(right)) or not np.isfinite(values).all():
+        raise ValueError(
+            f"kernel(left, right) must return finite values of shape {(len(left), len(right))} "
+            f"for points of shapes {left.shape} and {right.shape}; received shape {values.shape} "
+            f"with {int((~np.isfinite(values)).sum())} values that are not finite."
+        )
+    return values
 
 
 @dataclass(frozen=True)
@@ -54,12 +119,10 @@ class CompletedRows:
 
     points: Float[np.ndarray, "point coordinate"]
     """Completions in the user's units, row by row: real columns, then indicators of all levels."""
-    starts: Int[np.ndarray, " row"]
-    """First point of every row."""
+    starts: Int[np.ndarray, " row"]  # First point of every row.
     allowed: Bool[np.ndarray, "row label"]
     """The classes that a row may have; all of them where its label is hidden."""
-    weights: Float[np.ndarray, " row"]
-    """Factor of each row's log likelihood, at least 0."""
+    weights: Float[np.ndarray, " row"]  # Factor of each row's log likelihood, at least 0.
 
     @cached_property
     def sizes(self) -> Int[np.ndarray, " row"]:
@@ -75,14 +138,11 @@ class SDGMSpecification:
         w_h \sim N(0, \alpha_h^{-1})
     """
 
-    component_class: Int[np.ndarray, " component"]
-    """Class of every component, non-decreasing."""
+    component_class: Int[np.ndarray, " component"]  # Class of every component, non-decreasing.
     proportions: Float[np.ndarray, " component"]
     """Component probabilities pi: constants of the posterior."""
-    component: Int[np.ndarray, " weight"]
-    """Component of every weight, non-decreasing."""
-    feature: Int[np.ndarray, " weight"]
-    """Feature of every weight."""
+    component: Int[np.ndarray, " weight"]  # Component of every weight, non-decreasing.
+    feature: Int[np.ndarray, " weight"]  # Feature of every weight.
     precisions: Float[np.ndarray, " weight"] | PrecisionPrior
     """Precisions alpha as constants, or the prior under which they are learned."""
 
@@ -108,14 +168,10 @@ class SDGMParameters:
     """Class of every surviving component, non-decreasing."""
     proportions: Float[np.ndarray, " component"]
     """Component probabilities pi, summing to one within each class."""
-    component: Int[np.ndarray, " weight"]
-    """Component of every active weight, non-decreasing."""
-    feature: Int[np.ndarray, " weight"]
-    """Feature of every active weight."""
-    coefficients: Float[np.ndarray, " weight"]
-    """Active weights w at the mode."""
-    precisions: Float[np.ndarray, " weight"]
-    """Their prior precisions alpha."""
+    component: Int[np.ndarray, " weight"]  # Component of every active weight, non-decreasing.
+    feature: Int[np.ndarray, " weight"]  # Feature of every active weight.
+    coefficients: Float[np.ndarray, " weight"]  # Active weights w at the mode.
+    precisions: Float[np.ndarray, " weight"]  # Their prior precisions alpha.
     covariance: Float[np.ndarray, "weight weight"]
     """Inverse of the negative Hessian of the log posterior of w at the mode."""
 
@@ -196,10 +252,8 @@ class SDGMTrace:
     """
 
     evidence: Float[np.ndarray, " iteration"]
-    n_weights: Int[np.ndarray, " iteration"]
-    """Active weights."""
-    n_components: Int[np.ndarray, " iteration"]
-    """Surviving components."""
+    n_weights: Int[np.ndarray, " iteration"]  # Active weights.
+    n_components: Int[np.ndarray, " iteration"]  # Surviving components.
 
 
 @dataclass(frozen=True)
@@ -209,10 +263,8 @@ class SDGMFit:
     modes: SDGMModes
     trace: SDGMTrace
     status: Status
-    log_posterior: float
-    """Log density of the active weights given their precisions, at the point."""
-    restarts: Float[np.ndarray, " restart"]
-    """Log evidence that every restart reached."""
+    log_posterior: float  # Log density of the active weights given their precisions, at the point.
+    restarts: Float[np.ndarray, " restart"]  # Log evidence that every restart reached.
     n_indefinite: int
     """Directions not curving downwards at the point: they have the complete-data spread."""
     completion_error: float

@@ -1,4 +1,4 @@
-"""Structure of a mixture before a fit: columns, components, covariances."""
+"""Structure of a mixture before a fit: columns and their order, components, covariances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,52 @@ import numpy as np
 from jaxtyping import Int
 
 from bayesrbf.records import names
-from bayesrbf.records.order import Order
+
+
+@dataclass(frozen=True)
+class Order:
+    """Another order of a table: the old position of each real and categorical column and class."""
+
+    features: Int[np.ndarray, " feature"]
+    categories: Int[np.ndarray, " categorical"]
+    classes: Int[np.ndarray, " label"]
+
+    @cached_property
+    def inverse(self) -> Order:
+        """The order that leads back."""
+        return Order(np.argsort(self.features), np.argsort(self.categories), self.new_codes)
+
+    @cached_property
+    def new_codes(self) -> Int[np.ndarray, " label"]:
+        """Code that each class goes to."""
+        return np.argsort(self.classes)
+
+    @cached_property
+    def of_one_class(self) -> Order:
+        """The same order of columns where all rows belong to one class."""
+        return replace(self, classes=np.zeros(1, dtype=np.intp))
+
+    def then(self, following: Order) -> Order:
+        """Both orders as one: this one first, then one of what it leads to."""
+        return Order(
+            self.features[following.features],
+            self.categories[following.categories],
+            self.classes[following.classes],
+        )
+
+    def coordinates(self, levels: tuple[int, ...]) -> Int[np.ndarray, " coordinate"]:
+        """Old position of each coordinate of a point: reals, then indicators of levels.
+
+        ``levels`` are the numbers of levels in the old order; levels of a column stay in theirs.
+        """
+        edges = self.features.size + np.cumsum([0, *levels])
+        parts = [np.arange(edges[j], edges[j + 1]) for j in self.categories]
+        return np.concatenate([self.features, *parts])
+
+    def labels(self, codes: Int[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
+        """Class codes in this order; -1, where a label is hidden, stays."""
+        return np.append(self.new_codes, -1)[codes]
+
 
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
 CovarianceShape = Literal["full", "diag", "spherical"]
@@ -29,12 +74,9 @@ class Variable:
     and drops one coordinate: ``t = log p - mean(log p)`` without its last entry.
     """
 
-    name: str
-    """Name in the graph, in the numerics and in the DataTree."""
-    dims: tuple[str, ...]
-    """One name per axis of ``shape``."""
-    shape: tuple[int, ...]
-    """Shape of the constrained value."""
+    name: str  # Name in the graph, in the numerics and in the DataTree.
+    dims: tuple[str, ...]  # One name per axis of ``shape``.
+    shape: tuple[int, ...]  # Shape of the constrained value.
     transform: Transform
 
     @property
@@ -69,18 +111,14 @@ class MixtureSpecification:
     one flat order, class by class, so that classes may differ in their number.
     """
 
-    n_features: int
-    """Number D of real columns; 0 for a purely categorical table."""
-    levels: tuple[int, ...]
-    """Number of levels of every categorical column."""
-    component_class: tuple[int, ...]
-    """Class of every component, non-decreasing from 0."""
+    n_features: int  # Number D of real columns; 0 for a purely categorical table.
+    levels: tuple[int, ...]  # Number of levels of every categorical column.
+    component_class: tuple[int, ...]  # Class of every component, non-decreasing from 0.
     covariance_type: CovarianceType = "full"
     """Shape of the covariances; the components of a class share one full one if ``"tied"``."""
     tied: bool = False
     """Whether all components of all classes share one covariance, of the given shape."""
-    further: tuple[FurtherColumns, ...] = ()
-    """Columns under laws of their own."""
+    further: tuple[FurtherColumns, ...] = ()  # Columns under laws of their own.
 
     def __post_init__(self) -> None:
         classes = np.asarray(self.component_class)
@@ -145,8 +183,6 @@ class MixtureSpecification:
     def group_dims(self) -> tuple[str, ...]:
         """Dims of the covariances' groups: of components, of classes, or none for a single one.
 
-        Examples
-        --------
         >>> MixtureSpecification(2, (), (0, 1), "tied").group_dims
         ('class_label',)
         """

@@ -19,8 +19,8 @@ from jaxtyping import Float, Int
 
 from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+from bayesrbf.posterior.recalibration import fit_temperature, tempered
 from bayesrbf.posterior.scores import log_loss
-from bayesrbf.posterior.temperature import fit_temperature, tempered
 from bayesrbf.table import encode_labels
 
 Settings = Mapping[str, Any]

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesrbf.posterior.cells import LeftOut
-from bayesrbf.posterior.summary import entropy
+from bayesrbf.posterior.uncertainty import entropy
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Doubt, OddCell, Oddities, OddLabel, UnsureRow

@@ -12,7 +12,7 @@ from scipy.special import rel_entr
 from scipy.stats import norm
 
 from bayesrbf import table
-from bayesrbf.posterior.temperature import tempered
+from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.report.density import Densities, component_names

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ from bayesrbf.reproduce import caetano_pictures as pictures
 from bayesrbf.reproduce import caetano_regression as regression
 from bayesrbf.reproduce import caetano_tables as tables
 from bayesrbf.reproduce import published
-from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
+from bayesrbf.reproduce.cells import Cell, Figures, Found, print_table, run_cells, side_by_side
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,6 @@ def run(
     print_pictures(figures, console)
 
 
-Found = dict[tuple[str, str], list[float]]
-"""Values of a figure over the seeds, by row and column."""
-
-
 def collected(figures: Mapping[str, Figures], experiment: str, figure: str) -> Found:
     """Values of one figure of one experiment over the seeds.
 
@@ -133,13 +130,7 @@ def compared(
     figures: Mapping[str, Figures], experiment: str, figure: str, digits: int
 ) -> tuple[list[str], list[list[str]]]:
     """Header and rows of mean and standard deviation over the seeds, a column a method."""
-    found = collected(figures, experiment, figure)
-    methods = list(dict.fromkeys(column for _, column in found))
-    rows = [
-        [row, *(_mean(found.get((row, method), []), digits) for method in methods)]
-        for row in dict.fromkeys(row for row, _ in found)
-    ]
-    return ["", *methods], rows
+    return side_by_side(collected(figures, experiment, figure), partial(_mean, digits=digits))
 
 
 def print_pictures(figures: Mapping[str, Figures], console: Console | None = None) -> None:

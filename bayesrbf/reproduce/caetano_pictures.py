@@ -17,8 +17,7 @@ from bayesrbf.reproduce.cells import Cell, Figures
 
 GAMMAS: Final = (0.0, 1e2, 1e3, 1e4)
 PENALTIES: Final = (0.0, 0.1, 0.3, 1.0, 3.0)
-MANY: Final = 20
-"""Components at the start of an annihilation."""
+MANY: Final = 20  # Components at the start of an annihilation.
 MEANS: Final = ((-0.64, 3.41), (-1.81, -3.52), (-1.52, 1.75))
 COVARIANCES: Final = (
     ((0.729, -0.592), (-0.592, 0.783)),

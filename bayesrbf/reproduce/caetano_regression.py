@@ -24,10 +24,8 @@ from bayesrbf.datasets import hide_cells, load_table
 from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
 from bayesrbf.reproduce.cells import Cell, Figures
 
-DRAWN: Final = 300
-"""Rows of a generated table."""
-PROB: Final = 0.9
-"""Probability of the intervals."""
+DRAWN: Final = 300  # Rows of a generated table.
+PROB: Final = 0.9  # Probability of the intervals.
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def _fit(name: str, method: str, seed: int) -> Figures:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # length scales stop at a bound
         mean, sd = model.fit(X, y).predict(X_new, return_std=True)
-    if isinstance(model, RBFNetworkRegressor):
+    if hasattr(model, "predict_interval"):
         lower, upper = model.predict_interval(X_new, PROB).T
         log_density = model.log_predictive_density(X_new, y_new)
     else:

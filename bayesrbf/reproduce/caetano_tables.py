@@ -38,10 +38,8 @@ CATEGORICAL: Final = ("mushroom", "census")
 CATEGORICAL_SHARES: Final = (100, 50, 25, 10, 5)
 WIDEST: Final = 100
 """Most columns; of a wider table those with the largest F value in the labelled rows."""
-LEARNED, PREDICTED = 5000, 3000
-"""Rows of table 3 to learn from and to predict."""
-LEAST: Final = 1e-6
-"""Lower bound of probabilities in log losses, which may be infinite otherwise."""
+LEARNED, PREDICTED = 5000, 3000  # Rows of table 3 to learn from and to predict.
+LEAST: Final = 1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
 CAETANO: Final[Mapping[str, list[Any]]] = {
     "n_components": [4, 8, 16],
     "link": [1.0, 10.0, 100.0, 1000.0],
@@ -168,16 +166,11 @@ def _mixed(name: str, share: int, method: str, seed: int, effort: Effort) -> Fig
     """One fit of table 3; baselines learn from the labelled rows alone."""
     data = table(name)
     X, X_new, y, y_new = train_test_split(
-        data.X,
-        data.y,
-        train_size=LEARNED,
-        test_size=PREDICTED,
-        stratify=data.y,
-        random_state=seed,
+        data.X, data.y, train_size=LEARNED, test_size=PREDICTED, stratify=data.y, random_state=seed
     )
     labelled = np.random.default_rng(seed).permutation(LEARNED) < LEARNED * share // 100
     model = mixed_methods(X, seed, effort)[method]
-    if isinstance(model, RBFNetworkClassifier | KernelNetworkClassifier):
+    if hasattr(model, "unlabelled"):  # it learns from rows without a label, too
         return _judged(model, (X, np.where(labelled, y, None)), (X_new, y_new))
     return _judged(model, (X[labelled], y[labelled]), (X_new, y_new))
 

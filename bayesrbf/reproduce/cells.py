@@ -20,10 +20,9 @@ from rich.table import Table
 
 from bayesrbf.reproduce.published import NONE, Published, beside
 
-Figures = Mapping[str, float | int | str]
-"""Figures of a cell by name."""
-MOST_WIDE: Final = 1000
-"""Most characters of a printed line."""
+Figures = Mapping[str, float | int | str]  # Figures of a cell by name.
+Found = dict[tuple[str, str], list[float]]  # Values of a figure by row and column.
+MOST_WIDE: Final = 1000  # Most characters of a printed line.
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,18 @@ def _append(file: Path, figures: Figures) -> None:
         stream.write(line + "\n")
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def side_by_side(
+    found: Found, shown: Callable[[Sequence[float]], str]
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a table; a dash stands where there is no value."""
+    columns = list(dict.fromkeys(column for _, column in found))
+    rows = [
+        [row, *(shown(found[row, one]) if (row, one) in found else "-" for one in columns)]
+        for row in dict.fromkeys(row for row, _ in found)
+    ]
+    return ["", *columns], rows
 
 
 def print_table(

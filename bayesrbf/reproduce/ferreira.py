@@ -35,8 +35,7 @@ from bayesrbf.reproduce import published
 from bayesrbf.reproduce.caetano import compared
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 
-WIDTH: Final = 4
-"""Components of the hidden layer; growth ends with at most twice as many."""
+WIDTH: Final = 4  # Components of the hidden layer; growth ends with at most twice as many.
 ROUNDS, QUICK_ROUNDS = 200, 3
 MEASURES: Final = ("FL", "RW", "CL", "CW", "BD")
 
@@ -138,8 +137,7 @@ def _cells(names: tuple[str, ...], seeds: int, rounds: int) -> Iterator[Cell]:
         for table in names:
             for method in methods(seed, rounds):
                 yield Cell(
-                    f"ferreira/{table}/{method}/{seed}",
-                    partial(_fit, table, method, seed, rounds),
+                    f"ferreira/{table}/{method}/{seed}", partial(_fit, table, method, seed, rounds)
                 )
 
 

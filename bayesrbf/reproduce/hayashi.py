@@ -4,10 +4,8 @@ Errors and non-zero weights of table 1 on the official splits, the chequerboard 
 figures 1 and 3, and table 2's rows on MNIST where PyTorch is installed. The seeds and splits
 are those of the stored tables.
 
-References
-----------
-.. [1] Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR;
-   tables 1 and 2, figures 1 and 3, appendix B.
+See Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR; tables 1
+and 2, figures 1 and 3, appendix B.
 """
 
 from __future__ import annotations
@@ -39,11 +37,7 @@ TABLES: Final = tuple(published.SDGM_1)
 SCORES: Final[Mapping[str, tuple[str, int, published.Published]]] = {
     "error": ("Error in % (table 1)", 1, published.SDGM_1),
     "log_loss": ("Log loss in nats", 3, published.NONE),
-    "weights": (
-        "Non-zero weights (table 1); rows of the process",
-        1,
-        published.SDGM_1_WEIGHTS,
-    ),
+    "weights": ("Non-zero weights (table 1); rows of the process", 1, published.SDGM_1_WEIGHTS),
 }
 """Title, digits and the paper's figures."""
 Form = Literal["primal", "kernel"]
@@ -65,8 +59,7 @@ USES: Final[Mapping[str, Use]] = {
     ", modes, calibrated": Use(calibrate=True),
 }
 """Suffixes of a form's name: one mode, as published, or all of them."""
-SEEDS: Final = 5
-"""Seeds of the restarts on the one split of Ripley's table."""
+SEEDS: Final = 5  # Seeds of the restarts on the one split of Ripley's table.
 
 
 @dataclass(frozen=True)
@@ -149,8 +142,7 @@ def _codes(labels: object) -> Int[np.ndarray, " obs"]:
     return np.asarray(labels).astype(np.int64)
 
 
-Group = dict[str, list[Cell]]
-"""Cells of one table by method, a cell a split."""
+Group = dict[str, list[Cell]]  # Cells of one table by method, a cell a split.
 
 
 def _compared(table: str, n_splits: int, n_init: int) -> Group:

@@ -22,16 +22,14 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
 from bayesrbf.reproduce import published
-from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
+from bayesrbf.reproduce.cells import Cell, Figures, Found, print_table, run_cells, side_by_side
 from bayesrbf.reproduce.dissimilarity_methods import (
+    Categories,
     ClassDirections,
     ClippedKernelSVC,
+    Compared,
     LabelledPropagation,
     LeadingDirections,
-)
-from bayesrbf.reproduce.dissimilarity_tables import (
-    Categories,
-    Compared,
     aural_sonar,
     categories_of_votes,
     chromosomes,
@@ -40,8 +38,7 @@ from bayesrbf.reproduce.dissimilarity_tables import (
     votes,
 )
 
-LEAST: Final = 1e-6
-"""Lower bound of probabilities in log losses, which may be infinite otherwise."""
+LEAST: Final = 1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
 
 
 @dataclass(frozen=True)
@@ -89,11 +86,7 @@ QUICK: Final = Plan(1, 2, 40, ("aural sonar",))
 def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
     """Classifiers of precomputed dissimilarities, by name."""
     exemplars = partial(
-        MedianLVQClassifier,
-        experiment.per_class,
-        metric="precomputed",
-        random_state=seed,
-        n_init=2,
+        MedianLVQClassifier, experiment.per_class, metric="precomputed", random_state=seed, n_init=2
     )
     neighbours = KNeighborsClassifier(metric="precomputed")
     contestants = {
@@ -190,22 +183,9 @@ def summary(
 
     Columns are methods that have the figure; a dash stands where a method was not run.
     """
-    found: dict[str, dict[str, list[float]]] = {}
+    found: Found = {}
     for cell, values in figures.items():
         table, method, *_ = cell.split("/")
         if name in values:
-            found.setdefault(table, {}).setdefault(method, []).append(float(values[name]))
-    methods = list(dict.fromkeys(method for by_method in found.values() for method in by_method))
-    rows = [
-        [
-            table,
-            *[
-                f"{factor * np.mean(by_method[method]):.{decimals}f}"
-                if method in by_method
-                else "-"
-                for method in methods
-            ],
-        ]
-        for table, by_method in found.items()
-    ]
-    return ["", *methods], rows
+            found.setdefault((table, method), []).append(float(values[name]))
+    return side_by_side(found, lambda values: f"{factor * np.mean(values):.{decimals}f}")

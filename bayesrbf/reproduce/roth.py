@@ -1,10 +1,8 @@
 """Hybrid mixtures against their likelihood and support vector machines, after Roth (2016).
 
-References
-----------
-.. [1] Roth (2016), Hybrid generative-discriminative training of Gaussian mixture models,
-   master's thesis; tables 4.1 and 4.2, B.1 to B.3, B.5 and B.7.
-.. [2] Roth, Peharz, Tschiatschek, Pernkopf (2018), Pattern Recognition Letters 112, 131-137.
+See Roth (2016), Hybrid generative-discriminative training of Gaussian mixture models, master's
+thesis; tables 4.1 and 4.2, B.1 to B.3, B.5 and B.7. Roth, Peharz, Tschiatschek, Pernkopf (2018),
+Pattern Recognition Letters 112, 131-137.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from bayesrbf.reproduce import published
 from bayesrbf.reproduce.cells import Cell, Figures, print_table, run_cells
 from bayesrbf.reproduce.roth_methods import (
     CHOSEN,
+    DIAGONAL_50,
     HEAVY,
     IMPUTERS,
     METHODS,
@@ -29,12 +28,12 @@ from bayesrbf.reproduce.roth_methods import (
     ONLY,
     SVMS,
     WITH_HOLES,
+    Mechanism,
     few,
     fitted,
     n_parameters,
     weighted,
 )
-from bayesrbf.reproduce.roth_tables import DIAGONAL_50, Mechanism
 
 MISSING: Final = tuple(tenths / 10 for tenths in range(10))
 NOT_BY_CHANCE: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -85,8 +84,7 @@ def run(
         print_table(title, ["", *header], lines, console, paper)
 
 
-Group = dict[str, dict[str, Cell]]
-"""Cells of a table by row and column."""
+Group = dict[str, dict[str, Cell]]  # Cells of a table by row and column.
 
 
 def _figure(cell: Cell | None, figures: Mapping[str, Figures]) -> str:
@@ -157,11 +155,7 @@ def _few_labels(table: str, n_train: int, numbers: tuple[int, ...]) -> Group:
 
 
 def _error(
-    table: str,
-    name: str,
-    n_train: int,
-    share: float = 0.0,
-    mechanism: Mechanism = "MCAR",
+    table: str, name: str, n_train: int, share: float = 0.0, mechanism: Mechanism = "MCAR"
 ) -> Figures:
     """Mean error of a method over the splits of a table, and its size."""
     errors, sizes = [], []

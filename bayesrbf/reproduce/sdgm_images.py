@@ -3,10 +3,8 @@
 The network is smaller than the paper's. Both heads follow the same normalisation, learn from the
 same images in the same order, and see the same number of steps.
 
-References
-----------
-.. [1] Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR;
-   section 4.2, table 2.
+See Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR; section
+4.2, table 2.
 """
 
 from __future__ import annotations
@@ -25,14 +23,12 @@ from bayesrbf.reproduce.cells import Cell, Figures
 from bayesrbf.torch import SDGMHead
 
 HEADS: Final = ("softmax", "SDGM")
-SIZES: Final = (2, 10)
-"""Features before the last layer."""
+SIZES: Final = (2, 10)  # Features before the last layer.
 N_CLASSES: Final = 10
 N_COMPONENTS: Final = 2
 BATCH: Final = 128
 EPOCHS: Final = 10
-LONGER: Final = 30
-"""Epochs of a second run with two features: so narrow a network learns slowly."""
+LONGER: Final = 30  # Epochs of a second run with two features: so narrow a network learns slowly.
 REFIT: Final = 0.8
 """Fraction of the epochs after which weights are pruned and the rest trained without penalty."""
 
@@ -105,13 +101,14 @@ def trained(
     torch.manual_seed(seed)
     network = make_network(n_features, head)
     last = network[-1]
+    sparse = hasattr(last, "prune")
     groups = [{"params": network[:-1].parameters()}, {"params": last.parameters(), "lr": 0.05}]
     optimiser = torch.optim.Adam(groups, lr=0.005)
     decay = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.02, epochs)
     for epoch in range(epochs):
-        penalised = isinstance(last, SDGMHead) and epoch < REFIT * epochs
+        penalised = sparse and epoch < REFIT * epochs
         beta = min(1.0, 2 * epoch / epochs) if penalised else 0.0
-        if isinstance(last, SDGMHead) and not penalised:
+        if sparse and not penalised:
             last.prune()
             last.eval()
         for rows in torch.randperm(len(X)).split(BATCH):
@@ -132,7 +129,7 @@ def scores(network: nn.Sequential, X: torch.Tensor, y: torch.Tensor) -> Figures:
     with torch.no_grad():
         logits = torch.cat([network(part) for part in X.split(1000)])
     last = network[-1]
-    sparse = isinstance(last, SDGMHead)
+    sparse = hasattr(last, "nnz")
     size = last.weight.numel() if sparse else sum(part.numel() for part in last.parameters())
     return {
         "error": 100 * float((logits.argmax(dim=1) != y).double().mean()),

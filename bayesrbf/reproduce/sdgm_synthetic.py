@@ -3,10 +3,8 @@
 The chequerboard has eight normal components a class; its table says how many are left of those at
 the start. The figures show boundaries of classes and of components.
 
-References
-----------
-.. [1] Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR;
-   appendix B. The squares' centres and spread are those of the authors' program.
+See Hayashi, Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR; appendix B.
+The squares' centres and spread are those of the authors' program.
 """
 
 from __future__ import annotations
@@ -30,14 +28,10 @@ from bayesrbf.reproduce.cells import Cell, Figures, print_table
 
 CENTRES: Final = (-0.75, -0.25, 0.25, 0.75)
 SPREAD: Final = 0.125
-N_EACH: Final = 20
-"""Training rows of each of the 16 squares."""
-N_EACH_NEW: Final = 100
-"""Test rows of each of the 16 squares."""
-STARTS: Final = (2, 4, 8, 12, 16, 20)
-"""Components a class at the start."""
-TABLES: Final = 5
-"""Number of drawn tables, each with its own seed."""
+N_EACH: Final = 20  # Training rows of each of the 16 squares.
+N_EACH_NEW: Final = 100  # Test rows of each of the 16 squares.
+STARTS: Final = (2, 4, 8, 12, 16, 20)  # Components a class at the start.
+TABLES: Final = 5  # Number of drawn tables, each with its own seed.
 N_INIT: Final = 4
 SHOWN: Final = (
     ("train_error", "error, trained %"),
@@ -47,13 +41,10 @@ SHOWN: Final = (
     ("share", "of all weights %"),
 )
 
-DRAWN_STARTS: Final = (2, 4, 8, 20)
-"""Components a class at the start of the panels of figure 3."""
-PANEL: Final = 4.0
-"""Width and height in inches."""
+DRAWN_STARTS: Final = (2, 4, 8, 20)  # Components a class at the start of the panels of figure 3.
+PANEL: Final = 4.0  # Width and height in inches.
 
-Panel = tuple[str, SDGMClassifier, object, object]
-"""Title, fit, rows and labels."""
+Panel = tuple[str, SDGMClassifier, object, object]  # Title, fit, rows and labels.
 
 
 def chequerboard(

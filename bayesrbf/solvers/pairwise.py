@@ -15,8 +15,7 @@ from bayesrbf.numerics.kernels.every_pair import every_pair
 
 Metric = str | Callable[[Any, Any], float]
 
-BLOCK: Final = 2**22
-"""Dissimilarities that are computed at a time."""
+BLOCK: Final = 2**22  # Dissimilarities that are computed at a time.
 
 NAMES: Final = tuple(
     sorted(
@@ -44,8 +43,6 @@ def pairwise(
     symmetric. One that ``numba.njit`` compiled is called from compiled code, where the rows are
     numbers.
 
-    Examples
-    --------
     >>> pairwise(np.array([["ab"], ["b"]]), np.array([["abc"]]),
     ...          lambda a, b: abs(len(a[0]) - len(b[0])))
     array([[1.],

@@ -27,8 +27,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 FOLDS: Final = 5
-MOST_ROWS: Final = 1200
-"""Rows that a Gaussian process is fitted to: it takes no more in good time."""
+MOST_ROWS: Final = 1200  # Rows that a Gaussian process is fitted to: it takes no more in good time.
 
 Cells = Float[np.ndarray, "obs column"]
 Labels = Int[np.ndarray, " obs"]

@@ -63,10 +63,7 @@ class Columns:
 
 
 def learn_columns(
-    X: Any,
-    *,
-    categorical_features: Any = None,
-    missingness: str = "ignorable",
+    X: Any, *, categorical_features: Any = None, missingness: str = "ignorable"
 ) -> Columns:
     """Learn what each column of a table is; NaN, None and pandas' NA are missing cells.
 

@@ -17,8 +17,7 @@ of whole numbers modulo :math:`2^{64}` have no rounding, and no order. Where col
 still alike without being copies, one of them gets its own colour and the refinement goes on. They
 are alike by a symmetry of the table, so it does not matter which one.
 
-References ---------- Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI
-Series 2, 9, 12-16.
+See Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI Series 2, 9, 12-16.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ import numpy as np
 from jaxtyping import Float, Int, UInt, UInt32, UInt64
 
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.order import Order
+from bayesrbf.records.specification import Order
 
-CELLS = 2**20
-"""Cells that are mixed at a time."""
+CELLS = 2**20  # Cells that are mixed at a time.
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ROUNDS = (

@@ -12,8 +12,7 @@ from bayesrbf.table.order import canonical_order
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 """Largest spread, relative to the largest cell, that rounding alone can make."""
-_LEAST = 1e-154
-"""Smallest scale whose square, a variance, is still a normal number."""
+_LEAST = 1e-154  # Smallest scale whose square, a variance, is still a normal number.
 
 
 def weigh_unlabelled(

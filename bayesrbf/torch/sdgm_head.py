@@ -191,8 +191,7 @@ class SDGMHead(nn.Module):
         Returns
         -------
         Tensor without dimensions
-            Nats. Divide by the number of training rows, not of the batch, to add it
-            to a mean loss.
+            Nats. Divide by the number of training rows, not of the batch, to add it to a mean loss.
         """
         return divergence(self._log_alpha())[self.kept].sum()
 

@@ -16,12 +16,8 @@ divergence between them depends on the ratio :math:`\alpha = \sigma^2 / \theta^2
 falls as alpha grows: a weight that the data do not need loses its mean, and at
 log alpha > 3, where the noise is four and a half times the weight, it can be set to zero.
 
-References
-----------
-Hayashi and Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR,
-section 2.1.
-
-Molchanov, Ashukha and Vetrov (2017), Variational dropout sparsifies deep neural networks,
+See Hayashi and Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR, section
+2.1; and Molchanov, Ashukha and Vetrov (2017), Variational dropout sparsifies deep neural networks,
 ICML, sections 4.1 (additive noise) and 4.2 (equation 14).
 """
 
@@ -47,8 +43,6 @@ PRUNING_THRESHOLD: Final = 3.0
 def factors(in_features: int, covariance: Covariance) -> Int[torch.Tensor, "2 product"]:
     """First and second factor of every product: the squares alone ("diag"), or all products.
 
-    Examples
-    --------
     >>> factors(2, "full").tolist()
     [[0, 0, 1], [0, 1, 1]]
     >>> factors(2, "diag").tolist()
@@ -63,8 +57,6 @@ def monomials(
 ) -> Float[torch.Tensor, "*batch monomial"]:
     """Evaluate 1, every coordinate and the products of the chosen pairs, in this order.
 
-    Examples
-    --------
     >>> monomials(torch.tensor([2.0, 3.0]), factors(2, "full")).tolist()
     [1.0, 2.0, 3.0, 4.0, 6.0, 9.0]
     """
@@ -80,8 +72,6 @@ def log_alpha(
 
     A weight with mean 0 has the largest.
 
-    Examples
-    --------
     >>> log_alpha(torch.tensor([1.0, 0.0]), torch.tensor([-4.0, -4.0])).tolist()
     [-4.0, 10.0]
     """
@@ -99,8 +89,6 @@ def divergence(log_alpha: Float[torch.Tensor, "*weight"]) -> Float[torch.Tensor,
     with s the logistic function; the additive constant is chosen so that it vanishes
     as alpha grows.
 
-    Examples
-    --------
     >>> divergence(torch.tensor([-4.0, 0.0, 10.0])).numpy().round(3)
     array([2.634, 0.431, 0.   ], dtype=float32)
     """

@@ -36,7 +36,7 @@ from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.estimators.folds import HeldOut, stratified_folds
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
-from bayesrbf.posterior.temperature import tempered
+from bayesrbf.posterior.recalibration import tempered
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
 from tests.benchmarks.test_real_tables import numbers_for, scores
 from tests.cases import generative

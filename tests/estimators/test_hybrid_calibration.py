@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.estimators.folds import HeldOut, best_setting, stratified_folds
-from bayesrbf.posterior.temperature import fit_temperature
+from bayesrbf.posterior.recalibration import fit_temperature
 from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, iris, table
 

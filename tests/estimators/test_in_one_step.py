@@ -17,7 +17,8 @@ from sklearn.base import clone
 from bayesrbf import StackedClassifier
 from bayesrbf.artefact.estimator_state import fitted_attributes
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.inference import laplace, relabel
+from bayesrbf.inference import draws as inference_draws
+from bayesrbf.inference import laplace
 from bayesrbf.posterior.label_shift import LabelShift
 from tests.cases import generative
 from tests.estimators.interrupting import (
@@ -78,7 +79,7 @@ def test_error_late_in_a_fit_or_a_refinement_leaves_the_old_fit(
     monkeypatch.setattr(Estimator, "_infer", fail)
     with pytest.raises(MemoryError, match="late"):
         model.fit(B, b)
-    monkeypatch.setattr(relabel, "relabel", fail)
+    monkeypatch.setattr(inference_draws, "relabel", fail)
     tree = copy(model).posterior_
     for change in (lambda: refine(name, model), lambda: model.use_posterior(tree)):
         with pytest.raises(MemoryError, match="late"):

@@ -15,7 +15,7 @@ from bayesrbf import RBFNetworkRegressor
 from bayesrbf.estimators.rbf_network import network_training
 from bayesrbf.fitted.network_fitting import fit_network
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
-from bayesrbf.posterior.noise import fit_noise
+from bayesrbf.posterior.recalibration import fit_noise
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,9 @@ from bayesrbf.inference.diagnose import (
     table,
     warn,
 )
-from bayesrbf.inference.draws import Draws, point
+from bayesrbf.inference.draws import Draws, point, relabel
 from bayesrbf.inference.judgements import Finding, judge_approximation, judge_map
 from bayesrbf.inference.laplace import laplace
-from bayesrbf.inference.relabel import relabel
 from bayesrbf.inference.variational import advi
 from tests.inference.targets import Gaussian, HeavyTailed, Mixture, Saddle
 from tests.inference.test_relabel import permuted

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from bayesrbf.inference.importance import pareto_smooth, resample
+from bayesrbf.inference.approximation import pareto_smooth, systematic_resample
 
 
 def test_weights_are_normalised_and_ordered_like_the_ratios():
@@ -46,6 +46,6 @@ def test_no_finite_ratio_is_an_error():
 def test_resample_keeps_each_draw_in_proportion():
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(200))
-    counts = np.bincount(resample(weights, rng), minlength=200)
+    counts = np.bincount(systematic_resample(weights, rng), minlength=200)
     assert counts.sum() == 200
     assert np.all(np.abs(counts - 200 * weights) < 1)

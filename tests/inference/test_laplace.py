@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.inference.gaussian_at_mode import approximate, hessian
-from bayesrbf.inference.laplace import laplace
+from bayesrbf.inference.laplace import approximate, hessian, laplace
 from tests.inference.moments import BOUND, moment_errors
 from tests.inference.targets import Gaussian, HeavyTailed, LogGamma, Mixture, Saddle
 

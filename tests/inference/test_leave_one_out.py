@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from bayesrbf.inference.approximation import pareto_smooth
 from bayesrbf.inference.draws import Draws, point
-from bayesrbf.inference.importance import pareto_smooth
 from bayesrbf.inference.judgements import judge_leave_one_out
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.leave_one_out import leave_one_out

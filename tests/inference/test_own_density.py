@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bayesrbf.conversion import to_datatree
+from bayesrbf.inference.draws import relabel
 from bayesrbf.inference.gibbs import gibbs
 from bayesrbf.inference.laplace import laplace
-from bayesrbf.inference.relabel import relabel
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.records.specification import Variable
 

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 from bayesrbf.conversion import to_datatree
-from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.draws import Draws, relabel
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.nuts import nuts
-from bayesrbf.inference.relabel import relabel
 from bayesrbf.inference.variational import advi
 from bayesrbf.numerics.log_posterior import LogPosterior
 from tests.cases import first_quick

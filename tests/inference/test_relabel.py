@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.inference.draws import Draws, on_grid
+from bayesrbf.inference.draws import Draws, best_orders, on_grid, relabel
 from bayesrbf.inference.laplace import laplace
-from bayesrbf.inference.relabel import best_orders, relabel
 from tests.inference.targets import Gaussian, Mixture
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from bayesrbf.inference.fixed_draws import FixedDrawObjective, fixed_draws
-from bayesrbf.inference.gaussian_at_mode import approximate
+from bayesrbf.inference.laplace import approximate
 from bayesrbf.inference.variational import VariationalFit, advi, fit_gaussian
 from tests.inference.moments import BOUND, moment_errors
 from tests.inference.targets import Gaussian, LogGamma, Mixture, Saddle, Target

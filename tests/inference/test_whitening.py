@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bayesrbf.inference.gaussian_at_mode import (
+from bayesrbf.inference.laplace import (
     GaussianApproximation,
     approximate,
     dispersed,

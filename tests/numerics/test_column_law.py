@@ -25,8 +25,7 @@ from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.sampling import conditional_draws, sample
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
-from bayesrbf.records.order import Order
-from bayesrbf.records.specification import FurtherColumns, MixtureSpecification
+from bayesrbf.records.specification import FurtherColumns, MixtureSpecification, Order
 from tests.cases import hyperparameters, structure, table
 from tests.poisson_columns import RATES, PoissonColumns
 

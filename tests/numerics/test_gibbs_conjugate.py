@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 from scipy.stats import dirichlet, gamma, multivariate_t, norm
 
-from bayesrbf.numerics.gibbs.conjugate import Assigned, Conjugate, assigned, log_evidence, posterior
+from bayesrbf.numerics.gibbs.conjugate import Assigned, Conjugate, assigned, posterior
 from bayesrbf.numerics.mixture.expectation import prepare
-from bayesrbf.numerics.mixture.lower_entries import lower_entries
+from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.mixture_variables import variables_of
 from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.parts.precision_factors import lower_entries
+from bayesrbf.numerics.mixture.statistics import sum_by_group
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -129,6 +132,35 @@ def _log_factor(given: Given, values: dict[str, np.ndarray]) -> float:
             total += norm.logpdf(b[lower_entries(d)]).sum()
             total += (np.log(np.diag(upper)) * (2 + np.arange(d))).sum()
     return total
+
+
+def log_normaliser(density: Conjugate) -> float:
+    """Log integral of a density without its constants, in nats."""
+
+    def log_beta(concentration: np.ndarray) -> float:
+        return float(gammaln(concentration).sum() - gammaln(concentration.sum(axis=-1)).sum())
+
+    total = log_beta(density.classes) + sum(log_beta(level) for level in density.levels)
+    total += sum(log_beta(density.weights[part]) for part in density.specification.class_slices)
+    return total - 0.5 * float(np.log(density.strength).sum()) + density.precisions.log_normaliser
+
+
+def log_evidence(
+    rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
+) -> float:
+    """Log probability of rows and of their components, all parameters integrated out, in nats."""
+    none = Assigned(
+        counts=np.zeros_like(rows.counts),
+        cells=np.zeros_like(rows.cells),
+        centres=np.zeros_like(rows.centres),
+        scatter=np.zeros_like(rows.scatter),
+        categories=tuple(np.zeros_like(value) for value in rows.categories),
+    )
+    after = posterior(rows, hyperparameters, specification)
+    before = posterior(none, hyperparameters, specification)
+    cells = sum_by_group(rows.cells, specification)
+    units = float((cells * (0.5 * LOG_2PI + np.log(after.precisions.scales))).sum())
+    return log_normaliser(after) - log_normaliser(before) - units
 
 
 @pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)

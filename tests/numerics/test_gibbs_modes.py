@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.numerics.gibbs.conjugate import assigned
-from bayesrbf.numerics.gibbs.mode_proposals import ModeProposal
+from bayesrbf.numerics.gibbs.mode_jumps import ModeProposal
 from bayesrbf.records.mixture import MixtureParameters
 from tests.cases import hyperparameters, structure
 from tests.numerics.test_gibbs_conjugate import Given, log_density

@@ -20,7 +20,7 @@ from bayesrbf.numerics.sdgm.ard import (
 )
 from bayesrbf.numerics.sdgm.ard_fit import LEAST_PROBABILITY, _begun_with, probable_modes
 from bayesrbf.numerics.sdgm.ard_state import State, factor_features
-from bayesrbf.numerics.sdgm.sdgm_features import features, quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
 from bayesrbf.records.sdgm import CompletedRows
 from bayesrbf.records.specification import MixtureSpecification
 
@@ -32,7 +32,7 @@ def a_run() -> tuple[EvidenceProblem, Run]:
     points = rng.normal(size=(80, 1))
     second = points[:, 0] + 0.5 * rng.normal(size=80) > 0
     rows = CompletedRows(points, np.arange(80), np.eye(2, dtype=bool)[second * 1], np.ones(80))
-    phi = features(quadratic_basis(1, ()), points)
+    phi = quadratic_basis(1, ()).at(points)
     places = np.zeros(3, dtype=np.intp), np.arange(3)
     start = State(np.array([0, 1]), np.ones(2), *places, np.zeros(3), np.ones(3))
     problem = EvidenceProblem(rows, factor_features(phi, reduce=False))

@@ -7,7 +7,7 @@ import pytest
 
 from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.numerics.quasi_random import normals, uniforms
-from bayesrbf.numerics.sdgm.sdgm_features import complete, features, quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_features import complete, quadratic_basis
 from bayesrbf.numerics.sdgm.sdgm_prediction import predict
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.sdgm import SDGMModes, SDGMParameters
@@ -103,7 +103,7 @@ def marginalised(weights: np.ndarray, a: float) -> np.ndarray:
 def test_marginalising_components_depends_on_what_the_model_does_not_determine() -> None:
     basis, point = quadratic_basis(2, ()), np.array([[0.4, -0.3]])
     plain, moved = two_components(np.zeros(6)), two_components(GAUGE)
-    both = [np.exp(features(basis, point) @ w) for w in (plain, moved)]
+    both = [np.exp(basis.at(point) @ w) for w in (plain, moved)]
     np.testing.assert_allclose(both[0] / both[0].sum(), both[1] / both[1].sum(), rtol=1e-12)
     shift = np.abs(marginalised(plain, 0.4) - marginalised(moved, 0.4)).max()
     assert shift > 0.15  # the same classifier, two answers: unsound
@@ -138,7 +138,7 @@ def test_the_average_over_the_companion_is_the_integral_in_every_gauge(gauge: np
     b = np.linspace(-12, 12, 20001)
     deviations = np.column_stack([np.full_like(b, 0.2), b + 0.4])
     mass = np.exp(-0.5 * ((deviations @ root[0]) ** 2).sum(axis=1))
-    logits = features(quadratic_basis(2, ()), np.column_stack([np.full_like(b, 0.4), b])) @ weights
+    logits = quadratic_basis(2, ()).at(np.column_stack([np.full_like(b, 0.4), b])) @ weights
     p = 1 / (1 + np.exp(logits[:, 1] - logits[:, 0]))
     exact = (p * mass).sum() / mass.sum()
     assert 0 < error[0, 0] < 2e-3

@@ -18,7 +18,7 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
     weight_gradient,
 )
 from bayesrbf.numerics.sdgm.mode_search import find_mode, inverse_curvature, spread_of_components
-from bayesrbf.numerics.sdgm.sdgm_features import features, quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
 from bayesrbf.records.results import Status
 from bayesrbf.records.sdgm import CompletedRows, KernelBasis
 
@@ -48,7 +48,7 @@ def start(n_features: int, seed: int = 1) -> State:
 
 
 def dual(data: CompletedRows) -> np.ndarray:
-    return features(KernelBasis("polynomial", data.points), data.points)
+    return KernelBasis("polynomial", data.points).at(data.points)
 
 
 def test_the_mode_has_no_gradient_and_the_reduced_mode_is_the_same() -> None:
@@ -95,7 +95,7 @@ def test_the_mode_has_no_gradient_and_the_reduced_mode_is_the_same() -> None:
 
 def test_every_step_climbs_from_a_point_that_curves_upwards() -> None:
     data = rows()
-    phi = features(quadratic_basis(2, ()), data.points)
+    phi = quadratic_basis(2, ()).at(data.points)
     state = start(phi.shape[1])
     problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     whitened, labels = state.whitened(problem.factored), problem.labels(state.component_class)
@@ -118,7 +118,7 @@ def test_type_two_ends_where_the_updates_stand_still(
     if wide:
         monkeypatch.setattr(mode_search, "WIDE", 0.0)
     data = rows(n=150)
-    phi = features(quadratic_basis(2, ()), data.points)
+    phi = quadratic_basis(2, ()).at(data.points)
     state = replace(start(6), precisions=np.ones(18))
     problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     run = maximise_evidence(problem, state, tol=1e-7, max_iter=3000, alpha_max=1e5)
@@ -150,7 +150,7 @@ def test_weights_beyond_memory_are_refused_however_a_run_ends(
     """However a run leaves its wide phase, at rest or out of updates."""
     monkeypatch.setattr(mode_search, "WIDE", 0.0)
     data = rows(n=150)
-    phi = features(quadratic_basis(2, ()), data.points)
+    phi = quadratic_basis(2, ()).at(data.points)
     problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     state = replace(start(6), precisions=np.ones(18))
     monkeypatch.setattr(mode_search, "MOST_COORDINATES", 2)
@@ -160,7 +160,7 @@ def test_weights_beyond_memory_are_refused_however_a_run_ends(
 
 def test_without_weights_there_is_nothing_to_climb() -> None:
     data = rows()
-    phi = features(quadratic_basis(2, ()), data.points)
+    phi = quadratic_basis(2, ()).at(data.points)
     none = np.empty(0)
     nowhere = np.empty(0, dtype=np.intp)
     state = State(np.array([0, 1]), np.ones(2), nowhere, nowhere, none, none)
@@ -185,7 +185,7 @@ def test_the_jump_is_the_maximum_of_the_evidence(precision: float, s: float, q: 
 
 def test_jumps_end_where_the_slow_steps_end(monkeypatch: pytest.MonkeyPatch) -> None:
     data = rows(n=150)
-    phi = features(quadratic_basis(2, ()), data.points)
+    phi = quadratic_basis(2, ()).at(data.points)
     problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     state = replace(start(6), precisions=np.ones(18))
     ends = []

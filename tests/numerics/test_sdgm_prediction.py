@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
-from bayesrbf.numerics.sdgm.sdgm_features import features, quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
 from bayesrbf.numerics.sdgm.sdgm_prediction import (
     DRAWS,
     REPLICATES,
@@ -70,7 +70,7 @@ def test_the_average_is_the_mean_over_draws_within_its_stated_error() -> None:
     draws = np.random.default_rng(2).multivariate_normal(
         point.coefficients, point.covariance, size=200_000
     )
-    phi = features(BASIS, UNITS.forward(points))
+    phi = BASIS.at(UNITS.forward(points))
     logits = np.broadcast_to(np.log(point.proportions), (len(draws), 4)).copy()
     for row in range(3):
         z = logits.copy()

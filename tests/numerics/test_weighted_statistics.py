@@ -11,8 +11,7 @@ from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.mixture_structure import free_variables
-from bayesrbf.numerics.mixture.mixture_variables import parameters_of
+from bayesrbf.numerics.mixture.mixture_variables import free_variables, parameters_of
 from bayesrbf.records.mixture import Observations
 from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
 

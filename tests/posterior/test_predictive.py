@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, logit, softmax
 
-from bayesrbf.numerics.predictor import OneByOne
+from bayesrbf.numerics.log_posterior import OneByOne
 from bayesrbf.posterior.predictive import ClassPosterior
-from bayesrbf.posterior.summary import entropy
-from bayesrbf.posterior.uncertainty import to_dataset
+from bayesrbf.posterior.uncertainty import entropy, to_dataset
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 

@@ -14,13 +14,13 @@ from bayesrbf.reproduce import nebel
 from bayesrbf.reproduce.cells import read_cells
 from bayesrbf.reproduce.dissimilarity_methods import (
     RIDGES,
+    Categories,
     Centring,
     ClassDirections,
     ClippedKernelSVC,
     LabelledPropagation,
     LeadingDirections,
 )
-from bayesrbf.reproduce.dissimilarity_tables import Categories
 
 
 def blobs(n_obs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.order import Order
+from bayesrbf.records.specification import Order
 from bayesrbf.table import canonical_order, distinct
 from tests.table.test_rows import bits
 

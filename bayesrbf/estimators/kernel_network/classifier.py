@@ -53,8 +53,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Columns that tell nothing about the class keep ``1 - relevance`` of their
         rate; 0 treats all columns alike.
     l2 : float
-        Precision lambda of the normal prior of the output weights; intercepts are
-        as good as free.
+        Precision lambda of the normal prior of the output weights; intercepts are as good as free.
     n_basis : int
         Most eigenfunctions.
     n_exemplars : int

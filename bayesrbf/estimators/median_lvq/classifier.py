@@ -34,10 +34,10 @@ from bayesrbf.estimators.median_lvq.dissimilarities import (
 )
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
 from bayesrbf.estimators.rehearsing import Rehearsal
-from bayesrbf.fitted.exemplar_sources import Training
 from bayesrbf.fitted.fitted_exemplars import (
     FittedExemplars,
     SearchSettings,
+    Training,
     candidates_of,
     compared,
     search,
@@ -424,8 +424,7 @@ class MedianLVQClassifier(Classifier):
         Parameters
         ----------
         D : array-like of shape (n_obs, n_needed)
-            Dissimilarities of rows to the training rows of :attr:`exemplar_columns`,
-            in that order.
+            Dissimilarities of rows to the training rows of :attr:`exemplar_columns`, in that order.
 
         Returns
         -------

@@ -22,8 +22,6 @@ def explanation(
 
     Shares are NaN where an exemplar is none of the class.
 
-    Examples
-    --------
     >>> shares = np.array([[[0.2, np.nan], [np.nan, 0.8]]])
     >>> explanation(shares, np.array([[3.0, 1.0]]), np.array([4, 7]), np.array(["a", "b"]), 5)
        row  exemplar label  dissimilarity  responsibility

@@ -30,8 +30,6 @@ def widths_to_try(
 ) -> tuple[Sigma | None, ...]:
     """Widths among which cross-validation chooses; one where there is no choice.
 
-    Examples
-    --------
     >>> widths_to_try("rslvq", 2, MedianLVQPrior(), 1.0)
     (2.0,)
     """
@@ -47,8 +45,6 @@ def widths_to_try(
 def wider_ones(widths: Sequence[Sigma | None], chosen: Sigma | None) -> tuple[float, ...]:
     """Widths among those tried that lie above the chosen one, from the widest on.
 
-    Examples
-    --------
     >>> wider_ones((1.0, 2.0, 3.0), 1.0)
     (3.0, 2.0)
     """

@@ -18,7 +18,7 @@ from bayesrbf.estimators.mixture.density_choice import Asked, DensityCandidate, 
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
-from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 

@@ -39,7 +39,7 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
-from bayesrbf.numerics.prevalence import at_prevalence
+from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior

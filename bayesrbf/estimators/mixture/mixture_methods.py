@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf import table
 from bayesrbf.estimators.estimator import LARGEST_SEED
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.completing import hide_masked
+from bayesrbf.fitted.completed_rows import hide_masked
 from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -18,23 +18,21 @@ from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
     check_scheme,
-    fit_sentence,
+    declare,
     fit_to_rows,
+    keep_fit,
     refuse_without_joint,
     start_of,
+    transform,
 )
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
-from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
+from bayesrbf.fitted.network_fitting import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
-from bayesrbf.records.results import Trace
 from bayesrbf.records.specification import CovarianceType
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 
 class RBFNetworkClassifier(MixtureMethods, Classifier):
@@ -160,6 +158,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     conditional_path_: Float[np.ndarray, " iteration"]
     n_falls_: int
 
+    _check_method = refuse_without_joint
     _rules = RULES | {"n_components": integer(None)}
 
     def __init__(
@@ -253,12 +252,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
         self._read_rows(X, labels, weights)
         distinct, _ = table.distinct(self.rows_)
-        self.model_, fit = self._fit_rows(distinct, self.seed_, self._start)
-        self._n_features_out = self.model_.n_features
-        self.conditional_path_ = fit.conditional
-        self.n_falls_ = fit.falls
-        self._report(fit.status, Trace(fit.joint))
-        self.status_ = fit_sentence(self.scheme, fit)
+        keep_fit(self, *self._fit_rows(distinct, self.seed_, self._start))
         self._calibrate(self._held_out_log_joint)
         return self._infer()
 
@@ -281,10 +275,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         begin = partial(start_of, self.model_ if self.warm_start else None)
         return self._fit_rows(train, self.seed_ + 1 + fold, begin)[0].class_log_joint(test)
 
-    def _check_method(self, method: str) -> None:
-        """Published schemes have no posterior."""
-        refuse_without_joint(self.scheme)
-
     @property
     def coef_(self) -> Float[np.ndarray, "label component"]:
         """Output weights."""
@@ -297,20 +287,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     # ---- rows
 
-    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
-        """Hidden layer: the features of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out (or filled in).
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            Responsibilities, densities or their logarithms at the fitted point.
-        """
-        return self.model_.features(self._read(X))
+    transform = transform
+    declare = declare
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Labels]:
         """Draw new rows from the hidden layer, and their classes from the output layer.
@@ -332,26 +310,3 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         probabilities = self.predict_proba(rows)
         rng = np.random.default_rng(self.seed_)
         return rows, self.classes_[draw_categories(probabilities, rng)]
-
-    def declare(self, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
-        """Declare the graph of the joint scheme on the training rows.
-
-        Temperature and ``class_prior`` are not part of the graph.
-
-        Parameters
-        ----------
-        coefficients : {"signed", "halves"}
-            Output weights as posteriors have them, or in two halves, as the mode is found.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``.
-
-        Raises
-        ------
-        ValueError
-            If the network has no declared joint.
-        """
-        check_is_fitted(self)
-        return self.model_.declare(self.rows_, self._axes, coefficients=coefficients)

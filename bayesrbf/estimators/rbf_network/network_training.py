@@ -1,24 +1,25 @@
-"""What both RBF networks do at fit: check and read arguments, fit to rows, tell how it went."""
+"""What both RBF networks do: check and read arguments, fit to rows, tell how it went, declare."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of, positive
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses, Responses
-from bayesrbf.fitted.network_fitting import fit_network
-from bayesrbf.fitted.network_settings import (
+from bayesrbf.fitted.network_fitting import (
     DEFAULT_COMPONENTS,
     DEFAULT_LINK,
     NetworkSettings,
     SchemeName,
+    fit_network,
 )
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
@@ -29,7 +30,10 @@ from bayesrbf.records.rbf_network import (
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.records.results import Status
+from bayesrbf.records.results import Status, Trace
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 DEFAULT_GROWTH = (1, 10)
 RULES = SHARED | {
@@ -150,11 +154,19 @@ def start_of(
     return previous.start
 
 
-def refuse_without_joint(scheme: str) -> None:
+def keep_fit(self: Any, model: FittedNetwork, fit: NetworkFit) -> None:
+    """The fitted attributes of both networks."""
+    self.model_, self._n_features_out = model, model.n_features
+    self.conditional_path_, self.n_falls_ = fit.conditional, fit.falls
+    self._report(fit.status, Trace(fit.joint))
+    self.status_ = fit_sentence(self.scheme, fit)
+
+
+def refuse_without_joint(self: Any, method: str) -> None:
     """Refuse to draw under a published scheme: an alternation has no posterior."""
-    if scheme != "joint":
+    if self.scheme != "joint":
         raise ValueError(
-            f"scheme={scheme!r} is an alternation without one declared joint, and so "
+            f"scheme={self.scheme!r} is an alternation without one declared joint, and so "
             "without a posterior; use scheme='joint' to refine."
         )
 
@@ -196,3 +208,45 @@ def read_responses(
     codes = np.full(numbers.size, -1)
     codes[known] = places
     return NumberResponses(values, units), codes
+
+
+def transform(self: Any, X: object) -> Float[np.ndarray, "obs component"]:
+    """Hidden layer: the features of each row.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out (or filled in).
+
+    Returns
+    -------
+    ndarray of shape (n_obs, n_components)
+        Responsibilities, densities or their logarithms at the fitted point.
+    """
+    return self.model_.features(self._read(X))
+
+
+def declare(self: Any, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
+    """Declare the graph of the joint scheme on the training rows.
+
+    What calibration adds and ``class_prior`` are not part of the graph.
+
+    Parameters
+    ----------
+    coefficients : {"signed", "halves"}
+        Output weights as posteriors have them, under the Laplace x normal density; or in two
+        bounded halves, as the mode is found.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables under the names of ``posterior_``. Of a regressor, output weights,
+        intercept and noise precision are for the response in standard units.
+
+    Raises
+    ------
+    ValueError
+        If the network has no declared joint.
+    """
+    check_is_fitted(self)
+    return self.model_.declare(self.rows_, self._axes, coefficients=coefficients)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -21,30 +21,27 @@ from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
     check_scheme,
-    fit_sentence,
+    declare,
     fit_to_rows,
+    keep_fit,
     read_responses,
     refuse_without_joint,
     start_of,
+    transform,
 )
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
-from bayesrbf.fitted.network_settings import DEFAULT_FEATURES, SchemeName
+from bayesrbf.fitted.network_fitting import DEFAULT_FEATURES, SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
-from bayesrbf.posterior.noise import fit_noise
+from bayesrbf.posterior.recalibration import fit_noise
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
-from bayesrbf.records.results import Trace
 from bayesrbf.records.specification import CovarianceType
 
-if TYPE_CHECKING:
-    import pymc as pm
-
-NORMAL_NOISE = (1.0, np.inf)
-"""Scale and degrees of freedom of noise as it was fitted."""
+NORMAL_NOISE = (1.0, np.inf)  # Scale and degrees of freedom of noise as it was fitted.
 FEATURES: Final[dict[str, Features]] = DEFAULT_FEATURES | {"joint": "log_density"}
 """Features of each scheme where none are given."""
 
@@ -164,6 +161,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     noise_df_: float
     noise_scale_: float
 
+    _check_method = refuse_without_joint
     _rules = RULES
 
     def __init__(
@@ -244,12 +242,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         responses, codes = read_responses(X, y, weights)
         self._read_rows(X, codes, weights)
         distinct, _ = table.distinct(self.rows_)
-        self.model_, fit = self._fit_rows(distinct, responses, self.seed_, self._start)
-        self._n_features_out = self.model_.n_features
-        self.conditional_path_ = fit.conditional
-        self.n_falls_ = fit.falls
-        self._report(fit.status, Trace(fit.joint))
-        self.status_ = fit_sentence(self.scheme, fit)
+        keep_fit(self, *self._fit_rows(distinct, responses, self.seed_, self._start))
         self.noise_scale_, self.noise_df_ = self._noise(self.calibrate, self.cv)
         return self._infer()
 
@@ -259,11 +252,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         check_scheme(self)
 
     def _fit_rows(
-        self,
-        rows: Observations,
-        responses: NumberResponses,
-        seed: int,
-        begin: Begin,
+        self, rows: Observations, responses: NumberResponses, seed: int, begin: Begin
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         return fit_to_rows(self, rows, responses, FEATURES, seed, begin)
@@ -295,10 +284,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
             )
             return NORMAL_NOISE
         return fit_noise(held.values, held.weights)
-
-    def _check_method(self, method: str) -> None:
-        """Published schemes have no posterior."""
-        refuse_without_joint(self.scheme)
 
     @property
     def coef_(self) -> Float[np.ndarray, " component"]:
@@ -398,20 +383,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         points = [self.model_.network_at(log_posterior, theta) for theta in thetas]
         return self.model_.predictive(rows, points)
 
-    def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
-        """Hidden layer: the features of each row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out (or filled in).
-
-        Returns
-        -------
-        ndarray of shape (n_obs, n_components)
-            Responsibilities, densities or their logarithms at the fitted point.
-        """
-        return self.model_.features(self._read(X))
+    transform = transform
+    declare = declare
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Float[np.ndarray, " row"]]:
         """Draw new rows from the hidden layer, and their responses from the output layer.
@@ -431,25 +404,3 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         check_is_fitted(self)
         rows, _ = self._draw(n_samples, self.model_.density.parameters)
         return rows, self._predictive(rows).draw(np.random.default_rng(self.seed_))
-
-    def declare(self, coefficients: Literal["signed", "halves"] = "signed") -> pm.Model:
-        """Declare the graph of the joint scheme on the training rows.
-
-        Parameters
-        ----------
-        coefficients : {"signed", "halves"}
-            Output weights under the Laplace x normal density, or in two bounded halves.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``; output weights, intercept
-            and noise precision are for the response in standard units.
-
-        Raises
-        ------
-        ValueError
-            If the network has no declared joint.
-        """
-        check_is_fitted(self)
-        return self.model_.declare(self.rows_, self._axes, coefficients=coefficients)

@@ -23,16 +23,16 @@ from bayesrbf.estimators.arguments import (
     prevalence,
 )
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.sdgm.labels import is_label_sets, read_label_sets
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
 from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.numerics.sdgm.ard_fit import Settings
-from bayesrbf.numerics.sdgm.sdgm_features import KERNELS, has_all_products
+from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
-from bayesrbf.records.sdgm import SDGMFit, SDGMTrace
+from bayesrbf.records.sdgm import KERNELS, SDGMFit, SDGMTrace
+from bayesrbf.table.encode import is_label_sets, read_label_sets
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -13,11 +13,10 @@ from bayesrbf.estimators.folds import HeldOut
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
 from bayesrbf.estimators.stack.fitting import FittedMembers, StackSettings, fit_pool
 from bayesrbf.estimators.stack.members import MEMBERS
-from bayesrbf.inference.approximation import check_size
 from bayesrbf.inference.bootstrap import bootstrap_weights
-from bayesrbf.inference.draws import Draws
+from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.progress import progress
-from bayesrbf.numerics.predictor import OneByOne, Predictor
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.stack.disagreement import disagreed, disagreement_factors
 from bayesrbf.numerics.stack.pooling import member_probabilities
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
@@ -65,7 +64,7 @@ def bootstrap_stack(
     (:mod:`bayesrbf.numerics.stack.disagreement`). The rows are the distinct training rows with
     their weights. The draws hold weights and temperatures of the pool, the refits the rest.
     """
-    check_size("bootstrap", draws=draws, chains=1)
+    check_numbers("bootstrap", draws=draws)
     if refits < 1:
         raise ValueError(f"bootstrap(refits=...) must be at least 1; received {refits!r}.")
     rng = np.random.default_rng(random_state)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabilities
 from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.predictor import Predictor
+from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction

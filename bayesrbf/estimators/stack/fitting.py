@@ -13,8 +13,8 @@ from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
 from bayesrbf.estimators.stack.training import Training, Views
 from bayesrbf.numerics.stack.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
+from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.posterior.scores import log_loss
-from bayesrbf.posterior.temperature import fit_temperature
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 

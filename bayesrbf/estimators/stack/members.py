@@ -29,8 +29,7 @@ from bayesrbf.fitted.fitted_kernel_network import (
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
-from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.predictor import Predictor
+from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification

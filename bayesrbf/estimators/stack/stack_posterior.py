@@ -11,7 +11,7 @@ from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_predictor
 from bayesrbf.estimators.stack.drawing import MemberDraws, joint_predictor
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
 from bayesrbf.inference.draws import Draws
-from bayesrbf.numerics.predictor import Predictor
+from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.records.mixture import Observations
 

@@ -91,16 +91,12 @@ class HybridLogPosterior(MixtureOnRows):
 
 
 def objective_and_gradient(
-    objective: Objective,
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
+    objective: Objective, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
     """Objective J of every row in nats, not weighted, and its derivatives in ``log_joint``.
 
     ``log_joint`` has ``log p(x_n, c)`` in nats; labels are -1 where hidden.
 
-    Examples
-    --------
     >>> joint = np.log([[0.1, 0.3], [0.2, 0.2]])
     >>> value, gradient = objective_and_gradient(
     ...     Objective("conditional"), joint, np.array([1, -1])
@@ -129,9 +125,7 @@ def objective_and_gradient(
 
 
 def margin_violation(
-    objective: Objective,
-    log_joint: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
+    objective: Objective, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
     r"""How much every labelled row lacks of the margin, by a soft maximum, and its gradient.
 

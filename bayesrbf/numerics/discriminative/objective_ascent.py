@@ -23,17 +23,14 @@ from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.results import Fit, Status, Trace
 from bayesrbf.records.specification import MixtureSpecification
 
-MEMORY = 10
-"""Pairs of steps and gradients that L-BFGS remembers."""
+MEMORY = 10  # Pairs of steps and gradients that L-BFGS remembers.
 
 NOTHING_HIGHER = (0, 2)
 """SciPy's codes of an L-BFGS that ended at a flat point, or with a futile line search."""
 
-PATIENCE = 20
-"""Iterations without a better score of held-out rows after which a fit stops."""
+PATIENCE = 20  # Iterations without a better score of held-out rows after which a fit stops.
 
-STEP = 0.02
-"""Longest step of a coordinate, in units of the components' own spread."""
+STEP = 0.02  # Longest step of a coordinate, in units of the components' own spread.
 
 DECAY_OF_GRADIENT = 0.9
 DECAY_OF_SQUARE = 0.99
@@ -232,10 +229,7 @@ def adam(
     ``value_and_gradient`` takes the index of a batch and a point. ``sees`` is told the point and
     the mean value of every pass, and says whether to stop there.
 
-    References
-    ----------
-    .. [1] Kingma, Ba (2015), Adam: a method for stochastic optimization, ICLR,
-       algorithm 1.
+    See Kingma, Ba (2015), Adam: a method for stochastic optimization, ICLR, algorithm 1.
     """
     z = start.copy()
     mean, square, step = np.zeros_like(z), np.zeros_like(z), 0

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.mixture.lower_entries import lower_entries
-from bayesrbf.numerics.mixture.mixture_structure import free_variables
+from bayesrbf.numerics.mixture.mixture_variables import free_variables
+from bayesrbf.numerics.mixture.parts.precision_factors import lower_entries
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.specification import MixtureSpecification

@@ -22,8 +22,7 @@ from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
-BLOCK_CELLS = 1_000_000
-"""Most numbers per array of a block of rows: 8 MB."""
+BLOCK_CELLS = 1_000_000  # Most numbers per array of a block of rows: 8 MB.
 
 
 def of_class(

@@ -1,4 +1,4 @@
-r"""The declared prior is conjugate: exact draws and exact evidence once rows have components.
+r"""The declared prior is conjugate: exact draws once rows have components.
 
 Given which component every row belongs to, with n its rows, :math:`\bar x` their mean and S
 the scatter about it, the mean integrates out: the scatter becomes
@@ -20,9 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import gammaln
 
-from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.mixture.statistics import sum_by_class, sum_by_group
@@ -105,15 +103,6 @@ class Conjugate:
             values |= law.draw(sums, rng)
         return values
 
-    @property
-    def log_normaliser(self) -> float:
-        """Log integral of the density without its constants, in nats."""
-        total = _log_beta(self.classes)
-        total += sum(_log_beta(self.weights[part]) for part in self.specification.class_slices)
-        total += sum(_log_beta(level) for level in self.levels)
-        total -= 0.5 * float(np.log(self.strength).sum())
-        return total + self.precisions.log_normaliser
-
     def _draw_weights(self, rng: np.random.Generator) -> np.ndarray:
         """Weights of every component within its class."""
         specification = self.specification
@@ -155,29 +144,6 @@ def posterior(
     )
 
 
-def log_evidence(
-    rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
-) -> float:
-    """Log probability of rows and of their components, all parameters integrated out.
-
-    Exact, in nats, in the units of the rows. ValueError if there are columns under further laws.
-    """
-    if specification.further:
-        raise ValueError("log_evidence knows real and categorical columns; received further ones.")
-    none = Assigned(
-        counts=np.zeros_like(rows.counts),
-        cells=np.zeros_like(rows.cells),
-        centres=np.zeros_like(rows.centres),
-        scatter=np.zeros_like(rows.scatter),
-        categories=tuple(np.zeros_like(value) for value in rows.categories),
-    )
-    after = posterior(rows, hyperparameters, specification)
-    before = posterior(none, hyperparameters, specification)
-    cells = sum_by_group(rows.cells, specification)
-    units = float((cells * (0.5 * LOG_2PI + np.log(after.precisions.scales))).sum())
-    return after.log_normaliser - before.log_normaliser - units
-
-
 def _dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw simplices on the last axis."""
     draws = _gammas(concentration, rng)
@@ -187,8 +153,3 @@ def _dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarra
 def _gammas(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw gamma variables, positive even where a draw underflows."""
     return np.maximum(rng.standard_gamma(shapes), np.finfo(float).tiny)
-
-
-def _log_beta(concentration: np.ndarray) -> float:
-    """Sum of the log multivariate beta functions of the last axis."""
-    return float(gammaln(concentration).sum() - gammaln(concentration.sum(axis=-1)).sum())

@@ -25,11 +25,9 @@ _SMOOTHING: Final = 2
 More steps would lead all points to the same few modes, and chains also stay between those.
 """
 
-_STARTS: Final = 8
-"""Starts of EM in search of modes that no chain has seen."""
+_STARTS: Final = 8  # Starts of EM in search of modes that no chain has seen.
 
-_STEPS: Final = 20
-"""EM steps of each start."""
+_STEPS: Final = 20  # EM steps of each start.
 
 _TRUST: Final = 0.8
 """Share of the known rows that a reference counts: it must be wider than the posterior."""

@@ -1,10 +1,9 @@
 r"""One Gibbs sweep of a mixture: theta -> components, missing cells -> theta.
 
-Components and missing cells are drawn jointly given theta (module ``augmentation``), and
-theta is drawn jointly given both (``conjugate``). Before or after that, on the toss of a
-coin, one class is offered a jump to another mode (``mode_jumps``), once draws of the
-posterior have been seen. So a sweep reads the same backwards: it is a reversible Markov
-kernel of the posterior.
+Components and missing cells are drawn jointly given theta (module ``augmentation``), and theta is
+drawn jointly given both (``conjugate``). Before or after that, on the toss of a coin, one class is
+offered a jump to another mode (``mode_jumps``), once draws of the posterior have been seen. So a
+sweep reads the same backwards: it is a reversible Markov kernel of the posterior.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
 
-MOST_ROWS = 10_000_000
-"""Most rows, copies counted, that a sweep takes in."""
+MOST_ROWS = 10_000_000  # Most rows, copies counted, that a sweep takes in.
 
 
 class MixtureSweep(MarkovKernel):

@@ -30,16 +30,12 @@ from bayesrbf.numerics.categories import one_hot, split_levels
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
 from bayesrbf.records.mixture import Observations
 
-LEAST_EIGENVALUE = 1e-6
-"""Eigenvalues below this fraction of the largest are left out."""
-BLOCK_ROWS = 4096
-"""Kernel values are held for this many rows at once."""
+LEAST_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
+BLOCK_ROWS = 4096  # Kernel values are held for this many rows at once.
 CATEGORY_STEP = 2.0
 """Rate b of a categorical column in the Laplace kernel; that of a real column is 1."""
-LEAST_RATE = 1e-9
-"""Rates, and what is divided by, are at least this."""
-LEAST_VARIANCE = 0.01
-"""Variances of a class's columns are at least this, in standard units."""
+LEAST_RATE = 1e-9  # Rates, and what is divided by, are at least this.
+LEAST_VARIANCE = 0.01  # Variances of a class's columns are at least this, in standard units.
 MEAN_ROWS, VARIANCE_ROWS = 0.1, 2.0
 """Weight, in rows, of the prior behind a class's mean (0) and variance (1), columns
 standardised."""

@@ -28,8 +28,7 @@ INTERCEPT_SD = 10.0
 """Standard deviation of the normal prior of the intercepts: odds of e^10 to one are as good as
 free."""
 LOG_2PI = float(np.log(2 * np.pi))
-MEMORY = 10
-"""Pairs of steps and gradients that L-BFGS keeps."""
+MEMORY = 10  # Pairs of steps and gradients that L-BFGS keeps.
 
 
 class KernelNetworkLogPosterior(LogPosterior):
@@ -111,8 +110,6 @@ def class_log_probabilities(
 ) -> Float[np.ndarray, "row label"]:
     """Log of ``softmax(W f + b)``; of two classes, the first has the logit 0.
 
-    Examples
-    --------
     >>> class_log_probabilities(np.ones((1, 1)), np.log([3.0, 1.0]), 2)
     array([[-1.38629436, -0.28768207]])
     """
@@ -141,8 +138,7 @@ def _log_normal(values: np.ndarray, sd: float) -> float:
 class OutputFit:
     """The mode of the output weights, and the way there."""
 
-    theta: Float[np.ndarray, " coordinate"]
-    """The mode."""
+    theta: Float[np.ndarray, " coordinate"]  # The mode.
     joint: Float[np.ndarray, " iteration"]
     """Log posterior at the start and after every iteration, in nats."""
     conditional: Float[np.ndarray, " iteration"]

@@ -38,8 +38,7 @@ from bayesrbf.numerics.mixture.conditional import conditional_moments, condition
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
-FARTHEST = 4.0
-"""Expected cells are clipped to this many standard deviations."""
+FARTHEST = 4.0  # Expected cells are clipped to this many standard deviations.
 KernelName = Literal["laplace", "gaussian"]
 TILE = 256
 """Rows of a Gram matrix that are made at once; the arrays needed for them stay in the cache."""
@@ -51,13 +50,11 @@ class CellMoments:
 
     mean: Float[np.ndarray, "row feature"]
     """Real cells or their conditional means, in standard units."""
-    variance: Float[np.ndarray, "row feature"]
-    """Conditional variances; 0 for an observed cell."""
+    variance: Float[np.ndarray, "row feature"]  # Conditional variances; 0 for an observed cell.
     probabilities: Float[np.ndarray, "row level"]
     """Level probabilities of all categorical columns, side by side; 0 and 1 for an observed
     cell."""
-    unknown: Bool[np.ndarray, "row categorical"]
-    """Which categorical cells are missing."""
+    unknown: Bool[np.ndarray, "row categorical"]  # Which categorical cells are missing.
 
     @property
     def n_rows(self) -> int:
@@ -77,9 +74,7 @@ class CellMoments:
 
 
 def cell_moments(
-    observations: Observations,
-    parameters: MixtureParameters,
-    specification: MixtureSpecification,
+    observations: Observations, parameters: MixtureParameters, specification: MixtureSpecification
 ) -> CellMoments:
     """Give every missing cell its distribution given the observed cells of its row.
 
@@ -105,15 +100,13 @@ def cell_moments(
 class ProductKernel:
     """A product kernel over real and categorical columns."""
 
-    name: KernelName
-    """``exp(-a |d|)`` or ``exp(-a d^2 / 2)`` of real cells."""
+    name: KernelName  # ``exp(-a |d|)`` or ``exp(-a d^2 / 2)`` of real cells.
     real_rates: Float[np.ndarray, " feature"]
     """Rates a of the real columns, positive, per standard unit."""
     category_rates: Float[np.ndarray, " categorical"]
     """Rates a of the categorical columns, at least 0: levels that differ have the factor
     ``exp(-a)``."""
-    levels: tuple[int, ...]
-    """Number of levels of every categorical column."""
+    levels: tuple[int, ...]  # Number of levels of every categorical column.
 
     def __call__(
         self, left: CellMoments, right: CellMoments

@@ -20,8 +20,7 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, inlined
 
-PACK_LEVELS: Final = 64
-"""Most combined codes of a pack: its table must stay in the first cache."""
+PACK_LEVELS: Final = 64  # Most combined codes of a pack: its table must stay in the first cache.
 
 
 class Packing(NamedTuple):
@@ -66,8 +65,7 @@ def log_table(
     """Log probabilities of the combined codes (code, component) in nats."""
     certain = np.ones((n_components, 1))
     levels = np.log(np.concatenate([*probabilities, certain], axis=1).T)
-    table: np.ndarray = levels[members].sum(axis=1)
-    return table
+    return np.asarray(levels[members].sum(axis=1))
 
 
 @inlined

@@ -21,8 +21,7 @@ FAST: Final = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 Never ``nnan`` and ``ninf``: missing cells are NaN, impossible rows are -inf, and both must be seen.
 """
 
-EXACT: Final = frozenset({"contract"})
-"""Fast-math flags for arithmetic that depends on its order."""
+EXACT: Final = frozenset({"contract"})  # Fast-math flags for arithmetic that depends on its order.
 
 SOURCES: Final = hashlib.sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))

@@ -4,11 +4,11 @@ r"""The E-step over a piece of the table: what a tile goes through, in order.
 2. The Gaussian part, by the tile's kind: complete, one pattern of missing cells, mixed
    patterns, or diagonal.
 3. The categorical part.
-4. Either the log joint is handed out, or rows are normalised to shares
+4. Either the log joint is handed out, or rows are normalised to responsibilities
    :math:`r_{nk} = v_n e^{l_{nk}} / \sum_j e^{l_{nj}}` (the largest l taken out first, so that
    nothing overflows and not everything vanishes), and their statistics are added; or, where
-   slopes are given, they take the place of the shares, and densities that only served these
-   are left out.
+   gradients are given, they take the place of the responsibilities, and densities that only
+   served these are left out.
 
 What a model lacks is passed as None: Numba drops branches on arguments that are None, and
 what is not used is not compiled. It looks at conditions of one term only: hence conditions
@@ -33,9 +33,8 @@ from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
-from bayesrbf.numerics.kernels.space import Holes, Space, room_for_complete, room_for_holes
-from bayesrbf.numerics.kernels.tiles import Tiles
+from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
+from bayesrbf.numerics.kernels.tiles import Holes, Space, Tiles, room_for_complete, room_for_holes
 
 LOWEST: Final = -1e300
 """Floor of a log density: a row that no component explains has equal responsibilities, not NaN."""
@@ -108,14 +107,14 @@ def _hand_out(tiles: Tiles, tile: int, log_joint: np.ndarray, out: np.ndarray) -
 
 @kernel
 def _take(
-    tiles: Tiles, tile: int, slopes: np.ndarray, log_joint: np.ndarray, counts: np.ndarray
+    tiles: Tiles, tile: int, gradients: np.ndarray, log_joint: np.ndarray, counts: np.ndarray
 ) -> None:
-    """Replace a tile's log joint by the caller's slopes, which are 0 in unused places."""
+    """Replace a tile's log joint by the caller's gradients, which are 0 in unused places."""
     for k in range(log_joint.shape[0]):
         for r in range(log_joint.shape[1]):
-            slope = slopes[tiles.rows[tile, r], k] if r < tiles.sizes[tile] else 0.0
-            log_joint[k, r] = slope
-            counts[k] += slope
+            gradient = gradients[tiles.rows[tile, r], k] if r < tiles.sizes[tile] else 0.0
+            log_joint[k, r] = gradient
+            counts[k] += gradient
 
 
 @kernel
@@ -174,19 +173,23 @@ def _add_statistics(
 ) -> None:
     """Add the statistics of a tile whose log joint has become responsibilities."""
     cells, m, number = tiles.cells[tile], tiles.n_missing[tile], tiles.pattern[tile]
-    shares, first, second = space.log_joint, results.first, results.second
+    responsibilities, first, second = space.log_joint, results.first, results.second
     if full is not None:  # noqa: SIM102
         if m == 0:
-            gaussian_complete.add_moments(cells, full, part, shares, first, second, space.complete)
+            gaussian_complete.add_moments(
+                cells, full, part, responsibilities, first, second, space.complete
+            )
     if holes is not None:
         if m > 0 and number >= 0:
-            gaussian_pattern.add_moments(m, part, shares, first, second, holes.pattern)
+            gaussian_pattern.add_moments(m, part, responsibilities, first, second, holes.pattern)
         elif m > 0:
-            gaussian_missing.add_moments(m, part, shares, first, second, holes.mixed)
+            gaussian_missing.add_moments(m, part, responsibilities, first, second, holes.mixed)
     if diagonal is not None:
-        gaussian_diagonal.add_moments(cells, diagonal, part, shares, first, second)
+        gaussian_diagonal.add_moments(cells, diagonal, part, responsibilities, first, second)
     if categories is not None:
-        categorical.add_counts(tiles.codes[tile], part, shares, results.categories, space.by_row)
+        categorical.add_counts(
+            tiles.codes[tile], part, responsibilities, results.categories, space.by_row
+        )
 
 
 def _compiled(sources: str) -> Callable[..., None]:
@@ -199,7 +202,7 @@ def _compiled(sources: str) -> Callable[..., None]:
         start: int,
         stop: int,
         results: Results,
-        slopes: np.ndarray | None,
+        gradients: np.ndarray | None,
         constants: np.ndarray,
         full: FullGaussians | None,
         gaps: GaussiansWithHoles | None,
@@ -213,7 +216,7 @@ def _compiled(sources: str) -> Callable[..., None]:
         holes = room_for_holes(tiles, gaps, k)
         for tile in range(start, stop):
             part = (ranges[tile, 0], ranges[tile, 1])
-            if slopes is None:
+            if gradients is None:
                 for j in range(part[0], part[1]):
                     for r in range(width):
                         space.log_joint[j, r] = constants[j]
@@ -230,7 +233,7 @@ def _compiled(sources: str) -> Callable[..., None]:
                 if holes is not None:  # noqa: SIM102
                     if tiles.n_missing[tile] > 0:  # completes the cells, as moments want them
                         _evaluate(tiles, tile, part, None, holes, None, None, space)
-                _take(tiles, tile, slopes, space.log_joint, results.counts)
+                _take(tiles, tile, gradients, space.log_joint, results.counts)
                 _add_statistics(
                     tiles, tile, part, full, holes, diagonal, categories, space, results
                 )

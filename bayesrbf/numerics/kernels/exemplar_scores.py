@@ -25,8 +25,7 @@ import numpy as np
 from bayesrbf.numerics.kernels.compilation import SOURCES, entry_point, kernel
 from bayesrbf.numerics.kernels.elementary import exponential, logarithm
 
-ROOM: Final = 690.0
-"""Largest log of a product: exp(690) is a double, and so is exp(-690)."""
+ROOM: Final = 690.0  # Largest log of a product: exp(690) is a double, and so is exp(-690).
 
 
 def _swap_scores(sources: str) -> Callable[..., None]:

@@ -18,8 +18,8 @@ import numpy as np
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.gaussian_products import (
     add_products,
-    count_shares,
-    find_shares,
+    count_nonzero,
+    find_nonzero,
     subtract_squares,
 )
 
@@ -38,7 +38,7 @@ class CompleteScratch(NamedTuple):
     deviation: np.ndarray  # (feature, place): x - mu
     lines: np.ndarray  # (4, place)
     waiting: np.ndarray  # (component, feature, place): x - mu of rows that wait
-    shares: np.ndarray  # (component, place): their responsibilities
+    responsibilities: np.ndarray  # (component, place)
     sizes: np.ndarray  # (component,): how many wait
     places: np.ndarray  # (place,): rows of a tile with a responsibility
     found: np.ndarray  # (place,): their responsibilities
@@ -65,7 +65,7 @@ def add_moments(
     cells: np.ndarray,
     gaussians: FullGaussians,
     components: tuple[int, int],
-    shares: np.ndarray,
+    responsibilities: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
     scratch: CompleteScratch,
@@ -76,16 +76,16 @@ def add_moments(
     responsibility in a component, these wait until they are enough for long loops:
     :func:`add_all_waiting` adds the rest.
     """
-    deviation, width = scratch.deviation, shares.shape[1]
+    deviation, width = scratch.deviation, responsibilities.shape[1]
     for k in range(components[0], components[1]):
-        n_rows = count_shares(shares, k, len(cells))
+        n_rows = count_nonzero(responsibilities, k, len(cells))
         if n_rows == width:
             deviate(cells, gaussians.means, k, deviation)
-            add_products(deviation, shares[k], width, k, first, second, scratch.lines)
+            add_products(deviation, responsibilities[k], width, k, first, second, scratch.lines)
         elif n_rows > 0:
             if scratch.sizes[k] + n_rows > width:
                 _add_waiting(k, first, second, scratch)
-            find_shares(shares, k, n_rows, scratch.places, scratch.found)
+            find_nonzero(responsibilities, k, n_rows, scratch.places, scratch.found)
             _let_wait(cells, gaussians.means, k, n_rows, scratch)
 
 
@@ -100,8 +100,12 @@ def add_all_waiting(first: np.ndarray, second: np.ndarray, scratch: CompleteScra
 @kernel
 def _add_waiting(k: int, first: np.ndarray, second: np.ndarray, scratch: CompleteScratch) -> None:
     """Add the moments of the rows that wait for one component."""
-    waiting, shares, n_rows = scratch.waiting[k], scratch.shares[k], scratch.sizes[k]
-    add_products(waiting, shares, n_rows, k, first, second, scratch.lines)
+    waiting, responsibilities, n_rows = (
+        scratch.waiting[k],
+        scratch.responsibilities[k],
+        scratch.sizes[k],
+    )
+    add_products(waiting, responsibilities, n_rows, k, first, second, scratch.lines)
     scratch.sizes[k] = 0
 
 
@@ -112,7 +116,7 @@ def _let_wait(
     """Append the selected rows of a tile to those that wait."""
     start = scratch.sizes[k]
     for r in range(n_rows):
-        scratch.shares[k, start + r] = scratch.found[r]
+        scratch.responsibilities[k, start + r] = scratch.found[r]
     for i in range(cells.shape[0]):
         mean = means[k, i]
         for r in range(n_rows):

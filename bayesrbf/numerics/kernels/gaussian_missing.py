@@ -28,7 +28,7 @@ import numpy as np
 
 from bayesrbf.numerics.kernels.compilation import inlined, kernel
 from bayesrbf.numerics.kernels.elementary import logarithm
-from bayesrbf.numerics.kernels.gaussian_holes import (
+from bayesrbf.numerics.kernels.gaussian_pattern import (
     HALF_LOG_2PI,
     GaussiansWithHoles,
     find_missing,
@@ -37,14 +37,13 @@ from bayesrbf.numerics.kernels.gaussian_holes import (
 )
 from bayesrbf.numerics.kernels.gaussian_products import (
     add_products,
-    count_shares,
-    find_shares,
+    count_nonzero,
+    find_nonzero,
     move_together,
     subtract_squares,
 )
 
-PIVOTS: Final = 8
-"""Pivots multiplied before a logarithm is taken: few enough not to overflow."""
+PIVOTS: Final = 8  # Pivots multiplied before a logarithm is taken: few enough not to overflow.
 
 
 class MixedScratch(NamedTuple):
@@ -89,7 +88,7 @@ def add_log_density(
 def add_moments(
     n_missing: int,
     components: tuple[int, int],
-    shares: np.ndarray,
+    responsibilities: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
     scratch: MixedScratch,
@@ -98,9 +97,9 @@ def add_moments(
     flat_second = second.reshape(len(second), -1)
     places, found = scratch.places, scratch.found
     for k in range(components[0], components[1]):
-        n_rows = count_shares(shares, k, second.shape[1])
+        n_rows = count_nonzero(responsibilities, k, second.shape[1])
         if n_rows > 0:
-            find_shares(shares, k, n_rows, places, found)
+            find_nonzero(responsibilities, k, n_rows, places, found)
             if n_rows < len(places):
                 n_rows += -n_rows % 8  # loops run in eights
                 move_together(scratch.completed[k], places, n_rows)
@@ -167,13 +166,7 @@ def _factorise(
 
 @kernel
 def _dot(
-    left: np.ndarray,
-    i: int,
-    right: np.ndarray,
-    j: int,
-    n: int,
-    n_rows: int,
-    lines: np.ndarray,
+    left: np.ndarray, i: int, right: np.ndarray, j: int, n: int, n_rows: int, lines: np.ndarray
 ) -> None:
     """Write the product of n entries of ``left`` from i and of ``right`` from j."""
     for r in range(n_rows):

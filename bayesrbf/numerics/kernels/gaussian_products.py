@@ -17,37 +17,36 @@ from bayesrbf.numerics.kernels.compilation import kernel
 FEWEST_COLUMNS: Final = 16
 """Below this number of columns, products cost no more than a search for rows that need none."""
 
-MOVE: Final = 20
-"""Cost of moving a cell, in multiply-adds in vector registers."""
+MOVE: Final = 20  # Cost of moving a cell, in multiply-adds in vector registers.
 
 
 @kernel
-def count_shares(shares: np.ndarray, k: int, n_features: int) -> int:
+def count_nonzero(responsibilities: np.ndarray, k: int, n_features: int) -> int:
     """Count the rows of a tile with a responsibility in a component.
 
     All count where moving those rows together would cost more than it saves.
     """
-    width, n_rows = shares.shape[1], 0
+    width, n_rows = responsibilities.shape[1], 0
     if n_features < FEWEST_COLUMNS:
-        return width if shares[k].any() else 0
+        return width if responsibilities[k].any() else 0
     for r in range(width):
-        n_rows += shares[k, r] != 0.0
+        n_rows += responsibilities[k, r] != 0.0
     return n_rows if n_rows * (n_features + MOVE) <= width * n_features else width
 
 
 @kernel
-def find_shares(
-    shares: np.ndarray, k: int, n_rows: int, places: np.ndarray, found: np.ndarray
+def find_nonzero(
+    responsibilities: np.ndarray, k: int, n_rows: int, places: np.ndarray, found: np.ndarray
 ) -> None:
-    """Write the places of the rows that :func:`count_shares` counted, and their responsibilities.
+    """Write the places of the rows that :func:`count_nonzero` counted, and their responsibilities.
 
     After these, ``places`` repeats the first one and ``found`` is 0.
     """
-    width, n = shares.shape[1], 0
+    width, n = responsibilities.shape[1], 0
     for r in range(width):
-        if n_rows == width or shares[k, r] != 0.0:
+        if n_rows == width or responsibilities[k, r] != 0.0:
             places[n] = r
-            found[n] = shares[k, r]
+            found[n] = responsibilities[k, r]
             n += 1
     for r in range(n, width):
         places[r] = places[0]
@@ -129,7 +128,7 @@ def subtract_squares(
 @kernel
 def add_products(
     deviation: np.ndarray,
-    shares: np.ndarray,
+    responsibilities: np.ndarray,
     n_rows: int,
     k: int,
     first: np.ndarray,
@@ -138,14 +137,14 @@ def add_products(
 ) -> None:
     """Add sum r d to ``first[k]`` and sum r d d' to the upper triangle of ``second[k]``.
 
-    ``shares`` (place,) are r; places from ``n_rows`` on do not count.
+    ``responsibilities`` (place,) are r; places from ``n_rows`` on do not count.
     """
     n_features = len(deviation)
     for i in range(0, n_features - 1, 2):
         s0 = s1 = m00 = m01 = m11 = 0.0
         for r in range(n_rows):
             d0, d1 = deviation[i, r], deviation[i + 1, r]
-            w0, w1 = shares[r] * d0, shares[r] * d1
+            w0, w1 = responsibilities[r] * d0, responsibilities[r] * d1
             lines[0, r] = w0
             lines[1, r] = w1
             s0 += w0
@@ -163,7 +162,7 @@ def add_products(
         last = n_features - 1
         s0 = m00 = 0.0
         for r in range(n_rows):
-            w0 = shares[r] * deviation[last, r]
+            w0 = responsibilities[r] * deviation[last, r]
             s0 += w0
             m00 += w0 * deviation[last, r]
         first[k, last] += s0

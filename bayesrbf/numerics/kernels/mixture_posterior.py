@@ -41,7 +41,7 @@ from bayesrbf.numerics.kernels.declared_reals import (
 from bayesrbf.numerics.kernels.driver import Results, expect
 from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
 from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
 from bayesrbf.numerics.kernels.tiles import Tiles
 
 

@@ -23,7 +23,7 @@ from bayesrbf.records.median_lvq import (
     MedianLVQParameters,
     Prototypes,
     Sigma,
-    SigmaPrior,
+    width_and_prior,
 )
 from bayesrbf.records.results import Status, Trace
 
@@ -37,14 +37,12 @@ ROUNDING: Final = 1e-10
 class ExemplarFit:
     """The winning restart of a search."""
 
-    parameters: MedianLVQParameters
-    """The point; exemplars of a class in ascending order."""
+    parameters: MedianLVQParameters  # The point; exemplars of a class in ascending order.
     trace: Trace
     """Objective (with the log prior of sigma, where it has one) before the search and after
     every sweep of the winner."""
     status: Status
-    restarts: Float[np.ndarray, " restart"]
-    """The objective that every restart reached."""
+    restarts: Float[np.ndarray, " restart"]  # The objective that every restart reached.
 
 
 def fit_exemplars(
@@ -100,9 +98,7 @@ def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | N
     """
     if sigma is None:
         return MarginSum(rows, prototypes)
-    if isinstance(sigma, SigmaPrior):
-        return ConditionalLikelihood(rows, prototypes, float(np.exp(sigma.location)), sigma)
-    return ConditionalLikelihood(rows, prototypes, sigma)
+    return ConditionalLikelihood(rows, prototypes, *width_and_prior(sigma))
 
 
 def climb(

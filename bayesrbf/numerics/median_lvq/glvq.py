@@ -1,9 +1,7 @@
 r"""GLVQ on exemplars: Sato and Yamada's margins, for every candidate at once.
 
-References
-----------
-Nebel, Villmann (2013), A median variant of generalized learning vector quantization,
-ICONIP, LNCS 8227. Sato, Yamada (1996), Generalized learning vector quantization, NIPS 8.
+See Nebel, Villmann (2013), A median variant of generalized learning vector quantization, ICONIP,
+LNCS 8227. Sato, Yamada (1996), Generalized learning vector quantization, NIPS 8.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from bayesrbf.numerics.median_lvq.moving_exemplars import (
     CandidateColumns,
     Exemplars,
     MovingExemplars,
-    Scorer,
 )
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 
@@ -49,11 +46,11 @@ class MarginSum:
         """The weighted sum of the margins of the labelled rows."""
         return float(self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars))
 
-    def scorer(self, exemplars: Exemplars) -> Scorer:
+    def scorer(self, exemplars: Exemplars) -> MovingExemplars:
         """Prepare to judge moves by sums of margins."""
         return MarginSwaps(self._columns, self.prototypes, exemplars)
 
-    def bound(self, exemplars: Exemplars) -> Scorer:
+    def bound(self, exemplars: Exemplars) -> MovingExemplars:
         r"""Prepare the bound of the generalised EM, up to a constant.
 
         A margin is :math:`2 g_n - 1` with :math:`g_n = d_- / (d_+ + d_-)`. With
@@ -61,9 +58,7 @@ class MarginSum:
         inequality bounds :math:`\log \sum_n v_n g_n` from below by
         :math:`\sum_n \gamma_n \log g_n` and a constant.
 
-        References
-        ----------
-        Nebel, Villmann (2013).
+        See Nebel, Villmann (2013).
         """
         gamma = self._columns.weights * (self.pointwise(exemplars) + 1) / 2
         return MarginSwaps(self._columns, self.prototypes, exemplars, gamma)
@@ -142,8 +137,6 @@ def far_fraction(
     nearest of any other, infinite where there is no other. The result is 1/2 then, and where
     both are 0.
 
-    Examples
-    --------
     >>> far_fraction(np.array([1.0, 0.0, 2.0]), np.array([3.0, 0.0, np.inf]))
     array([0.75, 0.5 , 0.5 ])
     """

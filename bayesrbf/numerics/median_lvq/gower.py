@@ -9,9 +9,7 @@ Where either cell of a column is missing, :math:`\delta_j` is its mean over all 
 training rows. Often such columns are left out instead. Two rows with only one column observed
 in both would then be identical if these cells happen to be equal.
 
-References
-----------
-Gower (1971), A general coefficient of similarity and some of its properties, Biometrics 27.
+See Gower (1971), A general coefficient of similarity and some of its properties, Biometrics 27.
 """
 
 from __future__ import annotations
@@ -24,8 +22,7 @@ from jaxtyping import Float
 
 from bayesrbf.records.mixture import Observations
 
-BLOCK: Final = 2**18
-"""Number of dissimilarities that are computed at a time."""
+BLOCK: Final = 2**18  # Number of dissimilarities that are computed at a time.
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,6 @@ def learn_gower(rows: Observations) -> Gower:
     :math:`\int 2 F (1 - F) dx`, and :math:`1 - \sum_l p_l^2` of levels. Rows do not differ in a
     column without a cell.
 
-    Examples
-    --------
     >>> rows = Observations(
     ...     np.array([[0.0], [4.0], [np.nan]]), np.array([[0], [1], [1]]),
     ...     np.zeros(3, int), np.ones(3))

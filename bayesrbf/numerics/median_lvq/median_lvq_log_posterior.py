@@ -28,6 +28,7 @@ from bayesrbf.records.median_lvq import (
     Prototypes,
     Sigma,
     SigmaPrior,
+    width_and_prior,
 )
 from bayesrbf.records.specification import Variable
 
@@ -47,10 +48,8 @@ class MedianLVQLogPosterior(LogPosterior):
     Coordinates are the rows of the exemplars, which are integers, and log sigma where it is
     free. The density is 0 where an exemplar is no candidate of its class.
 
-    References
-    ----------
-    Nebel, Hammer, Villmann (2014), Supervised generative models for learning
-    dissimilarity data, ESANN, section 3, for the likelihood.
+    See Nebel, Hammer, Villmann (2014), Supervised generative models for learning dissimilarity
+    data, ESANN, section 3, for the likelihood.
     """
 
     rows: Dissimilarities
@@ -63,8 +62,13 @@ class MedianLVQLogPosterior(LogPosterior):
         exemplars = Variable(
             names.EXEMPLARS, (names.PROTOTYPE,), (self.prototypes.number,), "identity"
         )
-        free = isinstance(self.sigma, SigmaPrior)
-        return (exemplars, Variable(names.SIGMA, (), (), "log")) if free else (exemplars,)
+        free = () if self.prior is None else (Variable(names.SIGMA, (), (), "log"),)
+        return (exemplars, *free)
+
+    @property
+    def prior(self) -> SigmaPrior | None:
+        """Prior of the width; None where it is fixed."""
+        return width_and_prior(self.sigma)[1]
 
     @property
     def component_class(self) -> Int[np.ndarray, " component"]:
@@ -78,8 +82,8 @@ class MedianLVQLogPosterior(LogPosterior):
         A training row has no neighbours to step to.
         """
         scales = np.zeros(self.dimension)
-        if isinstance(self.sigma, SigmaPrior):
-            scales[-1] = self.sigma.spread
+        if self.prior is not None:
+            scales[-1] = self.prior.spread
         return scales
 
     def markov_kernel(self) -> ExemplarSweep:
@@ -89,7 +93,7 @@ class MedianLVQLogPosterior(LogPosterior):
     def pack(self, parameters: MedianLVQParameters) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of a point."""
         theta = parameters.exemplars.astype(np.float64)
-        if not isinstance(self.sigma, SigmaPrior) or parameters.sigma is None:
+        if self.prior is None or parameters.sigma is None:
             return theta
         return np.append(theta, np.log(parameters.sigma))
 
@@ -99,19 +103,18 @@ class MedianLVQLogPosterior(LogPosterior):
 
     def exemplars(self, theta: Float[np.ndarray, " coordinate"]) -> Exemplars:
         """Rows of the exemplars at a point."""
-        return np.rint(theta[: self.prototypes.number]).astype(np.intp)
+        return exemplars_at(theta, self.prototypes)
 
     def width(self, theta: Float[np.ndarray, " coordinate"]) -> float:
         """Width of the kernel at a point."""
-        return float(np.exp(theta[-1])) if isinstance(self.sigma, SigmaPrior) else self.sigma
+        return width_at(theta, self.sigma)
 
     def likelihood(self, sigma: float) -> ConditionalLikelihood:
         """The likelihood, with the prior of sigma, as an objective.
 
         Its scores are the log full conditionals of exemplars.
         """
-        prior = self.sigma if isinstance(self.sigma, SigmaPrior) else None
-        return ConditionalLikelihood(self.rows, self.prototypes, sigma, prior)
+        return ConditionalLikelihood(self.rows, self.prototypes, sigma, self.prior)
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
@@ -123,7 +126,7 @@ class MedianLVQLogPosterior(LogPosterior):
         exemplars, gradient = self.exemplars(theta), np.zeros(self.dimension)
         objective = self.likelihood(self.width(theta))
         value = objective.value(exemplars) + self._log_uniform(exemplars)
-        if isinstance(self.sigma, SigmaPrior):
+        if self.prior is not None:
             gradient[-1] = objective.width_gradient(exemplars) + jacobian
             value += jacobian * theta[-1]
         return float(value), gradient
@@ -153,7 +156,7 @@ class MedianLVQLogPosterior(LogPosterior):
         """Values of the free variables by name, at one point or many; exemplars are integers."""
         exemplars = np.rint(thetas[..., : self.prototypes.number]).astype(np.int64)
         values: dict[str, np.ndarray] = {names.EXEMPLARS: exemplars}
-        if isinstance(self.sigma, SigmaPrior):
+        if self.prior is not None:
             values[names.SIGMA] = np.exp(thetas[..., -1])
         return values
 
@@ -195,16 +198,15 @@ class ExemplarSweep(MarkovKernel):
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
         """Draw every exemplar, then the width."""
-        moved = theta.copy()
-        exemplars = np.rint(theta[: self.prototypes.number]).astype(np.intp)
-        width = float(np.exp(theta[-1])) if isinstance(self.sigma, SigmaPrior) else self.sigma
+        moved, exemplars = theta.copy(), exemplars_at(theta, self.prototypes)
+        width, (_, prior) = width_at(theta, self.sigma), width_and_prior(self.sigma)
         scorer = ConditionalLikelihood(self.rows, self.prototypes, width).scorer(exemplars)
         order = np.arange(exemplars.size)
         exemplars = scorer.sweep(exemplars, order, uniforms=rng.random(exemplars.size))
         moved[: exemplars.size] = exemplars
-        if isinstance(self.sigma, SigmaPrior):
-            log_density = partial(self._log_density, self._columns(exemplars), self.sigma)
-            moved[-1] = slice_step(log_density, float(theta[-1]), 2 * self.sigma.spread, rng)
+        if prior is not None:
+            log_density = partial(self._log_density, self._columns(exemplars), prior)
+            moved[-1] = slice_step(log_density, float(theta[-1]), 2 * prior.spread, rng)
         return moved
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> Self | ExemplarSweep:
@@ -217,15 +219,23 @@ class ExemplarSweep(MarkovKernel):
         return columns.astype(np.float64, copy=False)
 
     def _log_density(
-        self,
-        columns: Float[np.ndarray, "labelled prototype"],
-        prior: SigmaPrior,
-        log_sigma: float,
+        self, columns: Float[np.ndarray, "labelled prototype"], prior: SigmaPrior, log_sigma: float
     ) -> float:
         """Log density of log sigma given the exemplars, up to a constant."""
         sigma, labelled = float(np.exp(log_sigma)), self.rows.labelled
         logs = label_logs(columns, self.rows.labels[labelled], self.prototypes, sigma)
         return float(self.rows.weights[labelled] @ logs) + log_normal(sigma, prior) + log_sigma
+
+
+def exemplars_at(theta: Float[np.ndarray, " coordinate"], prototypes: Prototypes) -> Exemplars:
+    """Rows of the exemplars at a point."""
+    return np.rint(theta[: prototypes.number]).astype(np.intp)
+
+
+def width_at(theta: Float[np.ndarray, " coordinate"], sigma: Sigma) -> float:
+    """Width of the kernel at a point."""
+    fixed, prior = width_and_prior(sigma)
+    return fixed if prior is None else float(np.exp(theta[-1]))
 
 
 def slice_step(
@@ -236,9 +246,7 @@ def slice_step(
     The log density must fall without limit on both sides. ``step`` is the width of the first
     interval, best about that of the density.
 
-    References
-    ----------
-    Neal (2003), Slice sampling, Annals of Statistics 31, section 4, figures 3 and 5.
+    See Neal (2003), Slice sampling, Annals of Statistics 31, section 4, figures 3 and 5.
     """
     level = log_density(start) - rng.exponential()
     lower = start - step * rng.random()

@@ -19,33 +19,8 @@ from jaxtyping import Float, Int
 
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 
-Exemplars = Int[np.ndarray, " prototype"]
-"""Training row that each prototype is."""
-BLOCK: Final = 2**17
-"""Entries of a block of columns: as many as stay in a core's own cache."""
-
-
-@runtime_checkable
-class Scorer(Protocol):
-    """Exemplars that move one at a time, and what each candidate would make of an objective."""
-
-    def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The objective for a prototype at each of the candidates of its class."""
-
-    def sweep(
-        self,
-        exemplars: Exemplars,
-        order: Int[np.ndarray, " turn"],
-        *,
-        uniforms: Float[np.ndarray, " turn"] | None = None,
-        tolerance: float = 0.0,
-    ) -> Exemplars:
-        """Move the prototypes of ``order`` in turn, to the best candidate or to one that is drawn.
-
-        With ``uniforms``, numbers from 0 to 1, one a turn, the candidate is drawn with the
-        softmax of the scores as its probabilities. Without, a prototype moves to the best
-        candidate where that gains more than ``tolerance``.
-        """
+Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is.
+BLOCK: Final = 2**17  # Entries of a block of columns: as many as stay in a core's own cache.
 
 
 @runtime_checkable
@@ -67,10 +42,10 @@ class Objective(Protocol):
     def value(self, exemplars: Exemplars) -> float:
         """The objective at given exemplars."""
 
-    def scorer(self, exemplars: Exemplars) -> Scorer:
+    def scorer(self, exemplars: Exemplars) -> MovingExemplars:
         """Prepare to judge moves from given exemplars by values of the objective."""
 
-    def bound(self, exemplars: Exemplars) -> Scorer:
+    def bound(self, exemplars: Exemplars) -> MovingExemplars:
         """Prepare the bound that the generalised EM raises in place of the objective.
 
         It is taken at the given exemplars. Scores are the bound up to a constant. Where it
@@ -128,7 +103,7 @@ class CandidateColumns:
 
 
 class MovingExemplars(ABC):
-    """Exemplars that move one at a time, and their columns."""
+    """Exemplars that move one at a time, and what each candidate would make of an objective."""
 
     def __init__(
         self, columns: CandidateColumns, prototypes: Prototypes, exemplars: Exemplars
@@ -150,7 +125,12 @@ class MovingExemplars(ABC):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move prototypes in turn, as :class:`Scorer` says."""
+        """Move the prototypes of ``order`` in turn, to the best candidate or to one that is drawn.
+
+        With ``uniforms``, numbers from 0 to 1, one a turn, the candidate is drawn with the
+        softmax of the scores as its probabilities. Without, a prototype moves to the best
+        candidate where that gains more than ``tolerance``.
+        """
         moved = exemplars.copy()
         for turn, prototype in enumerate(order.tolist()):
             candidates = self.columns.rows.candidates[self.prototypes.classes[prototype]]

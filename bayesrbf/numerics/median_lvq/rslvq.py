@@ -1,10 +1,8 @@
 r"""RSLVQ on exemplars: kernels, and the log likelihood of the labels.
 
-References
-----------
-Nebel, Hammer, Villmann (2014), Supervised generative models for learning dissimilarity
-data, ESANN, section 3. Seo, Obermayer (2003), Soft learning vector quantization, Neural
-Computation 15, section 3.
+See Nebel, Hammer, Villmann (2014), Supervised generative models for learning dissimilarity data,
+ESANN, section 3. Seo, Obermayer (2003), Soft learning vector quantization, Neural Computation 15,
+section 3.
 """
 
 from __future__ import annotations
@@ -19,12 +17,15 @@ from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from bayesrbf.numerics.kernels.exemplar_scores import write_label_logs
-from bayesrbf.numerics.median_lvq.moving_exemplars import CandidateColumns, Exemplars, Scorer
+from bayesrbf.numerics.median_lvq.moving_exemplars import (
+    CandidateColumns,
+    Exemplars,
+    MovingExemplars,
+)
 from bayesrbf.numerics.median_lvq.rslvq_swaps import SAFE, KernelSwaps, LogSwaps
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
 
-LOWEST: Final = -1e300
-"""Log kernels are at least this, so that their differences stay finite."""
+LOWEST: Final = -1e300  # Log kernels are at least this, so that their differences stay finite.
 WIDEST: Final = 6.0
 """The best log sigma is searched within this many standard deviations of its prior."""
 
@@ -32,8 +33,6 @@ WIDEST: Final = 6.0
 def log_kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.ndarray, "*shape"]:
     r"""Log of the kernel, :math:`-d / \sigma^2`, at least ``LOWEST``.
 
-    Examples
-    --------
     >>> log_kernel(np.array([0.0, 2.0]), 2.0)
     array([-0. , -0.5])
     """
@@ -44,8 +43,6 @@ def log_kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.nda
 def kernel(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.ndarray, "*shape"]:
     r"""Kernel, :math:`e^{-d / \sigma^2}`.
 
-    Examples
-    --------
     >>> kernel(np.array([0.0, np.log(2.0)]), 1.0)
     array([1. , 0.5])
     """
@@ -60,10 +57,7 @@ def class_log_joint(
 
     .. math:: \log \sum_{j \in c} e^{-d(x, \theta_j) / \sigma^2}
 
-    References
-    ----------
-    Seo, Obermayer (2003), Soft learning vector quantization, Neural Computation 15,
-    section 3.
+    See Seo, Obermayer (2003), Soft learning vector quantization, Neural Computation 15, section 3.
     """
     starts = [part.start for part in prototypes.class_slices]
     return np.logaddexp.reduceat(log_kernel(columns, sigma), starts, axis=1)
@@ -78,8 +72,6 @@ def responsibilities(
 
     The sum over a class's prototypes is p(c | x).
 
-    Examples
-    --------
     >>> responsibilities(np.array([[0.0, np.log(3.0)]]), 1.0)
     array([[0.75, 0.25]])
     """
@@ -112,16 +104,15 @@ class ConditionalLikelihood:
         likelihood = self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars)
         return float(likelihood) + self._log_prior
 
-    def scorer(self, exemplars: Exemplars) -> Scorer:
+    def scorer(self, exemplars: Exemplars) -> MovingExemplars:
         """Prepare to judge moves by log likelihoods in nats.
 
-        Under a uniform prior they are the log full conditional of an exemplar, up to a
-        constant.
+        Under a uniform prior they are the log full conditional of an exemplar, up to a constant.
         """
         swaps = KernelSwaps if self._safe else LogSwaps
         return swaps(self._kernels, self.prototypes, exemplars, offset=self._log_prior)
 
-    def bound(self, exemplars: Exemplars) -> Scorer:
+    def bound(self, exemplars: Exemplars) -> MovingExemplars:
         r"""Prepare the expected log joint, the bound of the generalised EM, up to a constant.
 
         With :math:`\gamma_{nj}` the responsibilities at the given exemplars, among the
@@ -130,9 +121,7 @@ class ConditionalLikelihood:
         .. math:: \sum_n v_n \sum_j \gamma_{nj} \log \frac{e^{-d(x_n, \theta_j) / \sigma^2}}
             {\sum_k e^{-d(x_n, \theta_k) / \sigma^2}}
 
-        References
-        ----------
-        Nebel, Hammer, Villmann (2014), section 3.
+        See Nebel, Hammer, Villmann (2014), section 3.
         """
         labelled = self.rows.labelled
         logs = log_kernel(self.rows.values[labelled[:, None], exemplars], self.sigma)
@@ -204,8 +193,6 @@ def label_logs(
 ) -> Float[np.ndarray, " labelled"]:
     """Log probability ``log p(y_n | x_n)`` of the label of every row, in nats.
 
-    Examples
-    --------
     >>> rows = np.array([[0.0, np.log(3.0)]])
     >>> np.exp(label_logs(rows, np.array([1]), Prototypes((0, 1)), 1.0)).round(3)
     array([0.25])
@@ -222,8 +209,6 @@ def log_normal(sigma: float, prior: SigmaPrior) -> float:
 
     .. math:: -\log \sigma - \log s - \tfrac12 \log 2\pi - \frac{(\log\sigma - m)^2}{2 s^2}
 
-    Examples
-    --------
     >>> round(log_normal(1.0, SigmaPrior(0.0, 1.0)), 4)
     -0.9189
     """

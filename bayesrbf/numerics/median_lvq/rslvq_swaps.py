@@ -15,8 +15,7 @@ from bayesrbf.numerics.median_lvq.moving_exemplars import (
 )
 from bayesrbf.records.median_lvq import Prototypes
 
-SAFE: Final = 600.0
-"""Kernels down to exp(-SAFE) are added and divided as they are."""
+SAFE: Final = 600.0  # Kernels down to exp(-SAFE) are added and divided as they are.
 
 
 class _Swaps(MovingExemplars):

@@ -20,8 +20,7 @@ from bayesrbf.numerics.mixture.gaussian_quadratic import (
     quadratic_forms,
 )
 from bayesrbf.numerics.mixture.parts.laws import Laws, laws_of
-from bayesrbf.numerics.mixture.statistics import Statistics
-from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
+from bayesrbf.numerics.mixture.statistics import JointPoint, Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 

@@ -17,8 +17,7 @@ from bayesrbf.numerics.kernels.categorical import log_table, pack, unpack_counts
 from bayesrbf.numerics.kernels.driver import Model, Results, expect
 from bayesrbf.numerics.kernels.tiles import balanced_chunks, plan_tiles
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.statistics import Statistics
-from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
+from bayesrbf.numerics.mixture.statistics import JointPoint, Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 

@@ -15,8 +15,7 @@ from bayesrbf.numerics.mixture.conditional import conditionals, responsibilities
 from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.quasi_random import normals, uniforms
 from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.order import Order
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.specification import MixtureSpecification, Order
 
 
 def with_holes(observations: Observations) -> Bool[np.ndarray, " obs"]:

@@ -13,8 +13,7 @@ from jaxtyping import Float
 from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.array_expectation import LOWEST, ArrayExpectation
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.statistics import Statistics
-from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
+from bayesrbf.numerics.mixture.statistics import JointPoint, Statistics
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.mixture.mixture_structure import deterministic_variables, free_variables
 from bayesrbf.numerics.mixture.mixture_variables import (
+    deterministic_variables,
+    free_variables,
     joint_weights,
     parameters_of,
     variables_of,

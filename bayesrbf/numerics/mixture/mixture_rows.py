@@ -9,12 +9,11 @@ from typing import Final, Self
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.side_by_side import MixturePredictor, SideBySide
-from bayesrbf.numerics.predictor import Predictor
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable

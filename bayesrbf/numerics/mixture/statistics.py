@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -45,3 +46,53 @@ def sum_by_class(
 ) -> Float[np.ndarray, " label"]:
     """Add up what belongs to the components of each class."""
     return np.bincount(specification.component_class, weights=values)
+
+
+@dataclass(frozen=True)
+class JointPoint:
+    r"""Rows under one point of a mixture, which carry gradients in their log joints back to it.
+
+    An objective :math:`J(\ell)` of :math:`\ell_{nk} = \log p(x_n, k)` has the gradient
+
+    .. math::
+       \frac{\partial J}{\partial \phi}
+           = \sum_{nk} G_{nk} \frac{\partial \log p(x_n, k)}{\partial \phi},
+       \qquad G_{nk} = \frac{\partial J}{\partial \ell_{nk}}
+
+    in the parameters of the mixture. That sum is linear in the same sufficient statistics as EM's,
+    with G, of any sign, in the place of weighted responsibilities: missing cells enter by their
+    conditional moments (Fisher's identity, component by component). So one routine serves every
+    objective, and :mod:`bayesrbf.numerics.mixture.mixture_prior` carries the statistics on to the
+    coordinates of the declared graph.
+
+    The gradient of the mixture's own log likelihood: G are the responsibilities.
+
+    >>> from bayesrbf.numerics.mixture.expectation import prepare
+    >>> from bayesrbf.records.mixture import MixtureParameters, Observations
+    >>> from bayesrbf.records.specification import MixtureSpecification
+    >>> rows = Observations(
+    ...     real=np.array([[0.5], [np.nan]]), codes=np.zeros((2, 0), int),
+    ...     labels=np.zeros(2, int), weights=np.ones(2))
+    >>> specification = MixtureSpecification(1, (), (0, 0))
+    >>> point = MixtureParameters(
+    ...     np.ones(1), np.array([0.5, 0.5]), np.array([[-1.0], [1.0]]), np.ones((2, 1, 1)), ())
+    >>> joint = prepare(rows, specification).at(point)
+    >>> density = np.logaddexp.reduce(joint.log_joint, axis=1)
+    >>> joint.statistics(np.exp(joint.log_joint - density[:, None])).counts
+    array([0.769, 1.231])
+    """
+
+    log_joint: Float[np.ndarray, "obs component"]
+    """``log pi_c + log w_k + log p(x_o | k)`` in nats; labels play no part."""
+    _sums: Callable[[np.ndarray], Statistics]
+
+    def statistics(self, gradients: Float[np.ndarray, "obs component"]) -> Statistics:
+        """Statistics with gradients in the log joints in the place of weighted responsibilities.
+
+        Gradients are of any sign, and row weights are part of them. ``pointwise`` and
+        ``log_likelihood`` are the row and total sums of ``G log_joint``.
+        """
+        pointwise = np.einsum("nk,nk->n", gradients, self.log_joint)
+        return replace(
+            self._sums(gradients), log_likelihood=float(pointwise.sum()), pointwise=pointwise
+        )

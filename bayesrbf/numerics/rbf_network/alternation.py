@@ -11,11 +11,9 @@ One round, at mixture :math:`\phi` and output weights w:
 Each step raises an objective, but not the same one: at :math:`\gamma > 0` no single objective
 rises in all steps. So the joint objective is recorded in every round and its falls counted.
 
-References
-----------
-Ferreira and Figueiredo (2006), Hybrid generative/discriminative training of radial basis
-function networks, ESANN: EM-LR, EM-LR-Link, EM-LR-Link-K. Caetano (2018): responsibilities
-as features (eq. 20), the Dirichlet link (eq. 21), imputation (eqs. 12-13).
+See Ferreira and Figueiredo (2006), Hybrid generative/discriminative training of radial basis
+function networks, ESANN: EM-LR, EM-LR-Link, EM-LR-Link-K. Caetano (2018): responsibilities as
+features (eq. 20), the Dirichlet link (eq. 21), imputation (eqs. 12-13).
 """
 
 from __future__ import annotations
@@ -46,11 +44,9 @@ from bayesrbf.records.rbf_network import (
 class Round:
     """What one evaluation of a network tells."""
 
-    statistics: Statistics
-    """EM's statistics of every mixture on all rows."""
+    statistics: Statistics  # EM's statistics of every mixture on all rows.
     features: Float[np.ndarray, "obs component"]
-    generative: float
-    """``sum_n v_n log p(x_n)``, over all mixtures, in nats."""
+    generative: float  # ``sum_n v_n log p(x_n)``, over all mixtures, in nats.
 
 
 class Alternation:
@@ -180,9 +176,7 @@ class Alternation:
 
 
 def imputed(
-    observations: Observations,
-    mixture: MixtureParameters,
-    specification: RBFNetworkSpecification,
+    observations: Observations, mixture: MixtureParameters, specification: RBFNetworkSpecification
 ) -> Observations:
     """Rows with their missing cells filled in by the mixture.
 

@@ -15,19 +15,17 @@ A hidden response says nothing. The fit is regression on fixed features f:
 It is concave for classes. Weights at zero are exactly zero, and the result carries its
 certificate: the largest entry of the smallest subgradient.
 
-References
-----------
-Zou and Hastie (2005), Regularization and variable selection via the elastic net,
-JRSS B 67, 301-320.
+See Zou and Hastie (2005), Regularization and variable selection via the elastic net, JRSS B 67.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
@@ -47,6 +45,13 @@ class Classes:
 
     labels: Int[np.ndarray, " obs"]
 
+    has_noise: ClassVar[bool] = False
+
+    @property
+    def known(self) -> Bool[np.ndarray, " obs"]:
+        """Rows whose response is not hidden."""
+        return self.labels >= 0
+
     def evaluate(
         self, linear: Float[np.ndarray, "obs output"], noise_precision: float
     ) -> tuple[
@@ -57,7 +62,7 @@ class Classes:
         They are those of each row in its linear output and, all zero, in the noise precision,
         which classes do not have.
         """
-        known = self.labels >= 0
+        known = self.known
         log_sums, probabilities = log_sum_exp(linear, axis=1)
         target = np.maximum(self.labels, 0)
         rows = np.arange(len(linear))
@@ -72,10 +77,16 @@ class Classes:
 class Numbers:
     """Gaussian noise about one linear output, the mean of the response."""
 
-    targets: Float[np.ndarray, " obs"]
-    """Responses in standard units, NaN where hidden."""
+    targets: Float[np.ndarray, " obs"]  # Responses in standard units, NaN where hidden.
     scale: float = 1.0
     """Size of one standard unit in the user's: log densities are per unit of the user's."""
+
+    has_noise: ClassVar[bool] = True
+
+    @property
+    def known(self) -> Bool[np.ndarray, " obs"]:
+        """Rows whose response is not hidden."""
+        return ~np.isnan(self.targets)
 
     def evaluate(
         self, linear: Float[np.ndarray, "obs output"], noise_precision: float
@@ -86,7 +97,7 @@ class Numbers:
 
         They are those of each row in its linear output and in the noise precision tau.
         """
-        known = ~np.isnan(self.targets)
+        known = self.known
         residuals = np.where(known, self.targets - linear[:, 0], 0.0)
         constant = 0.5 * (np.log(noise_precision) - LOG_2PI) - np.log(self.scale)
         log_likelihood = constant * known
@@ -95,8 +106,7 @@ class Numbers:
         return log_likelihood, noise_precision * residuals[:, None], by_row
 
 
-Output = Classes | Numbers
-"""Responses that know their likelihood."""
+Output = Classes | Numbers  # Responses that know their likelihood.
 
 
 @dataclass(frozen=True)
@@ -181,7 +191,7 @@ class _PenalisedLikelihood:
     def has_steps(self) -> bool:
         """Whether Newton's method applies: classes, no kink, few weights, all penalised."""
         prior = self.hyperparameters
-        smooth = isinstance(self.output, Classes) and prior.l1 == 0 < prior.l2
+        smooth = not self.output.has_noise and prior.l1 == 0 < prior.l2
         return smooth and self.size + self.specification.n_outputs <= LARGEST
 
     @cached_property
@@ -193,7 +203,7 @@ class _PenalisedLikelihood:
     def coordinates(self, layer: OutputLayer) -> np.ndarray:
         """Coordinates of a layer."""
         parts = [layer.coefficients[self.connected], layer.intercepts]
-        if isinstance(self.output, Numbers):
+        if self.output.has_noise:
             parts.append(np.array([np.log(layer.noise_precision)]))
         return np.concatenate(parts)
 
@@ -201,7 +211,7 @@ class _PenalisedLikelihood:
         """The layer at given coordinates."""
         coefficients = np.zeros(self.connected.shape)
         coefficients[self.connected] = theta[: self.size]
-        noise = float(np.exp(theta[-1])) if isinstance(self.output, Numbers) else 1.0
+        noise = float(np.exp(theta[-1])) if self.output.has_noise else 1.0
         end = self.size + self.specification.n_outputs
         return OutputLayer(coefficients, theta[self.size : end], noise)
 
@@ -216,18 +226,16 @@ class _PenalisedLikelihood:
         value = float(self.weights @ log_likelihood) - 0.5 * float(precisions @ layer**2)
         by_weight = (by_linear.T @ self.features)[self.connected]
         gradient = np.concatenate([by_weight, by_linear.sum(axis=0)]) - precisions * layer
-        if isinstance(self.output, Numbers):
+        if self.output.has_noise:
             value += prior.log_noise(at.noise_precision)
             total = float(self.weights @ by_noise) + prior.noise_slope(at.noise_precision)
             gradient = np.append(gradient, at.noise_precision * total)
         return Smooth(value, gradient, np.zeros(theta.size))
 
     def curvature(self, theta: np.ndarray) -> np.ndarray:
-        """Negative Hessian, for classes."""
-        if not isinstance(self.output, Classes):
-            raise TypeError("The curvature is that of classes; numbers have none here.")
+        """Negative Hessian, of classes alone: numbers are not fitted with steps."""
         at = self.layer(theta)
         linear = self.features @ at.coefficients.T + at.intercepts
-        known = self.weights * (self.output.labels >= 0)
+        known = self.weights * self.output.known
         likelihood = softmax_curvature(self.features, linear, known, self.connected)
         return likelihood + np.diag(self._precisions)

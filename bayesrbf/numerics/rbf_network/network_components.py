@@ -11,8 +11,7 @@ from bayesrbf.numerics.mixture.initialisation import START_VARIANCE
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
 
-SMALL_WEIGHT = 0.5
-"""Mixture weight of a new component, as a multiple of that in equal parts."""
+SMALL_WEIGHT = 0.5  # Mixture weight of a new component, as a multiple of that in equal parts.
 
 
 def idle_components(

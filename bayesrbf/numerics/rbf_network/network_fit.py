@@ -25,8 +25,7 @@ from bayesrbf.records.results import Status
 class NetworkFit:
     """A fitted network and the way there."""
 
-    parameters: RBFNetworkParameters
-    """The point, in standard units."""
+    parameters: RBFNetworkParameters  # The point, in standard units.
     joint: Float[np.ndarray, " iteration"]
     """Log posterior density without Jacobian at the start and after every iteration, in nats, in
     standard units."""

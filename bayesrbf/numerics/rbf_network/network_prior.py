@@ -31,8 +31,6 @@ SMALLEST_SIZE = 1e-6
 def log_elastic_net_constant(l1: float, l2: float) -> float:
     """Log of the elastic net's constant, the integral of ``exp(-l1 |w| - l2 w^2 / 2)``.
 
-    Examples
-    --------
     >>> round(log_elastic_net_constant(2.0, 0.0), 6)  # Laplace: 2 / l1
     0.0
     """
@@ -77,12 +75,10 @@ def relative_sizes(
 class Link:
     """What the link adds at one point, and its derivatives."""
 
-    value: float
-    """``log Dirichlet(pi; a + gamma s) - log Dirichlet(pi; a)`` in nats."""
+    value: float  # ``log Dirichlet(pi; a + gamma s) - log Dirichlet(pi; a)`` in nats.
     counts: Float[np.ndarray, " component"]
     """``gamma s``: counts that it adds to the mixture weights."""
-    by_size: Float[np.ndarray, " component"]
-    """Derivative in ``sum_c |w_ck|``."""
+    by_size: Float[np.ndarray, " component"]  # Derivative in ``sum_c |w_ck|``.
 
     @classmethod
     def at(

@@ -34,15 +34,14 @@ from bayesrbf.numerics.mixture.completion import complete
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.records.mixture import MixtureParameters, Observations
-from bayesrbf.records.order import Order
 from bayesrbf.records.rbf_network import RBFNetworkParameters, RBFNetworkSpecification
 from bayesrbf.records.results import ClassPrediction
+from bayesrbf.records.specification import Order
 
 LARGEST_LOG_DENSITY = 300.0
 """Log densities are cut off here, and flat beyond. In many columns they could leave the range of
 floats."""
-BLOCK = 4096
-"""Completions are held for this many rows at a time."""
+BLOCK = 4096  # Completions are held for this many rows at a time.
 
 
 class FeatureMap:

@@ -7,10 +7,8 @@ A penalty :math:`\lambda |\theta|` has a kink where it matters most. With
 Where there is no kink and few weights, a concave objective is maximised by Newton's method, in
 some steps from a warm start.
 
-References
-----------
-Byrd, Lu, Nocedal and Zhu (1995), A limited memory algorithm for bound constrained
-optimization, SIAM Journal on Scientific Computing 16, 1190-1208.
+See Byrd, Lu, Nocedal and Zhu (1995), A limited memory algorithm for bound constrained optimization,
+SIAM Journal on Scientific Computing 16, 1190-1208.
 """
 
 from __future__ import annotations
@@ -25,24 +23,20 @@ from scipy.optimize import minimize
 
 from bayesrbf.numerics.log_sums import log_sum_exp
 
-MEMORY = 20
-"""Pairs of steps and gradients that L-BFGS keeps."""
+MEMORY = 20  # Pairs of steps and gradients that L-BFGS keeps.
 LARGEST = 150
 """Up to this many weights, solving for Newton's step costs less than the steps that it saves."""
 RIDGE = 1e-10
 """Fraction of the mean curvature that is added to it: a shift that all biases share has none."""
-HALVINGS = 30
-"""Most halvings of a step; then the search ends where it is."""
+HALVINGS = 30  # Most halvings of a step; then the search ends where it is.
 
 
 @dataclass(frozen=True)
 class Smooth:
     """The part of an objective beside the penalty, at one point."""
 
-    value: float
-    """The objective to maximise; minus infinity where it is not defined."""
-    gradient: Float[np.ndarray, " coordinate"]
-    """Its gradient where it is smooth."""
+    value: float  # The objective to maximise; minus infinity where it is not defined.
+    gradient: Float[np.ndarray, " coordinate"]  # Its gradient where it is smooth.
     by_size: Float[np.ndarray, " coordinate"]
     """Its derivatives in ``|theta|``, which have a kink at zero."""
 
@@ -53,12 +47,9 @@ class Maximum:
 
     theta: Float[np.ndarray, " coordinate"]
     """The point; penalised coordinates at their bound are exactly 0."""
-    path: Float[np.ndarray, " iteration"]
-    """Objective at the start and after every iteration."""
-    violation: float
-    """Largest entry of the smallest subgradient, :func:`subgradient`."""
-    stopped: bool
-    """Whether the optimiser stopped by itself, before ``max_iter``."""
+    path: Float[np.ndarray, " iteration"]  # Objective at the start and after every iteration.
+    violation: float  # Largest entry of the smallest subgradient, :func:`subgradient`.
+    stopped: bool  # Whether the optimiser stopped by itself, before ``max_iter``.
 
 
 def maximise_in_halves(
@@ -187,11 +178,8 @@ def ascend(
 ) -> Float[np.ndarray, " coordinate"]:
     """Maximise a concave function, given its value, gradient and ``curvature`` (negative Hessian).
 
-    The search ends where no entry of the gradient is above ``tolerance``, or a step gains no
-    more.
+    The search ends where no entry of the gradient is above ``tolerance``, or a step gains no more.
 
-    Examples
-    --------
     >>> def parabola(x):
     ...     return Smooth(-float((x - 3) @ (x - 3)), -2 * (x - 3), np.zeros(1))
     >>> ascend(parabola, lambda x: 2 * np.eye(1), np.zeros(1), max_iter=9, tolerance=1e-9)

@@ -24,20 +24,17 @@ from bayesrbf.records.rbf_network import (
 )
 from bayesrbf.records.results import Status
 
-QUIET_ROUNDS = 2
-"""An alternation has converged after this many rounds in a row without a move."""
+QUIET_ROUNDS = 2  # An alternation has converged after this many rounds in a row without a move.
 
 
 @dataclass(frozen=True)
 class Scheme:
     """What a published scheme does beside its rounds."""
 
-    annihilate: bool = False
-    """Whether a component that no output uses leaves its mixture."""
+    annihilate: bool = False  # Whether a component that no output uses leaves its mixture.
     growth: tuple[int, int] | None = None
     """Components that join at a time, and the most that a mixture may have."""
-    impute: bool = False
-    """Whether missing cells are filled in rather than summed out."""
+    impute: bool = False  # Whether missing cells are filled in rather than summed out.
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,7 @@ class NetworkProblem:
     output: Output
     hyperparameters: RBFNetworkHyperparameters
     scheme: Scheme
-    max_iter: int
-    """Most rounds between two changes of the components."""
+    max_iter: int  # Most rounds between two changes of the components.
     tolerance: float
     """The rounds have converged when they move neither objective by more than this, in nats."""
 

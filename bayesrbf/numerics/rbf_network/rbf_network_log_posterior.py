@@ -17,24 +17,23 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import component_log_weights, log_sum_exp
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
-from bayesrbf.numerics.mixture.weighted_statistics import JointPoint
-from bayesrbf.numerics.predictor import OneByOne, Predictor
+from bayesrbf.numerics.mixture.statistics import JointPoint
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output
 from bayesrbf.numerics.rbf_network.network_prior import NetworkPoint, output_variables
 from bayesrbf.numerics.rbf_network.network_rows import FeatureMap, Network, mean_log_probabilities
 from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.order import Order
 from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.specification import Variable
+from bayesrbf.records.specification import Order, Variable
 
 
 class RBFNetworkLogPosterior(MixtureOnRows):
@@ -188,10 +187,9 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     ) -> Predictor:
         """Prepare new rows in standard units for predictions at many points.
 
-        The result maps coordinates to class probabilities, and to the density in the user's
-        units. Class probabilities are averaged over ``completions`` of a row with holes, a
-        power of two, drawn in ``order``; with 0 they are those of the features ``f(x_o)``.
-        Labels are not used.
+        The result maps coordinates to class probabilities, and to the density in the user's units.
+        Class probabilities are averaged over ``completions`` of a row with holes, a power of two,
+        drawn in ``order``; with 0 they are those of the features ``f(x_o)``. Labels are not used.
         Multiplied by ``temperature``, the result gives the mean of calibrated probabilities.
         """
         network = Network(observations, self.network)

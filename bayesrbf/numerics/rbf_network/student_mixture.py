@@ -9,16 +9,13 @@ from jaxtyping import Float
 from scipy.special import logsumexp, ndtr, ndtri, stdtr, stdtrit
 from scipy.stats import t as student
 
-BISECTIONS = 60
-"""Halvings of a bracket: 1e-18 of its width, below rounding."""
+BISECTIONS = 60  # Halvings of a bracket: 1e-18 of its width, below rounding.
 
 
 @dataclass(frozen=True)
 class StudentMixture:
     """Equal mixture of Student's t (normals, if ``df`` is infinite), one mixture a row.
 
-    Examples
-    --------
     >>> normal = StudentMixture(np.array([[1.0], [1.0]]), np.ones(2))
     >>> normal.quantile(0.975).round(2)
     array([2.96])
@@ -28,10 +25,8 @@ class StudentMixture:
 
     locations: Float[np.ndarray, "draw obs"]
     """Mean of each row under each draw of parameters or missing cells."""
-    scales: Float[np.ndarray, " draw"]
-    """Scale under each draw, in the units of the response."""
-    df: float = np.inf
-    """Degrees of freedom, above 2."""
+    scales: Float[np.ndarray, " draw"]  # Scale under each draw, in the units of the response.
+    df: float = np.inf  # Degrees of freedom, above 2.
 
     def mean(self) -> Float[np.ndarray, " obs"]:
         """Mean of each response."""

@@ -13,14 +13,11 @@ error bars on the logs, :math:`\sigma^2_{\log \alpha} = 2 / \gamma`, every activ
 
 nats, about two. A weight that was dropped costs nothing: all large precisions are one model.
 
-References
-----------
-Tipping and Faul (2003), Fast marginal likelihood maximisation for sparse
-Bayesian models, AISTATS, equation 20, for the maximum over one precision.
-Hayashi and Uchida (2021), A discriminative Gaussian mixture model with
-sparsity, ICLR, section 3 and appendix A. MacKay (1992), Bayesian interpolation,
-Neural Computation 4, 415-447, section 4.3, for the error bars of precisions. MacKay
-(1992), Neural Computation 4, 448-472, section 4, for the step.
+See Tipping and Faul (2003), Fast marginal likelihood maximisation for sparse Bayesian models,
+AISTATS, equation 20, for the maximum over one precision. Hayashi and Uchida (2021), A
+discriminative Gaussian mixture model with sparsity, ICLR, section 3 and appendix A. MacKay (1992),
+Bayesian interpolation, Neural Computation 4, 415-447, section 4.3, for the error bars of
+precisions. MacKay (1992), Neural Computation 4, 448-472, section 4, for the step.
 """
 
 from __future__ import annotations
@@ -63,8 +60,7 @@ SETTLED = 0.1
 """Once no log precision changes by more than this, single precisions may jump to their maximum."""
 LOOSE = 1e-8
 """Mode searches between updates end where a step would raise the log posterior by half of it."""
-TIGHT = 1e-16
-"""The same for the last mode search of a run; both in nats."""
+TIGHT = 1e-16  # The same for the last mode search of a run; both in nats.
 LOOSE_STEPS, TIGHT_STEPS = 2, 100
 """Most Newton steps between updates, and in the last search.
 

@@ -18,17 +18,10 @@ from bayesrbf.numerics.sdgm.ard import EvidenceProblem, Run, log_masses, maximis
 from bayesrbf.numerics.sdgm.ard_state import State, factor_features
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities, expect
 from bayesrbf.numerics.sdgm.mode_search import find_mode, is_wide
-from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
+from bayesrbf.numerics.sdgm.sdgm_features import standard_points
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.sdgm import (
-    Basis,
-    CompletedRows,
-    KernelBasis,
-    SDGMFit,
-    SDGMModes,
-    SDGMParameters,
-)
+from bayesrbf.records.sdgm import Basis, CompletedRows, SDGMFit, SDGMModes, SDGMParameters
 from bayesrbf.records.specification import MixtureSpecification
 
 LATER_START = 0.1
@@ -38,12 +31,9 @@ Which of the two prunes good weights too early depends on the table.
 """
 RACE_ROWS = 5000
 """Most rows that the restarts see in the primal form; the winner is then run on all rows."""
-MOST_NUMBERS = 2**29
-"""Most numbers in the features of all components at the start: 4 GiB."""
-OWN_RESPONSIBILITY = 0.9
-"""Responsibility of a row's own cluster at the start."""
-FIRST_STEPS = 5
-"""Newton steps towards the clusters, after which the search is free."""
+MOST_NUMBERS = 2**29  # Most numbers in the features of all components at the start: 4 GiB.
+OWN_RESPONSIBILITY = 0.9  # Responsibility of a row's own cluster at the start.
+FIRST_STEPS = 5  # Newton steps towards the clusters, after which the search is free.
 ALIKE = 0.01
 """Ends whose class probabilities at the training rows differ by less than this are one mode."""
 LEAST_PROBABILITY = 1e-3
@@ -98,8 +88,8 @@ def fit_sdgm(
 
     May raise ValueError where the weights would fill the memory.
     """
-    phi = features(basis, standard_points(rows.points, units))
-    dual = isinstance(basis, KernelBasis) or phi.shape[1] > phi.shape[0]
+    phi = basis.at(standard_points(rows.points, units))
+    dual = basis.kernel is not None or phi.shape[1] > phi.shape[0]
     n_rows = rows.starts.size
     few = min(n_rows, RACE_ROWS)
     some = np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)

@@ -15,10 +15,8 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.sdgm.label_likelihood import Designs, places
 
-RANK = 1e-10
-"""Singular values below this fraction of the largest are rounding errors."""
-LEAST_PROPORTION = 1e-5
-"""Components with a smaller probability are pruned."""
+RANK = 1e-10  # Singular values below this fraction of the largest are rounding errors.
+LEAST_PROPORTION = 1e-5  # Components with a smaller probability are pruned.
 
 
 @dataclass(frozen=True)
@@ -102,30 +100,6 @@ class Whitened:
         return self.deviations[:, None] * whitened * self.deviations
 
 
-def whiten(
-    factored: Factored,
-    component: Int[np.ndarray, " weight"],
-    feature: Int[np.ndarray, " weight"],
-    precisions: Float[np.ndarray, " weight"],
-    n_components: int,
-) -> Whitened:
-    """Whitened features of every component, for active weights in the order of their components."""
-    deviations = precisions**-0.5
-    designs, directions = [], []
-    for k in range(n_components):
-        mine = component == k
-        used, scale = feature[mine], deviations[mine]
-        if used.size <= factored.left.shape[1]:  # no reduction: V is the identity
-            designs.append(factored.features[:, used] * scale)
-            directions.append(np.eye(used.size))
-            continue
-        left, sizes, right = np.linalg.svd(factored.right[:, used] * scale, full_matrices=False)
-        seen = sizes > RANK * sizes[0]
-        designs.append(factored.left @ (left[:, seen] * sizes[seen]))
-        directions.append(right[seen].T)
-    return Whitened(tuple(designs), tuple(directions), deviations)
-
-
 @dataclass(frozen=True)
 class State:
     """A point of the type-II maximisation: surviving components, and active weights in their order.
@@ -141,10 +115,21 @@ class State:
     precisions: Float[np.ndarray, " weight"]
 
     def whitened(self, factored: Factored) -> Whitened:
-        """Whitened features of the active weights at their precisions."""
-        return whiten(
-            factored, self.component, self.feature, self.precisions, self.component_class.size
-        )
+        """Whitened features of every component's active weights at their precisions."""
+        deviations = self.precisions**-0.5
+        designs, directions = [], []
+        for k in range(self.component_class.size):
+            mine = self.component == k
+            used, scale = self.feature[mine], deviations[mine]
+            if used.size <= factored.left.shape[1]:  # no reduction: V is the identity
+                designs.append(factored.features[:, used] * scale)
+                directions.append(np.eye(used.size))
+                continue
+            left, sizes, right = np.linalg.svd(factored.right[:, used] * scale, full_matrices=False)
+            seen = sizes > RANK * sizes[0]
+            designs.append(factored.left @ (left[:, seen] * sizes[seen]))
+            directions.append(right[seen].T)
+        return Whitened(tuple(designs), tuple(directions), deviations)
 
 
 def without_superfluous(state: State) -> State:

@@ -13,10 +13,8 @@ indefinite. The observed one lacks the variance of the complete-data score over 
 hidden: :math:`t (\mathrm{diag}\, r - r r^\top)`, and the variance of
 :math:`(r - p) \otimes \phi` over the completions.
 
-References
-----------
-Louis (1982), Finding the observed information matrix when using the EM
-algorithm, JRSS B 44, section 3.
+See Louis (1982), Finding the observed information matrix when using the EM algorithm, JRSS B 44,
+section 3.
 """
 
 from __future__ import annotations
@@ -57,16 +55,13 @@ class Labels:
 class LabelExpectation:
     """The E-step: all that the value and its derivatives need at one point of the logits."""
 
-    pointwise: Float[np.ndarray, " row"]
-    """Unweighted log likelihood of every row."""
-    probabilities: Float[np.ndarray, "point component"]
-    """p, the softmax over all components."""
+    pointwise: Float[np.ndarray, " row"]  # Unweighted log likelihood of every row.
+    probabilities: Float[np.ndarray, "point component"]  # p, the softmax over all components.
     responsibilities: Float[np.ndarray, "point component"]
     """r, the softmax over the components that the row may have."""
     completion_probabilities: Float[np.ndarray, " point"]
     """t, the probability of each completion among those of its row."""
-    weights: Float[np.ndarray, " point"]
-    """Row weight times t."""
+    weights: Float[np.ndarray, " point"]  # Row weight times t.
     log_likelihood: float
 
     @property
@@ -133,8 +128,7 @@ def weight_gradient(
 
 
 def class_log_probabilities(
-    logits: Float[np.ndarray, "*points component"],
-    component_class: Int[np.ndarray, " component"],
+    logits: Float[np.ndarray, "*points component"], component_class: Int[np.ndarray, " component"]
 ) -> Float[np.ndarray, "*points label"]:
     """Log of the softmax summed within classes.
 

@@ -37,8 +37,7 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
     weight_gradient,
 )
 
-HALVINGS = 30
-"""Most halvings of a step in the line search."""
+HALVINGS = 30  # Most halvings of a step in the line search.
 BLENDS = (0.0, 0.25, 0.5, 1.0)
 """Fractions of the hidden information that stay in the Hessian, tried in turn.
 
@@ -48,10 +47,8 @@ WIDE = 5e9
 """Beyond this many products in one curvature of all weights, every component has its own."""
 MOST_COORDINATES = 12_000
 """With more whitened weights than this, one curvature would take more than 1 GiB."""
-GRADIENTS = 20
-"""Most iterations of conjugate gradients in a step; each of them ascends."""
-RELATIVE = 0.1
-"""Conjugate gradients end when the residual is below this fraction of the gradient."""
+GRADIENTS = 20  # Most iterations of conjugate gradients in a step; each of them ascends.
+RELATIVE = 0.1  # Conjugate gradients end when the residual is below this fraction of the gradient.
 
 
 @dataclass(frozen=True)

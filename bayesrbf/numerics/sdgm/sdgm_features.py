@@ -13,8 +13,8 @@ Features are monomials of degree two, or kernels with training rows. The one-hal
 form is not in the features but in the weights: a normal component with mean mu and precision P has,
 up to a constant, :math:`w_i = (P \mu)_i,\; w_{ii} = -P_{ii}/2,\; w_{ij} = -P_{ij}`.
 
-References ---------- Hayashi and Uchida (2021), A discriminative Gaussian mixture model with
-sparsity, ICLR, section 2.1 (primal) and 2.4 (kernel).
+See Hayashi and Uchida (2021), A discriminative Gaussian mixture model with sparsity, ICLR, section
+2.1 (primal) and 2.4 (kernel).
 """
 
 from __future__ import annotations
@@ -27,13 +27,10 @@ from jaxtyping import Float, Int
 from bayesrbf.numerics.categories import one_hot
 from bayesrbf.numerics.mixture import completion
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
-from bayesrbf.records.order import Order
-from bayesrbf.records.sdgm import Basis, KernelBasis, QuadraticBasis
-from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.records.sdgm import QuadraticBasis
+from bayesrbf.records.specification import MixtureSpecification, Order
 
-KERNELS = ("polynomial", "gaussian")
-MOST_FEATURES = 2000
-"""With more features than this, categorical columns enter without products."""
+MOST_FEATURES = 2000  # With more features than this, categorical columns enter without products.
 FARTHEST = 1e6
 """Points are clipped to this many standard units from the centre, so that no square overflows."""
 
@@ -106,27 +103,6 @@ def standard_points(
         return np.clip(units.forward(points), -FARTHEST, FARTHEST)
 
 
-def features(
-    basis: Basis, points: Float[np.ndarray, "point coordinate"]
-) -> Float[np.ndarray, "point feature"]:
-    """Every feature at every complete point, in standard units.
-
-    Column 0 of a full basis is the intercept.
-    """
-    if isinstance(basis, QuadraticBasis):
-        extended = np.column_stack([points, np.ones(len(points))])  # factor -1 is the last column
-        return extended[:, basis.factors[:, 0]] * extended[:, basis.factors[:, 1]]
-    values = _kernel(basis.kernel, points, basis.exemplars)
-    return np.column_stack([np.ones(len(points)), values])
-
-
-def sparse_basis(basis: Basis, used: Int[np.ndarray, " used"]) -> Basis:
-    """The features with the given sorted numbers, among which must be 0, the intercept."""
-    if isinstance(basis, QuadraticBasis):
-        return QuadraticBasis(basis.factors[used])
-    return KernelBasis(basis.kernel, basis.exemplars[used[1:] - 1])
-
-
 def numbers_of(some: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
     """Numbers of some features in a basis that has them.
 
@@ -135,22 +111,3 @@ def numbers_of(some: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, "
     """
     place = {tuple(pair): number for number, pair in enumerate(basis.factors.tolist())}
     return np.array([place[tuple(pair)] for pair in some.factors.tolist()], dtype=np.intp)
-
-
-def _kernel(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[np.ndarray, "n m"]:
-    """Kernel values; those of a user's function are checked and may raise ValueError."""
-    if kernel == "polynomial":
-        return (left @ right.T + 1) ** 2
-    if kernel == "gaussian":
-        squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * left @ right.T
-        return np.exp(-0.5 * np.maximum(squares, 0))  # rounding may make them negative
-    if not callable(kernel):
-        raise ValueError(f"kernel must be one of {KERNELS} or a function; received {kernel!r}.")
-    values = np.asarray(kernel(left, right), dtype=np.float64)
-    if values.shape != (len(left), len(right)) or not np.isfinite(values).all():
-        raise ValueError(
-            f"kernel(left, right) must return finite values of shape {(len(left), len(right))} "
-            f"for points of shapes {left.shape} and {right.shape}; received shape {values.shape} "
-            f"with {int((~np.isfinite(values)).sum())} values that are not finite."
-        )
-    return values

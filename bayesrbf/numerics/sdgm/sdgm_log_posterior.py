@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.numerics import coordinates
-from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_posterior import LogPosterior, OneByOne, Predictor
 from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.numerics.predictor import OneByOne, Predictor
 from bayesrbf.numerics.sdgm.label_likelihood import (
     Designs,
     LabelExpectation,
@@ -22,14 +21,8 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
     to_logits,
     weight_gradient,
 )
-from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
-from bayesrbf.numerics.sdgm.sdgm_prior import (
-    deterministic_variables,
-    free_variables,
-    log_prior,
-    starting_values,
-    weights_of,
-)
+from bayesrbf.numerics.sdgm.sdgm_features import standard_points
+from bayesrbf.numerics.sdgm.sdgm_prior import weight_prior
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Standardisation
 from bayesrbf.records.results import ClassPrediction
@@ -55,6 +48,7 @@ class SDGMLogPosterior(LogPosterior):
         specification: SDGMSpecification,
     ) -> None:
         self.specification = specification
+        self._prior = weight_prior(specification)
         self._basis, self._units = basis, units
         self._log_proportions = np.log(specification.proportions)
         self._designs = self._features(rows.points)
@@ -67,12 +61,12 @@ class SDGMLogPosterior(LogPosterior):
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """Weights, and what their precisions come from where these are learned."""
-        return free_variables(self.specification)
+        return self._prior.variables
 
     @cached_property
     def deterministic_variables(self) -> tuple[Variable, ...]:
         """The weights, where they are a function of the free variables."""
-        return deterministic_variables(self.specification)
+        return self._prior.deterministic_variables
 
     @property
     def component_class(self) -> Int[np.ndarray, " component"]:
@@ -93,9 +87,9 @@ class SDGMLogPosterior(LogPosterior):
         ``jacobian`` adds the log determinant of the transforms.
         """
         values = self.constrained(theta)
-        expectation = self._expect(weights_of(self.specification, values))
+        expectation = self._expect(self._prior.weights(values))
         likelihood_gradient = weight_gradient(self._designs, expectation.logit_gradient)
-        prior, gradients = log_prior(self.specification, values, likelihood_gradient)
+        prior, gradients = self._prior.log_density(values, likelihood_gradient)
         value = expectation.log_likelihood + prior
         gradient = np.concatenate([gradients[v.name].reshape(-1) for v in self.variables])
         if jacobian:
@@ -157,7 +151,7 @@ class SDGMLogPosterior(LogPosterior):
         """Values of the deterministic variables by name, at one point or many."""
         if not self.deterministic_variables:
             return {}
-        return {names.COEFFICIENTS: weights_of(self.specification, self.constrained(thetas))}
+        return {names.COEFFICIENTS: self._prior.weights(self.constrained(thetas))}
 
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
@@ -173,7 +167,7 @@ class SDGMLogPosterior(LogPosterior):
 
     def _features(self, points: np.ndarray) -> Designs:
         """Features of every component's weights."""
-        phi = features(self._basis, standard_points(points, self._units))
+        phi = self._basis.at(standard_points(points, self._units))
         component, feature = self.specification.component, self.specification.feature
         return tuple(
             phi[:, feature[component == k]] for k in range(self.specification.n_components)
@@ -181,7 +175,7 @@ class SDGMLogPosterior(LogPosterior):
 
     def _weights(self, theta: np.ndarray) -> np.ndarray:
         """Weights at a point."""
-        return weights_of(self.specification, self.constrained(theta))
+        return self._prior.weights(self.constrained(theta))
 
     def _expect(self, weights: np.ndarray) -> LabelExpectation:
         """E-step at given weights."""
@@ -194,7 +188,4 @@ class SDGMLogPosterior(LogPosterior):
         Where precisions are learned, they are at their mean given the weights under a Gamma
         prior, and scales are as large as the weights under a horseshoe.
         """
-        prior = self.specification.precisions
-        if isinstance(prior, np.ndarray):
-            return weights
-        return coordinates.to_unconstrained(self.variables, starting_values(prior, weights))
+        return coordinates.to_unconstrained(self.variables, self._prior.start(weights))

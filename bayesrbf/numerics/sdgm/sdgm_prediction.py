@@ -16,18 +16,16 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from bayesrbf.numerics.log_sums import log_sum_exp
-from bayesrbf.numerics.prevalence import at_prevalence
+from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.numerics.quasi_random import uniforms
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities
-from bayesrbf.numerics.sdgm.sdgm_features import features, standard_points
+from bayesrbf.numerics.sdgm.sdgm_features import standard_points
 from bayesrbf.records.mixture import Standardisation
 from bayesrbf.records.sdgm import Basis, SDGMModes, SDGMParameters
 
 REPLICATES = 8
 """Independent sets of quasi-random draws, whose spread is the numerical error of a prediction."""
-DRAWS = 256
-"""Draws of the weights in a replicate."""
+DRAWS = 256  # Draws of the weights in a replicate.
 DRAWS_OF_COMPLETED = 32
 """Draws of the weights for each completion of a row with missing cells.
 
@@ -113,7 +111,7 @@ def predict(
     estimates = []
     for replicate in range(REPLICATES):
         points, starts = completion(replicate)
-        phi = features(basis, standard_points(points, units))
+        phi = basis.at(standard_points(points, units))
         sizes = np.diff(starts, append=len(points))
         whole = np.repeat(sizes == 1, sizes)
         by_point = np.empty((len(points), modes.best.component_class[-1] + 1))
@@ -139,9 +137,7 @@ def _moved(
 
 
 def _mean_over_modes(
-    phi: Float[np.ndarray, "point feature"],
-    drawn: WeightDraws,
-    temperature: float,
+    phi: Float[np.ndarray, "point feature"], drawn: WeightDraws, temperature: float
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of all modes."""
     parts = [
@@ -153,14 +149,11 @@ def _mean_over_modes(
 
 
 def component_probabilities(
-    parameters: SDGMParameters,
-    basis: Basis,
-    units: Standardisation,
-    completion: Completion,
+    parameters: SDGMParameters, basis: Basis, units: Standardisation, completion: Completion
 ) -> Float[np.ndarray, "obs component"]:
     """Probabilities ``p(c, m | x)`` of classes and their components together, at the mode."""
     points, starts = completion(0)
-    phi = features(basis, standard_points(points, units))
+    phi = basis.at(standard_points(points, units))
     logits = phi @ parameters.dense(phi.shape[1]) + np.log(parameters.proportions)
     sizes = np.diff(starts, append=len(points))
     return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
@@ -196,12 +189,7 @@ def mean_probabilities(
 
 
 def drawn_log_probabilities(
-    modes: SDGMModes,
-    basis: Basis,
-    units: Standardisation,
-    completion: Completion,
-    *,
-    average: bool,
+    modes: SDGMModes, basis: Basis, units: Standardisation, completion: Completion, *, average: bool
 ) -> Float[np.ndarray, "obs draw label"]:
     """Class log probabilities of rows under draws of the weights and of their missing cells.
 
@@ -209,7 +197,7 @@ def drawn_log_probabilities(
     ``average``, the weights stay at the most probable mode.
     """
     points, starts = completion(0)
-    phi = features(basis, standard_points(points, units))
+    phi = basis.at(standard_points(points, units))
     sizes = np.diff(starts, append=len(points))
     drawn = weight_draws(modes, DRAWS, 0, average=average)
     points_of_modes = [

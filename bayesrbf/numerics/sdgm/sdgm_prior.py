@@ -9,7 +9,9 @@ bound where scales and weights vanish together.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float
@@ -18,92 +20,178 @@ from scipy.special import gammaln
 from bayesrbf.records import names
 from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, PrecisionPrior
 from bayesrbf.records.sdgm import SDGMParameters, SDGMSpecification
-from bayesrbf.records.specification import Variable
+from bayesrbf.records.specification import Transform, Variable
 
 Values = Mapping[str, np.ndarray]
 
 
-def free_variables(specification: SDGMSpecification) -> tuple[Variable, ...]:
-    """Free variables in the order of the coordinates: those of the precisions, then the weights."""
-    dims, shape = (names.COEFFICIENT,), (specification.n_weights,)
-    weights = Variable(names.COEFFICIENTS, dims, shape, "identity")
-    if isinstance(specification.precisions, GammaPrecisions):
-        return (Variable(names.COEFFICIENT_PRECISIONS, dims, shape, "log"), weights)
-    if isinstance(specification.precisions, HorseshoePrecisions):
-        return (
-            Variable(names.GLOBAL_SCALE, (), (), "log"),
-            Variable(names.LOCAL_SCALES, dims, shape, "log"),
-            Variable(names.STANDARD_COEFFICIENTS, dims, shape, "identity"),
-        )
-    return (weights,)
+class WeightPrior(ABC):
+    """The prior of the weights, in the free variables that it is declared with."""
+
+    def __init__(self, n_weights: int) -> None:
+        self._dims, self._shape = (names.COEFFICIENT,), (n_weights,)
+        self._weights = self._variable(names.COEFFICIENTS, "identity")
+
+    def _variable(self, name: str, transform: Transform) -> Variable:
+        """A variable with one entry a weight."""
+        return Variable(name, self._dims, self._shape, transform)
+
+    @property
+    @abstractmethod
+    def variables(self) -> tuple[Variable, ...]:
+        """Free variables in the order of the coordinates: of the precisions, then the weights."""
+
+    @property
+    def deterministic_variables(self) -> tuple[Variable, ...]:
+        """The weights, where they are not free themselves."""
+        return ()
+
+    def weights(self, values: Values) -> Float[np.ndarray, "*draws weight"]:
+        """The weights w at values of the free variables, of one point or many."""
+        return values[names.COEFFICIENTS]
+
+    @abstractmethod
+    def log_density(
+        self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """Log density of the free variables, and gradients of the log posterior.
+
+        The density is in nats, without Jacobian. The gradient of the log likelihood is given in
+        the weights w. The result's gradients are in the variables that are real, and in the logs
+        of those that are positive.
+        """
+
+    @abstractmethod
+    def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
+        """Values of the free variables at given weights."""
 
 
-def deterministic_variables(specification: SDGMSpecification) -> tuple[Variable, ...]:
-    """The weights, where they are not free themselves."""
-    if isinstance(specification.precisions, HorseshoePrecisions):
-        dims, shape = (names.COEFFICIENT,), (specification.n_weights,)
-        return (Variable(names.COEFFICIENTS, dims, shape, "identity"),)
-    return ()
+class HeldPrecisions(WeightPrior):
+    """Precisions alpha as constants."""
+
+    def __init__(self, precisions: Float[np.ndarray, " weight"], n_weights: int) -> None:
+        super().__init__(n_weights)
+        self._alpha = precisions
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The weights alone."""
+        return (self._weights,)
+
+    def log_density(
+        self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """Normal weights."""
+        value, gradient = _normal(values[names.COEFFICIENTS], self._alpha)
+        return value, {names.COEFFICIENTS: likelihood_gradient + gradient}
+
+    def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
+        """The weights themselves."""
+        return {names.COEFFICIENTS: weights}
 
 
-def weights_of(
-    specification: SDGMSpecification, values: Values
-) -> Float[np.ndarray, "*draws weight"]:
-    """The weights w at values of the free variables, of one point or many."""
-    prior = specification.precisions
-    if isinstance(prior, HorseshoePrecisions):
-        return values[names.STANDARD_COEFFICIENTS] * _deviations(prior, values)[0]
-    return values[names.COEFFICIENTS]
+class GammaWeights(WeightPrior):
+    """Normal weights, whose precisions have a Gamma prior."""
 
+    def __init__(self, prior: GammaPrecisions, n_weights: int) -> None:
+        super().__init__(n_weights)
+        self._prior = prior
 
-def log_prior(
-    specification: SDGMSpecification,
-    values: Values,
-    likelihood_gradient: Float[np.ndarray, " weight"],
-) -> tuple[float, dict[str, np.ndarray]]:
-    """Log density of the free variables, and gradients of the log posterior.
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Precisions, and weights."""
+        return (self._variable(names.COEFFICIENT_PRECISIONS, "log"), self._weights)
 
-    The density is in nats, without Jacobian. The gradient of the log likelihood is given in the
-    weights w. The result's gradients are in the variables that are real, and in the logs of
-    those that are positive.
-    """
-    prior = specification.precisions
-    if isinstance(prior, HorseshoePrecisions):
-        return _horseshoe(prior, values, likelihood_gradient)
-    w = values[names.COEFFICIENTS]
-    alpha = values[names.COEFFICIENT_PRECISIONS] if isinstance(prior, GammaPrecisions) else prior
-    value = 0.5 * float((np.log(alpha / (2 * np.pi)) - alpha * w**2).sum())
-    gradients = {names.COEFFICIENTS: likelihood_gradient - alpha * w}
-    if isinstance(prior, GammaPrecisions):
-        a, b = prior.shape, prior.rate
+    def log_density(
+        self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """Normal weights given their precisions, and these."""
+        w, alpha = values[names.COEFFICIENTS], values[names.COEFFICIENT_PRECISIONS]
+        a, b = self._prior.shape, self._prior.rate
+        value, gradient = _normal(w, alpha)
         constant = a * np.log(b) - gammaln(a)
         value += float((constant + (a - 1) * np.log(alpha) - b * alpha).sum())
-        gradients[names.COEFFICIENT_PRECISIONS] = a - 0.5 - (b + 0.5 * w**2) * alpha
-    return value, gradients
+        return value, {
+            names.COEFFICIENTS: likelihood_gradient + gradient,
+            names.COEFFICIENT_PRECISIONS: a - 0.5 - (b + 0.5 * w**2) * alpha,
+        }
+
+    def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
+        """Precisions at their mean given the weights."""
+        mean = (self._prior.shape + 0.5) / (self._prior.rate + 0.5 * weights**2)
+        return {names.COEFFICIENT_PRECISIONS: mean, names.COEFFICIENTS: weights}
 
 
-def _horseshoe(
-    prior: HorseshoePrecisions, values: Values, likelihood_gradient: np.ndarray
-) -> tuple[float, dict[str, np.ndarray]]:
-    """Log density and gradients under half-Cauchy scales and standard normal weights."""
-    z = values[names.STANDARD_COEFFICIENTS]
-    deviations, elasticity = _deviations(prior, values)
-    through = likelihood_gradient * z * elasticity
-    overall, overall_gradient = _half_cauchy(values[names.GLOBAL_SCALE], prior.scale)
-    local, local_gradient = _half_cauchy(values[names.LOCAL_SCALES], 1.0)
-    normal = -0.5 * float((z**2).sum() + z.size * np.log(2 * np.pi))
-    return normal + overall + local, {
-        names.GLOBAL_SCALE: np.asarray(through.sum() + overall_gradient),
-        names.LOCAL_SCALES: through + local_gradient,
-        names.STANDARD_COEFFICIENTS: likelihood_gradient * deviations - z,
-    }
+class HorseshoeWeights(WeightPrior):
+    """Standard normal variables times half-Cauchy scales, which a slab bounds."""
+
+    def __init__(self, prior: HorseshoePrecisions, n_weights: int) -> None:
+        super().__init__(n_weights)
+        self._prior = prior
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Scales, and standard weights."""
+        return (
+            Variable(names.GLOBAL_SCALE, (), (), "log"),
+            self._variable(names.LOCAL_SCALES, "log"),
+            self._variable(names.STANDARD_COEFFICIENTS, "identity"),
+        )
+
+    @property
+    def deterministic_variables(self) -> tuple[Variable, ...]:
+        """The weights."""
+        return (self._weights,)
+
+    def weights(self, values: Values) -> Float[np.ndarray, "*draws weight"]:
+        """Standard weights times their prior standard deviations."""
+        return values[names.STANDARD_COEFFICIENTS] * self._deviations(values)[0]
+
+    def log_density(
+        self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """Half-Cauchy scales and standard normal weights."""
+        z = values[names.STANDARD_COEFFICIENTS]
+        deviations, elasticity = self._deviations(values)
+        through = likelihood_gradient * z * elasticity
+        overall, overall_gradient = _half_cauchy(values[names.GLOBAL_SCALE], self._prior.scale)
+        local, local_gradient = _half_cauchy(values[names.LOCAL_SCALES], 1.0)
+        normal = -0.5 * float((z**2).sum() + z.size * np.log(2 * np.pi))
+        return normal + overall + local, {
+            names.GLOBAL_SCALE: np.asarray(through.sum() + overall_gradient),
+            names.LOCAL_SCALES: through + local_gradient,
+            names.STANDARD_COEFFICIENTS: likelihood_gradient * deviations - z,
+        }
+
+    def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
+        """The global scale at its median, local scales such that the weights are typical."""
+        scale = self._prior.scale
+        values = {
+            names.GLOBAL_SCALE: np.asarray(scale),
+            names.LOCAL_SCALES: np.maximum(np.abs(weights) / scale, 0.1),
+        }
+        return values | {names.STANDARD_COEFFICIENTS: weights / self._deviations(values)[0]}
+
+    def _deviations(self, values: Values) -> tuple[np.ndarray, np.ndarray]:
+        """Prior standard deviations of the weights, and their gradients in the log of a scale."""
+        reach = values[names.GLOBAL_SCALE][..., None] * values[names.LOCAL_SCALES]
+        deviations = (reach**-2 + self._prior.slab**-2) ** -0.5
+        return deviations, deviations**3 / reach**2
 
 
-def _deviations(prior: HorseshoePrecisions, values: Values) -> tuple[np.ndarray, np.ndarray]:
-    """Prior standard deviations of the weights, and their gradients in the log of a scale."""
-    reach = values[names.GLOBAL_SCALE][..., None] * values[names.LOCAL_SCALES]
-    deviations = (reach**-2 + prior.slab**-2) ** -0.5
-    return deviations, deviations**3 / reach**2
+LEARNED: Final = {GammaPrecisions: GammaWeights, HorseshoePrecisions: HorseshoeWeights}
+"""The prior of the weights under each prior of their precisions."""
+
+
+def weight_prior(specification: SDGMSpecification) -> WeightPrior:
+    """The prior of the weights: precisions as constants, or learned."""
+    prior: Any = specification.precisions
+    return LEARNED.get(type(prior), HeldPrecisions)(prior, specification.n_weights)
+
+
+def _normal(w: np.ndarray, alpha: np.ndarray) -> tuple[float, np.ndarray]:
+    """Log density of normal weights, and its gradient in them."""
+    return 0.5 * float((np.log(alpha / (2 * np.pi)) - alpha * w**2).sum()), -alpha * w
 
 
 def _half_cauchy(x: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
@@ -111,25 +199,6 @@ def _half_cauchy(x: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
     square = (x / scale) ** 2
     value = float((np.log(2 / (np.pi * scale)) - np.log1p(square)).sum())
     return value, np.asarray(-2 * square / (1 + square))
-
-
-def starting_values(
-    prior: PrecisionPrior, weights: Float[np.ndarray, " weight"]
-) -> dict[str, np.ndarray]:
-    """Values of the free variables at given weights.
-
-    Under a Gamma prior alpha is at its mean given w. Under a horseshoe the global scale is at
-    its median, and the local scales are such that the weights are typical.
-    """
-    if isinstance(prior, GammaPrecisions):
-        mean = (prior.shape + 0.5) / (prior.rate + 0.5 * weights**2)
-        return {names.COEFFICIENT_PRECISIONS: mean, names.COEFFICIENTS: weights}
-    values = {
-        names.GLOBAL_SCALE: np.asarray(prior.scale),
-        names.LOCAL_SCALES: np.maximum(np.abs(weights) / prior.scale, 0.1),
-    }
-    deviations, _ = _deviations(prior, values)
-    return values | {names.STANDARD_COEFFICIENTS: weights / deviations}
 
 
 def learned_specification(

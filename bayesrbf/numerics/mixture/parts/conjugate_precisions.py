@@ -24,7 +24,7 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
-from bayesrbf.numerics.mixture.lower_entries import lower_places
+from bayesrbf.numerics.mixture.parts.precision_factors import lower_places
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,13 @@ from bayesrbf.numerics.mixture.gaussian import (
     MissingMoments,
     log_factor_determinants,
 )
-from bayesrbf.numerics.mixture.lower_entries import lower_entries, lower_places
 from bayesrbf.numerics.mixture.parts.conjugate_precisions import FullPrecisions
-from bayesrbf.numerics.mixture.parts.precision_factors import at_floor, precision_factor
+from bayesrbf.numerics.mixture.parts.precision_factors import (
+    at_floor,
+    lower_entries,
+    lower_places,
+    precision_factor,
+)
 from bayesrbf.numerics.mixture.parts.real_columns import (
     Factors,
     KernelNormals,
@@ -188,7 +192,7 @@ class FullCovariances(RealColumns):
     def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
         """The normals at a point in the form that the kernels read."""
         from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
-        from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+        from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
 
         full, holes = FullGaussians(means, factors * np.sqrt(0.5), self.group), None
         constants = log_factor_determinants(factors) - 0.5 * self.n_features * LOG_2PI
@@ -200,7 +204,7 @@ class FullCovariances(RealColumns):
     def kernel_room(self, means: Vectors, with_holes: bool) -> tuple[np.ndarray, KernelNormals]:
         """Room for precision factors, and for normals that the kernels write themselves."""
         from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
-        from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+        from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
 
         factors, halves, precisions = np.empty((3, self.n_groups, *self.matrix_shape))
         full, holes = FullGaussians(means, halves, self.group), None

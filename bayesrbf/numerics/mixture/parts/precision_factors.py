@@ -5,8 +5,25 @@ A factor that exists is not yet a factor that can be trusted.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+
+
+@cache
+def lower_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray, " entry"]]:
+    """Rows and columns of the entries."""
+    rows, columns = np.tril_indices(size, -1)
+    return rows, columns
+
+
+@cache
+def lower_places(size: int) -> Int[np.ndarray, " entry"]:
+    """Places of the entries in the flattened matrix."""
+    rows, columns = lower_entries(size)
+    return rows * size + columns
+
 
 SMALLEST_EIGENVALUE = 1e-10
 """Floor of a covariance's eigenvalues relative to its largest: below, rounding rules."""

@@ -35,7 +35,7 @@ from bayesrbf.records.specification import MixtureSpecification, Variable
 if TYPE_CHECKING:
     from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
     from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-    from bayesrbf.numerics.kernels.gaussian_holes import GaussiansWithHoles
+    from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
 
 Vectors = Float[np.ndarray, "component feature"]
 Matrices = Float[np.ndarray, "component *feature"]
