@@ -42,6 +42,19 @@ def test_draws_of_log_odds_are_students_t_of_the_scale_of_row_and_table(
     assert kstest(moved / scale, student(n_kinds - 1).cdf).pvalue > 1e-3
 
 
+def test_ends_of_200_draws_vary_less_than_those_of_independent_draws() -> None:
+    deviations, even, independent = np.array([0.5, -1.0, 2.0]), [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        factors, shifts = disagreement_draws(200, np.arange(3), 2, 1.0, rng)
+        moved = factors @ deviations + shifts[:, 1] - shifts[:, 0]
+        even.append(np.quantile(moved, 0.95))
+        scale = np.sqrt(4 / 3 * ((deviations**2).sum() / 2 + 1) / 2)
+        independent.append(np.quantile(scale * rng.standard_t(2, 200), 0.95))
+    assert np.mean(even) == pytest.approx(student(2).ppf(0.95) * scale, rel=0.1)
+    assert np.std(even) < 0.8 * np.std(independent)
+
+
 def held(half_width: float) -> float:
     """How often intervals of 90 % hold one kind more, their width as it is or planted.
 
