@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, rel_entr
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -161,7 +161,7 @@ def judge(said: Said, truth: np.ndarray) -> dict[str, float]:
 
 def divergence(truth: np.ndarray, p: np.ndarray) -> float:
     """Mean Kullback-Leibler divergence of predictions from the truth, in nats."""
-    return float((truth * np.log(truth / np.clip(p, 1e-12, 1))).sum(axis=1).mean())
+    return float(rel_entr(truth, np.clip(p, 1e-12, 1)).sum(axis=1).mean())
 
 
 def contest(tables: Iterable[str], size: int, holes: bool) -> Iterator[dict[str, object]]:
