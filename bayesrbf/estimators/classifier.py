@@ -237,7 +237,8 @@ class Classifier(ClassifierMixin, Estimator):
     def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
         """How sure the posterior is of each row, and why not.
 
-        Where :meth:`predict_proba` is no mean of draws, they are moved: it is their median.
+        Where :meth:`predict_proba` is no mean of draws, they are moved: it is their median, or
+        about their mean where they are draws of the truth (``"bootstrap"`` of a stack).
 
         Parameters
         ----------

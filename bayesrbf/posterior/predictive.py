@@ -48,6 +48,9 @@ class ClassPosterior:
     log_ratio: Float[np.ndarray, " label"]  # Log r; 0 where the shares are those of training.
     temperature: float = 1.0
     memory: int = MEMORY  # Bytes that arrays over draws may take.
+    stretch: Callable[[Observations], np.ndarray] | None = None
+    """Maps rows to how much further out, in log odds, than what is delivered the median of
+    centred draws lies, class by class; None: it is what is delivered."""
 
     @property
     def n_draws(self) -> int:
@@ -146,7 +149,7 @@ class ClassPosterior:
         ``prob`` is the probability inside the equal-tailed intervals; ValueError if it is not
         strictly between 0 and 1.
         ``delivered`` are the probabilities that are given out; None: the mean of the draws. Draws
-        that are ``centred`` are moved to have these as their median.
+        that are ``centred`` are moved to have these as their median, or the ``stretch`` of them.
         """
         if not 0 < prob < 1:
             raise ValueError(
@@ -178,4 +181,6 @@ class ClassPosterior:
         log_z, p = log_sum_exp(logits, axis=2)
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
         log_density = logsumexp(said.log_density, axis=0) - np.log(self.n_draws)
-        return {**summarised(p, weights, prob, delivered, centred), "log_density": log_density}
+        stretch = self.stretch(observations) if self.stretch and centred else None
+        told = summarised(p, weights, prob, delivered, centred, stretch)
+        return {**told, "log_density": log_density}

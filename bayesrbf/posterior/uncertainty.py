@@ -24,9 +24,11 @@ LEAST = 1e-15  # Probabilities are held this far from 0 and 1 before their log o
 class PredictiveSummary:
     r"""Class probabilities of every row, summarised over the draws.
 
-    Where the fitted point is given out, draws are moved in log odds, class by class, so that it is
-    their median; where their mean is, they stay. The entropy of what is given out is the total
-    uncertainty. What more data would tell is the information that the draws have on the class,
+    Where the fitted point is given out, draws are moved in log odds, class by class, so that
+    it is their median, or that their median is so much further out that it is about their mean;
+    where their mean is given out, they stay. The entropy of what is given out is
+    the total uncertainty. What more data would tell is the information that the
+    draws have on the class,
 
     .. math:: I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
     """
@@ -63,12 +65,13 @@ def summarised(
     prob: float,
     delivered: Float[np.ndarray, "obs label"] | None = None,
     centred: bool = True,
+    stretch: Float[np.ndarray, "obs label"] | None = None,
 ) -> dict[str, np.ndarray]:
     """Spread, interval and entropies of class probabilities over draws, as in the summary's fields.
 
     The weights of the draws sum to one for every row; None weighs all alike. ``delivered`` are the
     probabilities that are given out, by default the mean of the draws; ``centred`` moves the draws
-    to have these as their median.
+    to have these as their median, their log odds times the ``stretch`` (1).
     """
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
@@ -79,7 +82,8 @@ def summarised(
         delivered = mean
     elif centred:
         moved = log_odds(p)
-        moved += log_odds(delivered) - _quantiles(moved, weights, 0.5)
+        centre = log_odds(delivered) * (1.0 if stretch is None else stretch)
+        moved += centre - _quantiles(moved, weights, 0.5)
         moved = expit(moved)
     total = entropy(delivered)
     lower, upper = _quantiles(moved, weights, ((1 - prob) / 2, (1 + prob) / 2))

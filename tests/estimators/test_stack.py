@@ -220,7 +220,7 @@ def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
     rows, _ = distinct(fitted.rows_)
     again = fitted._settings().fit(rows, 0)
     log_posterior = fitted.model_.log_posterior(fitted.rows_)
-    refits = StackRefits((again,), np.zeros((1, 2)))
+    refits = StackRefits((again,), np.zeros((1, 2)), np.zeros((1, fitted.classes_.size)), 0.0)
     new = fitted._read(X)
     predict = bootstrap_predictor(log_posterior, fitted.model_.members, refits)(new, np.zeros(20))
     theta = np.concatenate([fitted.model_.point(log_posterior), refits.coordinates[0]])

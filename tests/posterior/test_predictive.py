@@ -101,6 +101,16 @@ def test_draws_are_laid_around_what_is_given_out_in_log_odds():
     )
 
 
+def test_the_median_of_draws_is_the_stretch_of_what_is_given_out():
+    given = np.random.default_rng(3).dirichlet(np.ones(N_CLASSES), size=N_OBS)
+    p = replace(posterior(memory=1), stretch=lambda some: 1.0 + np.abs(some.real[:, [0, 1, 0]]))
+    middle = p.summary(rows(), 1e-9, given)
+    stretched = logit(given) * p.stretch(rows())
+    found = np.where(given < 0.5, middle.lower, middle.upper)
+    np.testing.assert_allclose(logit(found), stretched, atol=0.02)
+    np.testing.assert_array_equal(middle.mean, given)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 0.4])
 def test_another_prevalence_is_bayes_rule_on_the_mean(temperature):
     plain, p = (

@@ -17,7 +17,12 @@ from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
-from bayesrbf.numerics.stack.disagreement import disagreed, disagreement_factors
+from bayesrbf.numerics.stack.disagreement import (
+    disagreed,
+    disagreement_draws,
+    stretch_of_median,
+    variance_of_kinds,
+)
 from bayesrbf.numerics.stack.pooling import member_probabilities
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.records import names
@@ -36,12 +41,16 @@ class StackRefits:
     """Members fitted to re-weighted rows; draw s has those of number s modulo their number."""
     factors: Float[np.ndarray, "draw member"]
     """Factors of the members' deviations from their pool."""
+    shifts: Float[np.ndarray, "draw label"]
+    """What is added to the log probabilities of all rows."""
+    table_variance: float
+    """Mean variance of the kinds of members about their pool, over rows held out."""
 
     @property
     def coordinates(self) -> Float[np.ndarray, "draw coordinate"]:
-        """Factors of every draw, and the number of its refit."""
+        """Factors and shifts of every draw, and the number of its refit."""
         numbers = np.arange(len(self.factors)) % len(self.members)
-        return np.column_stack([self.factors, numbers])
+        return np.column_stack([self.factors, self.shifts, numbers])
 
 
 def bootstrap_stack(
@@ -60,9 +69,10 @@ def bootstrap_stack(
     Rows weigh as in the Bayesian bootstrap. Members are fitted to them anew, maps of the
     columns and companions included, from the same starts. Weights and temperatures of the
     pool are fitted to the rows held out, re-weighted likewise. What members then say apart
-    from their pool counts as if the truth were one kind of member more
-    (:mod:`bayesrbf.numerics.stack.disagreement`). The rows are the distinct training rows with
-    their weights. The draws hold weights and temperatures of the pool, the refits the rest.
+    from their pool, at the row and over all rows held out, counts as if the truth were one kind
+    of member more (:mod:`bayesrbf.numerics.stack.disagreement`). The rows are the distinct
+    training rows with their weights. The draws hold weights and temperatures of the pool, the
+    refits the rest.
     """
     check_numbers("bootstrap", draws=draws)
     if refits < 1:
@@ -76,11 +86,40 @@ def bootstrap_stack(
     log_posterior = model.log_posterior(rows)
     theta = np.stack([_pool(model.held, log_posterior, rng) for _ in range(draws)])
     lp = np.array([log_posterior.value_and_gradient(one)[0] for one in theta])
-    factors = disagreement_factors(draws, _kinds(model.names), rng)
+    table_variance = _table_variance(model, rows)
+    n_classes = settings.n_classes
+    moves = disagreement_draws(draws, _kinds(model.names), n_classes, table_variance, rng)
     return (
         Draws(theta[None], {"lp": lp[None]}, "bootstrap"),
-        StackRefits(tuple(refitted), factors),
+        StackRefits(tuple(refitted), *moves, table_variance),
     )
+
+
+def _table_variance(model: FittedStack, rows: Observations) -> float:
+    """Mean over rows held out of the variance of the kinds; over those of training without any."""
+    values, weights = model.held.values, model.held.weights
+    if not weights.size:
+        values, weights = model.members.log_probabilities(rows), rows.weights
+    return float(np.average(_variance(model, values).mean(axis=1), weights=weights))
+
+
+def _variance(
+    model: FittedStack, values: Float[np.ndarray, "obs member label"]
+) -> Float[np.ndarray, "obs label"]:
+    """Variance of the kinds about the fitted pool, by what members say before temperatures."""
+    log_posterior = StackLogPosterior(model.held.values, model.held.labels, model.held.weights)
+    theta = model.point(log_posterior)
+    members, pool = _tempered(log_posterior, values, theta), log_posterior.pooled(values, theta)
+    return variance_of_kinds(members, pool, _kinds(model.names))
+
+
+def bootstrap_stretch(
+    model: FittedStack, refits: StackRefits, rows: Observations
+) -> Float[np.ndarray, "obs label"]:
+    """How much further out than what is delivered for new rows the median of the draws lies."""
+    variance = _variance(model, model.members.log_probabilities(rows))
+    n_kinds = np.unique(_kinds(model.names)).size
+    return stretch_of_median(variance, refits.table_variance, n_kinds)
 
 
 def _kinds(members: tuple[str, ...]) -> Int[np.ndarray, " member"]:
@@ -103,8 +142,8 @@ def bootstrap_predictor(
     """Prepare rows for predictions of the whole stack under its draws.
 
     Maps new rows and their log densities, which no draw changes, to a function of coordinates:
-    those of the pool, then factors and number of the refit; or of the pool alone, with members as
-    fitted.
+    those of the pool, then factors, shifts and number of the refit; or of the pool alone, with
+    members as fitted.
     """
 
     def prepare(new: Observations, log_density: np.ndarray) -> Predictor:
@@ -116,7 +155,8 @@ def bootstrap_predictor(
             values = refitted[int(rest[-1])] if rest.size else fitted
             said = log_posterior.pooled(values, own)
             if rest.size:
-                said = disagreed(_tempered(log_posterior, values, own), said, rest[:-1])
+                moves = np.split(rest[:-1], [refits.factors.shape[1]])
+                said = disagreed(_tempered(log_posterior, values, own), said, *moves)
             return ClassPrediction(said, log_density)
 
         return OneByOne(at)

@@ -7,7 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_predictor
+from bayesrbf.estimators.stack.bootstrap import (
+    StackRefits,
+    bootstrap_predictor,
+    bootstrap_stretch,
+)
 from bayesrbf.estimators.stack.drawing import MemberDraws, joint_predictor
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
 from bayesrbf.inference.draws import Draws
@@ -45,4 +49,5 @@ def stack_posterior(
         predictor=lambda new: prepare(new, model.companion.log_density(new)),
         theta=theta,
         log_ratio=log_ratio,
+        stretch=None if refits is None else lambda new: bootstrap_stretch(model, refits, new),
     )

@@ -2,15 +2,35 @@ r"""Draws of a pool in which disagreement counts: the truth is one kind of model
 
 A family of models, fitted to rows that another family made, agrees with itself and is wrong. How
 far, other families show. Let the log odds of the truth and of J kinds of members be independent
-draws from one normal distribution, of whose mean the pool is the estimate and of whose variance
-nothing is known. Then the truth given the kinds is Student's t,
+draws from one normal distribution, of whose mean the pool is the estimate. Then the truth given
+the kinds is Student's t with J - 1 degrees of freedom. Kinds that happen to agree at one row are
+no proof there, so the variance of a row is moderated [1]_: its squared scale v is halfway between
+that of the row itself and that of the table, the mean over rows held out,
 
-.. math:: l_0 - \bar l \sim \sqrt{\frac{J + 1}{J \chi^2_{J - 1}} \sum_j (l_j - \bar l)^2} \; N(0, 1)
-    = \sum_j f_j (l_j - \bar l), \quad f_j = \sqrt{\frac{J + 1}{J \chi^2_{J - 1}}} \; z_j,
+.. math:: v(x) = \frac{J + 1}{J} \; \frac{s^2(x) + s_0^2}{2}, \quad
+    s^2(x) = \frac{1}{J - 1} \sum_j (l_j(x) - \bar l(x))^2.
 
-with one chi-squared number and J normal ones a draw. They are the same for all rows and classes:
-a draw is a function of the row. Members of one kind err together, so the mean of their log odds
-is what their kind says, and counts once.
+The degrees of freedom stay J - 1, because all rows are judged by the same J kinds. A draw is a
+function of the row: the factors :math:`f_j` of the deviations and the shift g of the log odds are
+the same for all rows,
+
+.. math:: l_0 = \bar l + \sum_j f_j (l_j - \bar l) + g, \quad
+    f_j = \frac{c \, z_j}{\sqrt{2 (J - 1)}}, \quad g = \frac{c \, s_0 z_0}{\sqrt 2}, \quad
+    c^2 = \frac{(J + 1) (J - 1)}{J \, \chi^2_{J - 1}}.
+
+What a pool says is calibrated: it is the *mean* of the frequencies that rows like this have. The
+mean of the logistic of a normal variable lies nearer to 1/2 than its median. So the draws have
+their median further out [2]_,
+
+.. math:: \operatorname{median} l_0 = \sqrt{1 + \pi v / 8} \; \bar l.
+
+Members of one kind err together, so the mean of their log odds is what their kind says, and
+counts once.
+
+.. [1] Smyth (2004), Linear models and empirical Bayes methods for assessing differential
+   expression in microarray experiments, Statistical Applications in Genetics 3, section 4.
+.. [2] MacKay (1992), The evidence framework applied to classification networks, Neural
+   Computation 4, section 3.
 """
 
 from __future__ import annotations
@@ -19,31 +39,86 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import chdtri, logit, ndtri
+from scipy.stats.qmc import Halton
 
 from bayesrbf.numerics.log_sums import log_softmax
 
-LEAST_SAID: Final = np.log(1e-4)
-"""Log probabilities are held above this: beyond it, members disagree about nothing that matters."""
+LEAST: Final = 1e-4
+"""Probabilities are held this far from 0 and 1: beyond, members disagree about nothing."""
+LEAST_SAID: Final = np.log(LEAST)
 
 
-def disagreement_factors(
-    n_draws: int, kinds: Int[np.ndarray, " member"], rng: np.random.Generator
-) -> Float[np.ndarray, "draw member"]:
-    """Factors f of the members' deviations from their pool; one kind disagrees with none."""
+def log_odds(log_p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
+    """Log odds of every class against all others."""
+    odds: np.ndarray = logit(np.clip(np.exp(log_p), LEAST, 1 - LEAST))
+    return odds
+
+
+def variance_of_kinds(
+    members: Float[np.ndarray, "row member label"],
+    pool: Float[np.ndarray, "row label"],
+    kinds: Int[np.ndarray, " member"],
+) -> Float[np.ndarray, "row label"]:
+    """Variance ``s^2`` of the log odds of the kinds of members about their pool."""
     sizes = np.bincount(kinds)
     if sizes.size == 1:
-        return np.zeros((n_draws, kinds.size))
-    chi_squared = rng.chisquare(sizes.size - 1, size=(n_draws, 1))
-    scale = np.sqrt((sizes.size + 1) / (sizes.size * chi_squared))
-    return (scale * rng.standard_normal((n_draws, sizes.size)) / sizes)[:, kinds]
+        return np.zeros(pool.shape)
+    by_kind = np.eye(sizes.size)[kinds].T / sizes[:, None]
+    deviations = np.einsum("kj,njc->nkc", by_kind, log_odds(members) - log_odds(pool)[:, None])
+    variance: np.ndarray = np.square(deviations).sum(axis=1) / (sizes.size - 1)
+    return variance
+
+
+def disagreement_draws(
+    n_draws: int,
+    kinds: Int[np.ndarray, " member"],
+    n_classes: int,
+    table_variance: float,
+    rng: np.random.Generator,
+) -> tuple[Float[np.ndarray, "draw member"], Float[np.ndarray, "draw label"]]:
+    """Factors f of the members' deviations, and shifts of log probabilities; one kind has none.
+
+    They fill their distribution evenly (a scrambled Halton sequence in random order): by the tail
+    of 200 independent draws all intervals of a fit would be too wide, or all too narrow.
+    """
+    sizes = np.bincount(kinds)
+    n_kinds = sizes.size
+    if n_kinds == 1:
+        return np.zeros((n_draws, kinds.size)), np.zeros((n_draws, n_classes))
+    even = Halton(1 + n_kinds + n_classes, seed=rng).random(n_draws)
+    chi_squared, z = np.split(rng.permutation(even), [1], axis=1)
+    chi_squared, z = chdtri(n_kinds - 1, chi_squared), ndtri(z)
+    scale = np.sqrt((n_kinds + 1) / (2 * n_kinds * chi_squared))
+    factors = (scale * z[:, :n_kinds] / sizes)[:, kinds]
+    # Log odds of two classes are the difference of two shifts: each has half the variance.
+    shift_sd = np.sqrt((n_kinds - 1) * table_variance / 2)
+    return factors, scale * shift_sd * z[:, n_kinds:]
 
 
 def disagreed(
     members: Float[np.ndarray, "row member label"],
     pool: Float[np.ndarray, "row label"],
     factors: Float[np.ndarray, " member"],
+    shift: Float[np.ndarray, " label"],
 ) -> Float[np.ndarray, "row label"]:
-    """Log probabilities of the pool, moved by factors of its members' deviations from it."""
+    """Log probabilities of the pool, moved by its members' deviations from it and by a shift."""
     centre = np.maximum(pool, LEAST_SAID)
     deviations = np.maximum(members, LEAST_SAID) - centre[:, None]
-    return log_softmax(centre + np.einsum("j,njc->nc", factors, deviations), axis=-1)
+    moved = centre + np.einsum("j,njc->nc", factors, deviations) + shift
+    return log_softmax(moved, axis=-1)
+
+
+def stretch_of_median(
+    variance: Float[np.ndarray, "row label"], table_variance: float, n_kinds: int
+) -> Float[np.ndarray, "row label"]:
+    """How much further out than what the pool says, in log odds, the median of the draws lies.
+
+    Examples
+    --------
+    >>> stretch_of_median(np.array([[4.0, 0.0]]), 2.0, 3).round(2)
+    array([[1.6 , 1.23]])
+    """
+    squared_scale = (n_kinds + 1) / n_kinds * (variance + table_variance) / 2
+    stretch: np.ndarray = np.sqrt(1 + np.pi * squared_scale / 8)
+    return stretch

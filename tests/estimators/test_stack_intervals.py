@@ -1,0 +1,74 @@
+"""Intervals of a bootstrapped stack: around what is delivered, narrower with more rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bayesrbf import StackedClassifier
+from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor, bootstrap_stretch
+from tests.estimators.class_tables import table
+
+
+@pytest.fixture(scope="module")
+def bootstrapped() -> StackedClassifier:
+    """Three members of three kinds on a table with holes."""
+    model = StackedClassifier("lite", cv=3, random_state=0).fit(*table(60))
+    return model.refine("bootstrap", draws=201, refits=4)
+
+
+def test_draws_have_about_the_delivered_probability_as_their_mean(bootstrapped) -> None:
+    """Their median lies further from 1/2, by the stretch in log odds."""
+    X, _ = table(40, seed=1)
+    rows = bootstrapped._read(X)
+    stretch = bootstrap_stretch(bootstrapped.model_, bootstrapped._refits, rows)
+    assert (stretch > 1).all()
+    point = bootstrapped.predict_proba(X)
+    middle = bootstrapped.uncertainty(X, prob=1e-9)
+    expected = stretch * np.log(point / (1 - point))
+    ends = np.stack([middle["lower"], middle["upper"]])
+    found = np.where(point < 0.5, ends.min(axis=0), ends.max(axis=0))
+    np.testing.assert_allclose(np.log(found / (1 - found)), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("prob", [0.01, 0.5, 0.9])
+def test_the_delivered_probability_lies_inside_its_interval(bootstrapped, prob: float) -> None:
+    X, _ = table(40, seed=1)
+    point, told = bootstrapped.predict_proba(X), bootstrapped.uncertainty(X, prob)
+    np.testing.assert_array_equal(told["mean"], point)
+    assert ((told["lower"] <= point) & (point <= told["upper"])).all()
+
+
+def test_the_table_counts_at_rows_where_members_agree(bootstrapped) -> None:
+    """Without the variance of the table the same draws spread less at every row."""
+    X, _ = table(40, seed=1)
+    refits, model = bootstrapped._refits, bootstrapped.model_
+    assert refits.table_variance > 0
+    log_posterior, rows = model.log_posterior(bootstrapped.rows_), bootstrapped._read(X)
+    theta = bootstrapped.draws_.theta[0]
+    spreads = []
+    for some in (refits, replace(refits, shifts=np.zeros_like(refits.shifts))):
+        predict = bootstrap_predictor(log_posterior, model.members, some)(rows, np.zeros(40))
+        said = predict.at_all(np.concatenate([theta, some.coordinates], axis=1))
+        spreads.append(np.diff(said.log_probabilities, axis=-1).std(axis=0))
+    assert (spreads[1] < spreads[0]).mean() > 0.9
+
+
+def two_gaussians(n_obs: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.arange(n_obs) % 2
+    return rng.normal(size=(n_obs, 2)) + 1.5 * y[:, None], y
+
+
+@pytest.mark.slow
+def test_intervals_are_narrower_with_more_rows() -> None:
+    """Two Gaussians: members of every kind come nearer to the truth, and so to each other."""
+    new = np.random.default_rng(1).normal(0.75, 1.0, size=(100, 2))
+    widths = []
+    for n_obs in (60, 960):
+        model = StackedClassifier("lite", cv=5, random_state=0).fit(*two_gaussians(n_obs))
+        told = model.refine("bootstrap", refits=8, draws=200).uncertainty(new)
+        widths.append(float((told["upper"] - told["lower"]).mean()))
+    assert widths[1] < 0.9 * widths[0]
