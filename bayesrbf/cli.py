@@ -44,7 +44,7 @@ def report(
     categorical: Names = (),
     ignore: Names = (),
     model: Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"] = "stack",
-    inference: Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
+    inference: Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
     cost: Names = (),
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     seed: int = 0,
@@ -68,10 +68,10 @@ def report(
     model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
         What is fitted: a pool of kernel networks and mixtures, one mixture, an RBF network, a
         sparse mixture, or exemplars.
-    inference : {"auto", "laplace", "advi", "gibbs", "nuts", "map"}
-        How intervals are made: laplace and advi are approximations and take seconds, gibbs
-        and nuts are exact and take longer, map makes none; auto takes the best one that the
-        model has for about a minute.
+    inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
+        How intervals are made: bootstrap fits the stack anew, 25 times; laplace and advi are
+        approximations and take seconds; gibbs and nuts are exact, if the model is right, and
+        take longer; map makes none. auto takes the best one that the model has.
     cost : tuple of str
         What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
         not named. The report then says what acting on the probabilities costs.

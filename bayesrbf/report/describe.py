@@ -32,7 +32,9 @@ GIVEN: Final[Mapping[str, str]] = {
 def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
     """Sentences on the fit, the findings of ``diagnose()``, and a line per free variable."""
     posterior = refined.posterior_[names.POSTERIOR]
-    worth = np.inf if refined.draws_ is None else refined.draws_.worth
+    draws = refined.draws_
+    worth = np.inf if draws is None else draws.worth
+    chained = draws is not None and draws.method != "bootstrap"  # whose draws are made one by one
     variables = []
     for name in map(str, posterior.data_vars):
         if name == names.COVARIANCES:  # a function of the precisions, and large
@@ -41,13 +43,13 @@ def read_diagnostics(refined: Any, heard: tuple[str, ...]) -> Diagnostics:
         by_chain = min(effective_draws(values, "bulk"), effective_draws(values, "tail"))
         least = float(np.minimum(by_chain, worth))
         size = int(np.prod(values.shape[2:], dtype=int))
-        variables.append((name, size, rhat(values), least))
+        variables.append((name, size, rhat(values) if chained else np.nan, least))
     status = (
         f"Fit: {refined.status_} {plural(refined.n_iter_, 'iteration')}.",
         f"Out-of-fold temperature: log probabilities are multiplied by "
         f"{number(refined.temperature_)}.",
     )
-    return Diagnostics(status, refined.findings(), tuple(variables), heard)
+    return Diagnostics(status, refined.findings(), tuple(variables), heard, draws is not None)
 
 
 def read_described(job: Job, fitted: Fitted, refined: Any) -> Described:

@@ -29,11 +29,12 @@ def read_intervals(job: Job, drawn: Drawn) -> str:
         "How often these intervals hold the truth was not tried on this table; --rehearse tries "
         "it, for the price of six more fits with their draws."
     )
-    if job.inference != "auto":
+    held = FAMILIES[job.family].held.get(drawn.refined.draws_.method)
+    if held is None:
         return asked
     return (
-        f"{asked} On other tables 90 % intervals of this kind of model held it "
-        f"{FAMILIES[job.family].held} times in 100."
+        f"{asked} On other tables 90 % intervals of this kind, of this kind of model, held it "
+        f"{held} times in 100."
     )
 
 

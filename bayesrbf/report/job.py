@@ -13,7 +13,7 @@ from jaxtyping import Int
 from bayesrbf.table import encode_labels
 
 FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
-Inference = Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"]
+Inference = Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"]
 
 
 @dataclass(frozen=True)

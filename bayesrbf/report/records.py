@@ -70,6 +70,7 @@ class Diagnostics:
     variables: tuple[tuple[str, int, float, float], ...]
     """Name, number of entries, worst R-hat, least effective draws."""
     warnings: tuple[str, ...]  # Raised during the run.
+    drawn: bool = True  # Whether there are draws, of chains or one by one.
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,13 @@ AFFORDABLE: Final = 2_000_000
 MOST_COORDINATES: Final = 2_000
 """Coordinates up to which the second derivatives of a network take at most some minutes."""
 
+REFITTED: Final = 200
+"""Draws of the bootstrap, which has one chain."""
+MOST_REFITTED: Final = 1_000
+"""Rows up to which fitting a stack 25 times more takes a minute or two."""
+
 NAMES: Final = {
+    "bootstrap": "The bootstrap, the whole stack fitted anew to rows that weigh more or less",
     "laplace": "Laplace's approximation, a Gaussian at the mode",
     "advi": "A variational approximation, the Gaussian of least divergence",
     "gibbs": "Gibbs sampling, from the exact posterior",
@@ -46,15 +52,15 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
         told = "Intervals and kinds of doubt are those of what the fit itself averages over."
         none = "There are no intervals and no kinds of doubt."
         return Drawn(model, refined, f"A point estimate, {why} {told if spread else none}")
-    draws = FAMILIES[job.family].draws if job.draws is None else job.draws
+    usual = REFITTED if method == "bootstrap" else FAMILIES[job.family].draws
+    draws = usual if job.draws is None else job.draws
     sweeps = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
     options = {"draws": draws, **sweeps}
     refined.refine(method, **options)
     size = refined.model_.log_posterior(refined.rows_).dimension
-    sentence = (
-        f"{NAMES[method]}: {plural(4 * draws, 'draw')} in {plural(size, 'coordinate')}, {why}"
-    )
-    if job.family == "stack":
+    made = plural(len(refined.draws_.theta) * draws, "draw")
+    sentence = f"{NAMES[method]}: {made} in {plural(size, 'coordinate')}, {why}"
+    if job.family == "stack" and method != "bootstrap":
         sentence = f"{sentence} {_of_members(refined)}"
     return Drawn(model, refined, sentence, options)
 
@@ -69,8 +75,16 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
     if job.family == "mixture":
         return _of_mixture(model)
     method = FAMILIES[job.family].methods[0]
+    if job.family == "stack" and model.rows_.n_obs > MOST_REFITTED:
+        return "laplace", (
+            f"because 25 more fits to {plural(model.rows_.n_obs, 'row')} would take many minutes; "
+            "--inference bootstrap takes them, and its intervals are wider and hold more often."
+        )
     if job.family == "stack":
-        return method, "because that takes seconds; --inference nuts draws these exactly."
+        return method, (
+            "because intervals by other methods take the model for true and are too narrow; "
+            "--inference laplace takes seconds."
+        )
     if method == "gibbs":
         return method, "because exemplars are discrete."
     size = model.model_.log_posterior(model.rows_).dimension

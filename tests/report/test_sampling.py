@@ -34,6 +34,15 @@ def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypa
     assert "--inference gibbs" in why
 
 
+def test_a_stack_is_fitted_anew_where_that_takes_a_minute(model, monkeypatch):
+    stack = job("auto", family="stack")
+    assert choose_method(stack, model)[0] == "bootstrap"
+    monkeypatch.setattr(sampling, "MOST_REFITTED", 10)
+    method, why = choose_method(stack, model)
+    assert method == "laplace"
+    assert "70 rows" in why
+
+
 def test_rows_that_count_in_part_are_not_sampled_by_gibbs(model):
     weights = np.where(np.arange(model.rows_.n_obs) < 5, 1 / 3, 1.0)
     in_part = SimpleNamespace(

@@ -64,7 +64,7 @@ def bootstrap_stack(
     n_jobs: int | None = None,
     progress_bar: bool = False,
 ) -> tuple[Draws, StackRefits]:
-    """Draw pools of members: one chain of independent draws, which share the refits in turn.
+    """Draw pools of members: one chain of draws in random order, which share the refits in turn.
 
     Rows weigh as in the Bayesian bootstrap. Members are fitted to them anew, maps of the
     columns and companions included, from the same starts. Weights and temperatures of the
