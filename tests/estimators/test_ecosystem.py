@@ -20,6 +20,7 @@ from sklearn.preprocessing import PowerTransformer
 from sklearn.utils import get_tags
 
 from bayesrbf import MixtureDensity
+from tests.cases import generative
 
 
 @pytest.fixture
