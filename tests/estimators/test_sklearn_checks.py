@@ -19,9 +19,11 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
+from tests.cases import generative
 
-QUICK = [HybridMixtureClassifier(), KernelNetworkClassifier(), HalfRankTransformer()]
+QUICK = [generative(), KernelNetworkClassifier(), HalfRankTransformer()]
 OTHERS = [
+    HybridMixtureClassifier(),
     MixtureDensity(),
     StackedClassifier(["K1", "G1"], cv=2),  # each further member costs a fit per fold and check
     # On one table of the checks, 20 rows in four classes, log precisions never rest to .001.

@@ -11,6 +11,8 @@ from bayesrbf import StackedClassifier
 from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor, bootstrap_stretch
 from tests.estimators.class_tables import table
 
+pytestmark = pytest.mark.slow  # draws fit the stack anew
+
 
 @pytest.fixture(scope="module")
 def bootstrapped() -> StackedClassifier:
@@ -62,7 +64,6 @@ def two_gaussians(n_obs: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n_obs, 2)) + 1.5 * y[:, None], y
 
 
-@pytest.mark.slow
 def test_intervals_are_narrower_with_more_rows() -> None:
     """Two Gaussians: members of every kind come nearer to the truth, and so to each other."""
     new = np.random.default_rng(1).normal(0.75, 1.0, size=(100, 2))
