@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 LIKELIHOOD = Objective()
 
-FARTHEST = 1e100
-"""Standardised cells are held within this, so that their squares stay finite."""
+FARTHEST = 1e8
+"""Standardised cells are held within this. Beyond it a square is rounded by more than one nat, and
+what rows far out say of their class, which lies in the linear term, would be lost."""
 
 
 @dataclass(frozen=True)

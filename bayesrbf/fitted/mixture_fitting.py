@@ -73,7 +73,7 @@ def fit_mixture_rows(
     structure, canonical = specification.reordered(order), rows.reordered(order)
     units = table.standardisation(canonical.real, canonical.weights)
     maps = None
-    if column_maps == "power":
+    if column_maps == "power" and canonical.real.shape[1]:
         maps = fit_power(units, canonical.real, canonical.weights)
         canonical = maps.of_rows(canonical)
         units = table.standardisation(canonical.real, canonical.weights)

@@ -22,7 +22,7 @@ y = np.arange(30) % 2
 X = rng.normal(size=(30, 2)) + 2 * y[:, None]
 X[::4, 1] = np.nan
 options = {{"nuts": {{"tune": 20}}, "gibbs": {{"tune": 8}}}}.get("{method}", {{}})
-model = HybridMixtureClassifier(random_state=0).fit(X, y)
+model = HybridMixtureClassifier(objective="likelihood", random_state=0).fit(X, y)
 model.refine("{method}", draws=20, chains=2, **options)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # so few draws are bad, as diagnose says
