@@ -164,7 +164,7 @@ def test_members_are_those_of_the_stack(of_family: tuple[FamilyName, Outcome]) -
     for member in members:
         assert 0 <= member.lower <= member.mean <= member.upper <= 1
         assert member.drawn == (member.name not in found.model.pointwise_)
-    assert all(name in found.report.inference for name in found.model.members_)
+    assert "the whole stack fitted anew" in found.report.inference
 
 
 @pytest.mark.parametrize(("rows", "columns", "members"), [(100, 4, 7), (2001, 4, 3), (600, 30, 3)])
