@@ -50,8 +50,10 @@ def by_column(
             names.OBSERVED_DATA: ((dim,), truth[seen, place].astype(kind)),
         }
         if log_likelihood is not None:
-            whole = log_likelihood.transpose(names.CHAIN, names.DRAW, names.OBS).to_numpy()
-            found[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole[:, :, seen])
+            # a row without a cell has no log likelihood, and is in no column's rows either
+            whole = log_likelihood.sel({names.OBS: rows[seen]})
+            whole = whole.transpose(names.CHAIN, names.DRAW, names.OBS)
+            found[names.LOG_LIKELIHOOD] = ((names.CHAIN, names.DRAW, dim), whole.to_numpy())
         for part, variable in found.items():
             parts.setdefault(part, {})[name] = variable
     return xr.DataTree.from_dict({part: _numbered(found, coords) for part, found in parts.items()})

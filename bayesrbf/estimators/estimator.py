@@ -117,6 +117,10 @@ class Estimator(BaseEstimator, ABC):
         )
         cells = table.encode(X, self.columns_)
         labels, weights = labels[self.kept_], weights[self.kept_]
+        if getattr(self, "atoms", None) == "auto":
+            found = tuple(table.find_atoms(column, weights) for column in cells.real.T)
+            self.columns_ = replace(self.columns_, atoms=found)
+            cells = table.encode(X, self.columns_)
         self.rows_ = replace(cells, labels=labels, weights=weights)
         self._template = table.decode(cells.real[:0], cells.codes[:0], self.columns_, X)
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
@@ -383,7 +387,7 @@ class Estimator(BaseEstimator, ABC):
         """
         rows, mixture = self._read(X), self._density
         if draws is None:
-            return table.decode(*most_likely(mixture, rows), self.columns_, X)
+            return table.decode(*most_likely(mixture, rows, self.columns_), self.columns_, X)
         if draws < 1:
             raise ValueError(f"impute(draws=...) must be at least 1; received {draws}.")
         rng = np.random.default_rng(self.seed_)

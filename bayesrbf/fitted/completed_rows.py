@@ -15,7 +15,7 @@ from bayesrbf.numerics.mixture.conditional import (
 )
 from bayesrbf.numerics.mixture.sampling import conditional_draws
 from bayesrbf.numerics.sdgm.sdgm_features import complete
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.sdgm import CompletedRows
 from bayesrbf.table import Columns
 
@@ -72,16 +72,34 @@ def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label
 Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
 
 
-def most_likely(mixture: FittedMixture, rows: Observations) -> Cells:
+def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
+    """The atoms of a mixture's real columns, in the user's units and in standard ones."""
+    found = []
+    for feature, category in columns.atomic.items():
+        values = np.asarray(columns.atoms[feature])
+        real = np.full((values.size, len(columns.atoms)), np.nan)
+        real[:, feature] = values
+        hidden = np.full((values.size, len(columns.n_levels)), -1)
+        rows = Observations(real, hidden, np.full(values.size, -1), np.ones(values.size))
+        standard = mixture.standardise(rows).real[:, feature]
+        found.append(ColumnAtoms(feature, category, values, standard))
+    return tuple(found)
+
+
+def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
     """Rows in the user's units, missing cells at their conditional mean or most probable level."""
     standard, structure = mixture.standardise(rows), mixture.specification
-    if mixture.maps is None:
+    atoms = column_atoms(mixture, columns)
+    if mixture.maps is None and not atoms:
         standard_mean, _ = conditional_moments(standard, mixture.parameters, structure)
         mean = mixture.units.backward(standard_mean)
     else:
-        mean = conditional_means(standard, mixture.parameters, structure, mixture.in_users_units)
+        of = mixture.in_users_units
+        mean = conditional_means(standard, mixture.parameters, structure, of, atoms)
     levels = conditional_probabilities(standard, mixture.parameters, structure)
     best = [probabilities.argmax(axis=1) for probabilities in levels]
+    for one in atoms:
+        best[one.category] = np.zeros(rows.n_obs, dtype=np.intp)  # a mean is at no atom
     return _fill(rows, mean, np.column_stack([rows.codes[:, :0], *best]))
 
 
@@ -109,10 +127,14 @@ def hide_masked(
 ) -> Cells:
     """Take away the cells of drawn rows whose mask was drawn as missing."""
     real, codes = real.copy(), codes.copy()
-    masks = codes[:, len(columns.levels) :] == 1
+    first = len(columns.levels)
+    masks = codes[:, first : first + len(columns.masked)] == 1
     for position, mask in zip(columns.masked, masks.T, strict=True):
         if columns.kinds[position] == "real":
-            real[mask, columns.real_positions.index(position)] = np.nan
+            feature = columns.real_positions.index(position)
+            real[mask, feature] = np.nan
+            if feature in columns.atomic:
+                codes[mask, columns.atomic[feature]] = -1
         else:
             codes[mask, columns.categorical_positions.index(position)] = -1
     return real, codes

@@ -4,21 +4,24 @@ For a real cell, with o the observed cells, :math:`Q = \Sigma_{oo}^{-1}` and
 :math:`d = x_o - \mu_o`, every leave-one-out conditional of a component comes from one
 inverse: :math:`x_j | x_{o \setminus j}, k \sim N(x_j - (Q d)_j / Q_{jj}, 1 / Q_{jj})`.
 Components are weighted by :math:`p(k | x_{o \setminus j}) \propto p(k, x_o) / p(x_j |
-x_{o \setminus j}, k)`, so a cell has no say in how it is judged.
+x_{o \setminus j}, k)`, so a cell has no say in how it is judged. In a column with atoms a
+the distribution is :math:`F(x) = \sum_k p(k | x_{o \setminus j}) (\theta_{kj0}
+\Phi_k(x) + \sum_{a \le x} \theta_{kja})`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_softmax, ndtr, softmax
 
+from bayesrbf.numerics.mixture.conditional import conditionals
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.quasi_random import QUADRATURE
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
 BLOCK_NUMBERS = 2_000_000  # Numbers held at once in the largest array of a block of rows.
@@ -31,7 +34,7 @@ class LeftOut:
     """Every observed cell beside what the rest of its row suggests; NaN where missing."""
 
     tail: Float[np.ndarray, "obs feature"]
-    """``2 min(F, 1 - F)`` at the cell, F the distribution given the rest of the row."""
+    """``2 min(P(X <= x), P(X >= x))`` at the cell x, given the rest of the row; at most 1."""
     expected: Float[np.ndarray, "obs feature"]
     """Mean of that distribution, in the user's units."""
     sd: Float[np.ndarray, "obs feature"]
@@ -47,10 +50,12 @@ def leave_one_cell_out(
     parameters: MixtureParameters,
     specification: MixtureSpecification,
     in_users_units: Callable[[np.ndarray], np.ndarray],
+    atoms: Sequence[ColumnAtoms] = (),
 ) -> LeftOut:
     """Judge every observed cell by the rest of its row, and by its label where there is one.
 
-    Rows are in the units of the parameters; a function takes reals to the user's units.
+    Rows are in the units of the parameters; a function takes reals to the user's units. The
+    category of a column's atoms is judged with the real column, and is no cell of its own.
 
     Two columns that are nearly equal; the second row breaks the pattern:
 
@@ -65,16 +70,28 @@ def leave_one_cell_out(
            [0.   , 0.   ],
            [  nan, 0.317]])
     """
-    log_joint = prepare(observations, specification).component_log_joint(parameters)
-    known = observations.labels >= 0
-    classes = np.asarray(specification.component_class)
-    other = known[:, None] & (classes != observations.labels[:, None])
-    log_joint = np.where(other, -np.inf, log_joint)
+    log_joint = _log_joint(observations, parameters, specification)
     tail, expected, sd = _reals(
         observations.real, log_joint, parameters, specification, in_users_units
     )
     level_tail, level_expected = _levels(observations.codes, log_joint, parameters)
+    for one in atoms:
+        cell = _with_atoms(one, observations, parameters, specification, in_users_units)
+        for result, values in zip((tail, expected, sd), cell, strict=True):
+            result[:, one.feature] = values
+        level_tail[:, one.category], level_expected[:, one.category] = np.nan, -1
     return LeftOut(tail, expected, sd, level_tail, level_expected)
+
+
+def _log_joint(
+    observations: Observations, parameters: MixtureParameters, specification: MixtureSpecification
+) -> Float[np.ndarray, "obs component"]:
+    """Log joint of rows and components; -inf for those that are not of the row's class."""
+    log_joint = prepare(observations, specification).component_log_joint(parameters)
+    known = observations.labels >= 0
+    classes = np.asarray(specification.component_class)
+    other = known[:, None] & (classes != observations.labels[:, None])
+    return np.where(other, -np.inf, log_joint)
 
 
 def _reals(
@@ -112,6 +129,46 @@ def _reals(
         for result, values in zip(results, (tail, centre, np.sqrt(variance)), strict=True):
             result[rows] = np.where(observed, values, np.nan)
     return results[0], results[1], results[2]
+
+
+def _with_atoms(
+    atoms: ColumnAtoms,
+    observations: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+    in_users_units: Callable[[np.ndarray], np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tail, mean and standard deviation of the cells of a column with atoms, given the rest."""
+    j, at = atoms.feature, observations.codes[:, atoms.category]
+    real, codes = observations.real.copy(), observations.codes.copy()
+    z = np.where(at > 0, np.append(atoms.standard, np.nan)[at - 1], real[:, j])
+    real[:, j], codes[:, atoms.category] = np.nan, -1
+    rest = replace(observations, real=real, codes=codes)
+    shares = softmax(_log_joint(rest, parameters, specification), axis=1)
+    theta = parameters.category_probabilities[atoms.category]
+    mass = shares @ theta[:, 1:]
+    below = np.where(atoms.standard <= z[:, None], mass, 0.0).sum(axis=1)
+    above = np.where(atoms.standard >= z[:, None], mass, 0.0).sum(axis=1)
+    origin = atoms.values[0]  # near the column, so that its squares do not round its spread away
+    first, second = (mass @ (atoms.values - origin) ** power for power in (1, 2))
+    for block in conditionals(rest, parameters, specification):
+        rows, free = block.rows, shares[block.rows] * theta[:, 0]
+        means, sd = block.means[:, :, j], np.sqrt(block.variances[:, :, j])
+        away = (z[rows, None] - means) / sd
+        below[rows] += (free * ndtr(away)).sum(axis=1)
+        above[rows] += (free * ndtr(-away)).sum(axis=1)
+        for node, weight in zip(*QUADRATURE, strict=True):
+            values = in_users_units(block.means + node * np.sqrt(block.variances))[:, :, j] - origin
+            first[rows] += weight * (free * values).sum(axis=1)
+            second[rows] += weight * (free * values**2).sum(axis=1)
+    tail = np.minimum(2 * np.minimum(below, above), 1.0)
+    sd = np.sqrt(np.maximum(second - first**2, 0.0))
+    missing = at < 0
+    return (
+        np.where(missing, np.nan, tail),
+        np.where(missing, np.nan, origin + first),
+        np.where(missing, np.nan, sd),
+    )
 
 
 def _group_matrices(parameters: MixtureParameters) -> Float[np.ndarray, "group *feature"]:

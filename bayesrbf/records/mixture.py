@@ -56,6 +56,23 @@ class Observations:
 
 
 @dataclass(frozen=True)
+class ColumnAtoms:
+    """The point masses of a real column; cells there are missing, and a category says at which.
+
+    Its level 0 is a cell at no atom.
+    """
+
+    feature: int
+    """The real column."""
+    category: int
+    """The categorical column whose levels after the first are the atoms."""
+    values: Float[np.ndarray, " atom"]
+    """In the user's units, in rising order."""
+    standard: Float[np.ndarray, " atom"]
+    """In the units of the model."""
+
+
+@dataclass(frozen=True)
 class Standardisation:
     """Means and standard deviations of the real columns: ``x = location + scale * z``."""
 

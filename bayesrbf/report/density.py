@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from bayesrbf.fitted.completed_rows import column_atoms
 from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
 from bayesrbf.records.mixture import Observations
 from bayesrbf.report.families import FAMILIES
@@ -92,5 +93,9 @@ def left_out(
     rows = standard_rows(density, X, labels)
     mixture = density.model_.density
     return leave_one_cell_out(
-        rows, mixture.parameters, mixture.specification, mixture.in_users_units
+        rows,
+        mixture.parameters,
+        mixture.specification,
+        mixture.in_users_units,
+        column_atoms(mixture, density.columns_),
     )

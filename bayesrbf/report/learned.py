@@ -81,12 +81,15 @@ def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs l
     columns = model.columns_
     rows = table.encode(X, columns)
     position = columns.names.index(name)
-    real = position in columns.real_positions
-    places = columns.real_positions if real else columns.categorical_positions
-    field = "real" if real else "codes"
-    cells = getattr(rows, field).copy()
-    cells[:, places.index(position)] = np.nan if real else -1
-    hidden = replace(rows, **{field: cells})
+    reals, codes = rows.real.copy(), rows.codes.copy()
+    if position in columns.real_positions:
+        feature = columns.real_positions.index(position)
+        reals[:, feature] = np.nan
+        if feature in columns.atomic:
+            codes[:, columns.atomic[feature]] = -1
+    else:
+        codes[:, columns.categorical_positions.index(position)] = -1
+    hidden = replace(rows, real=reals, codes=codes)
     joint = model.model_.class_log_joint(hidden, model.temperature_)
     return np.exp(tempered(joint, model.temperature_))
 

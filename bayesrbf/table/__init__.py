@@ -7,6 +7,7 @@ arrays, and :func:`decode` turns them back.
 
 from __future__ import annotations
 
+from bayesrbf.table.atoms import find_atoms
 from bayesrbf.table.column_kinds import Columns, learn_columns
 from bayesrbf.table.containers import as_frame
 from bayesrbf.table.encode import decode, encode, encode_labels
@@ -21,6 +22,7 @@ __all__ = [
     "distinct",
     "encode",
     "encode_labels",
+    "find_atoms",
     "learn_columns",
     "marginals",
     "standardisation",

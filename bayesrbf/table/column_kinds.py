@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from bayesrbf.table.containers import Cells, missing_cells, read_cells
 Kind = Literal["real", "categorical"]
 Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
+ELSEWHERE: Final = "another value"
+"""Level of a cell that is at no atom of its column."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class Columns:
     # Positions of the columns without a single observed cell; they are real, and whatever they hold
     # later is treated as missing.
     empty: tuple[int, ...] = ()
+    # Atoms of every real column, in the order of the columns; empty if none were looked for. At
+    # which of them a cell is joins the model as a categorical column, after the masks; the real
+    # cell is missing there.
+    atoms: tuple[tuple[float, ...], ...] = ()
 
     @property
     def real_positions(self) -> tuple[int, ...]:
@@ -47,19 +53,28 @@ class Columns:
 
     @property
     def categorical_names(self) -> tuple[str, ...]:
-        """Names of the categorical columns, then of the masks."""
+        """Names of the categorical columns, then of the masks and of the atoms."""
         masks = tuple(f"{self.names[i]} is missing" for i in self.masked)
-        return tuple(self.names[i] for i in self.categorical_positions) + masks
+        atoms = tuple(f"{self.real_names[i]} is" for i in self.atomic)
+        return tuple(self.names[i] for i in self.categorical_positions) + masks + atoms
 
     @property
     def all_levels(self) -> tuple[tuple[object, ...], ...]:
-        """Levels of the categorical columns, then of the masks."""
-        return self.levels + (MASK_LEVELS,) * len(self.masked)
+        """Levels of the categorical columns, then of the masks and of the atoms."""
+        atoms = tuple((ELSEWHERE, *self.atoms[i]) for i in self.atomic)
+        return self.levels + (MASK_LEVELS,) * len(self.masked) + atoms
 
     @property
     def n_levels(self) -> tuple[int, ...]:
-        """Number of levels of the categorical columns, then of the masks."""
+        """Number of levels of the categorical columns, then of the masks and of the atoms."""
         return tuple(map(len, self.all_levels))
+
+    @property
+    def atomic(self) -> dict[int, int]:
+        """Real columns with atoms, and where among all the codes the atom of a cell stands."""
+        first = len(self.levels) + len(self.masked)
+        found = (i for i, values in enumerate(self.atoms) if values)
+        return {feature: first + place for place, feature in enumerate(found)}
 
 
 def learn_columns(

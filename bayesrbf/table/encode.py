@@ -13,6 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesrbf.records.mixture import Observations
+from bayesrbf.table.atoms import at_atoms
 from bayesrbf.table.column_kinds import Columns
 from bayesrbf.table.containers import Cells, as_frame, clean, missing_cells, read_cells
 
@@ -50,9 +51,13 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         _report_unknown(cells, columns, codes, handle_unknown)
     known = [np.where(code == _UNKNOWN, _MISSING, code) for code in codes]
     masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
+    atoms = [at_atoms(reals[feature], columns.atoms[feature]) for feature in columns.atomic]
+    for feature, at in zip(columns.atomic, atoms, strict=True):
+        reals[feature] = np.where(at > 0, np.nan, reals[feature])
+    codes = known + masks + atoms
     return Observations(
         np.array(reals, dtype=np.float64).reshape(len(reals), n_rows).T.copy(),
-        np.array(known + masks, dtype=np.intp).reshape(len(known + masks), n_rows).T.copy(),
+        np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
         np.full(n_rows, -1),
         np.ones(n_rows),
     )
@@ -138,8 +143,9 @@ def decode(
 ) -> Any:
     """Write arrays back as a table of the same type as ``like``.
 
-    Codes of masks are left out. The index and the dtypes of columns are those of ``like`` where
-    they still fit. An array is float64 when every column is a number, else object.
+    Codes of masks are left out; a real cell whose code names an atom is that atom. The index and
+    the dtypes of columns are those of ``like`` where they still fit. An array is float64 when every
+    column is a number, else object.
 
     >>> import numpy as np
     >>> from bayesrbf.table import learn_columns
@@ -147,6 +153,12 @@ def decode(
     >>> decode(np.array([[3.0]]), np.array([[1]]), columns, like=[[1.5, "b"]])
     array([[3.0, 'b']], dtype=object)
     """
+    real = real.copy()
+    for feature, category in columns.atomic.items():
+        at = codes[:, category]
+        real[:, feature] = np.where(
+            at > 0, np.array([np.nan, *columns.atoms[feature]])[at], real[:, feature]
+        )
     cells: dict[int, np.ndarray] = dict(zip(columns.real_positions, real.T, strict=True))
     categorical = zip(columns.categorical_positions, columns.levels, strict=True)
     for j, (position, levels) in enumerate(categorical):

@@ -77,6 +77,14 @@ def test_a_density_has_no_labels_to_check():
     assert list(found["posterior_predictive"].data_vars) == ["x0", "x1"]
 
 
+def test_a_row_without_a_cell_is_in_no_column():
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    rows[3] = rows[5, 0] = np.nan
+    found = MixtureDensity(random_state=0, inference="laplace").fit(rows).predictive_check(10)
+    assert found["log_likelihood"]["x0"].sizes["obs_1"] == 18
+    assert found["log_likelihood"]["x1"].sizes["obs_2"] == 19
+
+
 def test_no_table_is_an_error(fitted):
     with pytest.raises(ValueError, match="must be at least 1; received 0"):
         fitted[0].predictive_check(0)

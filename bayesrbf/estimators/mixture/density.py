@@ -49,6 +49,10 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ``"power"``: a monotone map towards a normal shape in front of every real column
         (Yeo-Johnson, one power a column; :class:`bayesrbf.records.column_maps.PowerMaps`).
         The density stays one of ``X``; prior, means and covariances are those of mapped cells.
+    atoms : {"auto", None}
+        ``"auto"``: a value with at least 5 % of a real column's cells (and five rows) that is at
+        least three times as frequent as both its neighbours is a point mass of that column:
+        whether a cell is there is a category of its component, and the real cell is summed out.
     n_init : int
         Number of restarts of EM.
     max_iter : int
@@ -82,6 +86,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     candidates_ : tuple of DensityCandidate
         What was compared where something was ``"auto"``, the best first, each with
         its held-out ``log_density`` in nats a row; the one that was used where nothing was.
+    atoms_ : dict
+        Name of every real column with atoms, and of each atom its share of the cells.
     n_iter_ : int
         Iterations of the best restart.
     lower_bound_ : float
@@ -124,6 +130,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         covariance_type: Stored[CovarianceType | Literal["auto"]] = "full",
         prior: Stored[MixturePrior | Literal["auto"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
+        atoms: Stored[Literal["auto"] | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
@@ -139,6 +146,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.covariance_type = covariance_type
         self.prior = prior
         self.column_maps = column_maps
+        self.atoms = atoms
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

@@ -128,6 +128,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ``"power"``: a monotone map towards a normal shape in front of every real column
         (Yeo-Johnson, one power a column; :class:`bayesrbf.records.column_maps.PowerMaps`).
         Densities stay those of ``X``; prior, means and covariances are those of mapped cells.
+    atoms : {"auto", None}
+        ``"auto"``: a value with at least 5 % of a real column's cells (and five rows) that is at
+        least three times as frequent as both its neighbours is a point mass of that column:
+        whether a cell is there is a category of its component, and the real cell is summed out.
     n_init : int
         Number of restarts of EM.
     max_iter : int
@@ -167,6 +171,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         How the fit ended, in a sentence.
     converged_ : bool
         Whether it converged.
+    atoms_ : dict
+        Name of every real column with atoms, and of each atom its share of the cells.
     n_iter_ : int
         Iterations of the best restart.
     lower_bound_ : float
@@ -243,6 +249,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         cv: Any = 5,
         prior: Stored[MixturePrior | None] = None,
         column_maps: Stored[ColumnMaps] = "power",
+        atoms: Stored[Literal["auto"] | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
@@ -275,6 +282,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.cv = cv
         self.prior = prior
         self.column_maps = column_maps
+        self.atoms = atoms
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

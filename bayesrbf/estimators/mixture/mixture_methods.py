@@ -58,6 +58,20 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 "or strengthen the prior."
             )
 
+    @property
+    def atoms_(self) -> dict[str, dict[float, float]]:
+        """Name of every real column with atoms, and of each atom its share of the cells."""
+        check_is_fitted(self)
+        columns, rows = self.columns_, self.rows_
+        found = {}
+        for feature, category in columns.atomic.items():
+            at, atoms = rows.codes[:, category], columns.atoms[feature]
+            known = at >= 0
+            counts = np.bincount(at[known], rows.weights[known], len(atoms) + 1)
+            shares = (counts / counts.sum()).tolist()
+            found[columns.real_names[feature]] = dict(zip(atoms, shares[1:], strict=True))
+        return found
+
     # ---- rows
 
     def transform(self, X: object) -> Float[np.ndarray, "obs component"]:

@@ -8,7 +8,7 @@ component's own level probabilities; both are averaged over components by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +18,7 @@ from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.quasi_random import QUADRATURE
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 
 BLOCK_CELLS = 1_000_000
@@ -86,13 +86,15 @@ def conditional_means(
     parameters: MixtureParameters,
     specification: MixtureSpecification,
     of: Callable[[np.ndarray], np.ndarray],
+    atoms: Sequence[ColumnAtoms] = (),
 ) -> Float[np.ndarray, "obs feature"]:
     r"""Mean of a function of every missing real cell given the observed cells of its row.
 
     .. math:: E[f(z_j) | z_o] = \sum_k p(k | z_o) \int f(m_{kj} + s_{kj} u) \, N(u; 0, 1) \, du
 
     by Gauss-Hermite quadrature. Rows and point are in standard units; f takes cells (..., feature)
-    each to a number. An observed cell is what f makes of it.
+    each to a number. An observed cell is what f makes of it. In a column with atoms a that is
+    :math:`\sum_k p(k | z_o) (\theta_{kj0} \int \dots + \sum_a \theta_{kja} a)`.
     """
     weights = responsibilities(observations, parameters, specification)
     mean = of(observations.real)
@@ -101,6 +103,10 @@ def conditional_means(
         expected = sum(
             mass * of(block.means + node * spread) for node, mass in zip(*QUADRATURE, strict=True)
         )
+        for one in atoms:
+            theta = parameters.category_probabilities[one.category]
+            expected[..., one.feature] *= theta[:, 0]
+            expected[..., one.feature] += theta[:, 1:] @ one.values
         found = np.einsum("nk,nkd->nd", weights[block.rows], expected)
         hole = np.isnan(observations.real[block.rows])
         mean[block.rows] = np.where(hole, found, mean[block.rows])

@@ -1,0 +1,46 @@
+"""Values at which a real column has a point mass, such as 0 or a limit of detection."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+SHARE: Final = 0.05
+"""Least share of a column's cells."""
+ROWS: Final = 5.0
+"""Least number of rows."""
+AHEAD: Final = 3.0
+"""Times as frequent as either neighbour among the column's values."""
+OTHERS: Final = 5
+"""Least number of other values: with fewer the column is a coarse scale."""
+
+
+def find_atoms(
+    cells: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+) -> tuple[float, ...]:
+    """The atoms of a column, in rising order; a row counts as often as it weighs.
+
+    An ordinary value of a coarse scale is about as frequent as its neighbours:
+
+    >>> grades, spiked = np.repeat(np.arange(8.0), 10), np.r_[np.zeros(20), np.arange(60.0)]
+    >>> find_atoms(grades, np.ones(80)), find_atoms(spiked, np.ones(80))
+    ((), (0.0,))
+    """
+    known = ~np.isnan(cells)
+    values, places = np.unique(cells[known] + 0.0, return_inverse=True)  # -0.0 is 0.0
+    counts = np.bincount(places, weights[known], minlength=values.size)
+    beside = np.pad(counts, 1)
+    neighbours = np.maximum(beside[:-2], beside[2:])
+    often = (counts >= SHARE * counts.sum()) & (counts >= ROWS) & (counts >= AHEAD * neighbours)
+    if values.size - often.sum() < OTHERS:
+        return ()
+    return tuple(values[often].tolist())
+
+
+def at_atoms(cells: Float[np.ndarray, " obs"], atoms: tuple[float, ...]) -> np.ndarray:
+    """Code of every cell: -1 missing, 0 at no atom, then the atoms in their order."""
+    same = cells[:, None] == np.asarray(atoms)
+    codes = np.where(same.any(axis=1), same.argmax(axis=1) + 1, 0)
+    return np.where(np.isnan(cells), -1, codes)
