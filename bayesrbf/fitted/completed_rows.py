@@ -15,6 +15,7 @@ from bayesrbf.numerics.mixture.conditional import (
 )
 from bayesrbf.numerics.mixture.sampling import conditional_draws
 from bayesrbf.numerics.sdgm.sdgm_features import complete
+from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.sdgm import CompletedRows
 from bayesrbf.table import Columns
@@ -84,6 +85,17 @@ def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms,
         standard = mixture.standardise(rows).real[:, feature]
         found.append(ColumnAtoms(feature, category, values, standard))
     return tuple(found)
+
+
+def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None) -> CellLaw:
+    """The law by which a mixture judges cells, at its fitted point."""
+    return CellLaw(
+        mixture.parameters,
+        mixture.specification,
+        mixture.in_users_units,
+        column_atoms(mixture, columns),
+        prob,
+    )
 
 
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:

@@ -9,14 +9,16 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from bayesrbf.fitted.completed_rows import column_atoms
-from bayesrbf.posterior.cells import LeftOut, leave_one_cell_out
+from bayesrbf.fitted.completed_rows import cell_law
+from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
 from bayesrbf.records.mixture import Observations
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Inference, Job
 from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.table import Columns, encode
 
+INTERVAL: Final = 0.9
+"""Probability of the intervals of cells."""
 TABLES: Final = 250
 """Draws per chain for filling in missing cells."""
 
@@ -85,17 +87,11 @@ def standard_rows(
 
 def left_out(
     density: Any, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
-) -> LeftOut:
+) -> JudgedCells:
     """Every observed cell given the rest of its row, at the fitted point.
 
     Where labels are given, cells are conditioned on them as well.
     """
     rows = standard_rows(density, X, labels)
     mixture = density.model_.density
-    return leave_one_cell_out(
-        rows,
-        mixture.parameters,
-        mixture.specification,
-        mixture.in_users_units,
-        column_atoms(mixture, density.columns_),
-    )
+    return leave_one_cell_out(rows, cell_law(mixture, density.columns_, INTERVAL))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.posterior.cells import LeftOut
+from bayesrbf.posterior.cells import JudgedCells
 from bayesrbf.posterior.uncertainty import entropy
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
@@ -160,7 +160,7 @@ def _novel(job: Job, density: Any) -> tuple[tuple[int, float, float], ...]:
     )
 
 
-def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldOut) -> Oddities:
+def read_oddities(job: Job, density: Any, cells: JudgedCells | None, held_out: HeldOut) -> Oddities:
     """Cells and labels that look wrong, least probable first; no cells without a density."""
     if cells is None:
         return Oddities((), 0.0, 0, 0.0, _odd_labels(held_out))
@@ -179,15 +179,15 @@ def read_oddities(job: Job, density: Any, cells: LeftOut | None, held_out: HeldO
     )
 
 
-def _odd_cell(job: Job, density: Any, cells: LeftOut, row: int, place: int) -> OddCell:
+def _odd_cell(job: Job, density: Any, cells: JudgedCells, row: int, place: int) -> OddCell:
     """One cell in words."""
     columns = density.columns_
     n_real = len(columns.real_positions)
     if place < n_real:
         position = columns.real_positions[place]
-        centre, spread = float(cells.expected[row, place]), float(cells.sd[row, place])
+        low, high = float(cells.lower[row, place]), float(cells.upper[row, place])
         value = number(float(job.X.iloc[row, position]))
-        expected = f"{number(centre)} ± {number(spread)}"
+        expected = f"{number(low)} to {number(high)}"
         tail = float(cells.tail[row, place])
     else:
         position = columns.categorical_positions[place - n_real]

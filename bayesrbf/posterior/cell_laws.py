@@ -1,0 +1,156 @@
+"""The law of a cell given other cells of its row: tails, means and intervals, in logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import log_ndtr, logsumexp, ndtr
+
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.quasi_random import QUADRATURE
+from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
+
+ROUNDING = 1e-9
+"""Levels that are more probable than the observed one by this factor count as just as probable."""
+HALVINGS: Final = 36
+"""Of the range that a quantile lies in."""
+FARTHEST: Final = 12.0
+"""Quantiles lie within so many standard deviations of some component."""
+
+
+@dataclass(frozen=True)
+class CellLaw:
+    """The law of the cells of a row given others: a mixture in its own units."""
+
+    parameters: MixtureParameters
+    specification: MixtureSpecification
+    in_users_units: Callable[[np.ndarray], np.ndarray]
+    """Takes reals out of the units of the parameters."""
+    atoms: Sequence[ColumnAtoms] = ()
+    prob: float | None = None
+    """Probability of the central intervals; None: there are none, which is quicker."""
+
+    def log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """Log joint of rows and components; -inf for those that are not of the row's class."""
+        prepared = prepare(rows, self.specification)
+        known = rows.labels >= 0
+        classes = np.asarray(self.specification.component_class)
+        other = known[:, None] & (classes != rows.labels[:, None])
+        return np.where(other, -np.inf, prepared.component_log_joint(self.parameters))
+
+
+@dataclass(frozen=True)
+class RealCells:
+    """Real cells, and the normal law of each under every component."""
+
+    z: Float[np.ndarray, "row feature"]
+    means: Float[np.ndarray, "row component feature"]
+    sd: Float[np.ndarray, "row component feature"]
+    log_shares: Float[np.ndarray, "row component *feature"]
+    """Log responsibilities given the other cells."""
+    law: CellLaw
+
+    def judge(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Log tail, mean and the ends of the interval of every cell."""
+        away = (self.z[:, None] - self.means) / self.sd
+        log_free = np.broadcast_to(self.log_shares, away.shape).copy()
+        shares = np.exp(log_free)
+        atoms = []
+        for one in self.law.atoms:
+            theta = self.law.parameters.category_probabilities[one.category]
+            atoms.append((one, shares[:, :, one.feature] @ theta[:, 1:]))
+            log_free[:, :, one.feature] += np.log(theta[:, 0])
+        log_below = logsumexp(log_free + log_ndtr(away), axis=1)
+        log_above = logsumexp(log_free + log_ndtr(-away), axis=1)
+        free = np.exp(log_free)
+        expected = np.zeros(self.z.shape)
+        for node, mass in zip(*QUADRATURE, strict=True):
+            values = self.law.in_users_units(self.means + node * self.sd)
+            expected += mass * (free * values).sum(axis=1)
+        for one, mass in atoms:
+            at = self.z[:, one.feature, None]
+            for log_side, side in (
+                (log_below, one.standard <= at),
+                (log_above, one.standard >= at),
+            ):
+                with np.errstate(divide="ignore"):  # no atom on that side
+                    beyond = np.log(np.where(side, mass, 0.0).sum(axis=1))
+                log_side[:, one.feature] = np.logaddexp(log_side[:, one.feature], beyond)
+            expected[:, one.feature] += mass @ one.values
+        log_tail = np.minimum(np.log(2) + np.minimum(log_below, log_above), 0.0)
+        if self.law.prob is None:
+            lower, upper = (np.full(self.z.shape, np.nan) for _ in range(2))
+        else:
+            tails = 0.5 - 0.5 * self.law.prob, 0.5 + 0.5 * self.law.prob
+            lower, upper = (self._quantile(free, atoms, share) for share in tails)
+        return log_tail, expected, lower, upper
+
+    def _quantile(
+        self,
+        free: Float[np.ndarray, "row component feature"],
+        atoms: Sequence[tuple[ColumnAtoms, np.ndarray]],
+        share: float,
+    ) -> Float[np.ndarray, "row feature"]:
+        """The number below which that share of the law lies, by halving, in the user's units."""
+        low = (self.means - FARTHEST * self.sd).min(axis=1)
+        high = (self.means + FARTHEST * self.sd).max(axis=1)
+        for one, _ in atoms:
+            low[:, one.feature] = np.minimum(low[:, one.feature], one.standard[0] - 1)
+            high[:, one.feature] = np.maximum(high[:, one.feature], one.standard[-1] + 1)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            below = (free * ndtr((middle[:, None] - self.means) / self.sd)).sum(axis=1)
+            for one, mass in atoms:
+                under = one.standard <= middle[:, one.feature, None]
+                below[:, one.feature] += np.where(under, mass, 0.0).sum(axis=1)
+            beyond = below >= share
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        return self.law.in_users_units(high)
+
+
+def group_matrices(parameters: MixtureParameters) -> Float[np.ndarray, "group *feature"]:
+    """Precisions of diagonal covariances, covariance matrices of full ones."""
+    if parameters.precisions_cholesky.ndim == 2:
+        return parameters.precisions_cholesky**2
+    return parameters.covariances()
+
+
+def leave_one_out_conditionals(
+    real: Float[np.ndarray, "row feature"],
+    means: Float[np.ndarray, "component feature"],
+    matrices: Float[np.ndarray, "group *feature"],
+    specification: MixtureSpecification,
+) -> tuple[Float[np.ndarray, "row component feature"], Float[np.ndarray, "row component feature"]]:
+    """``x_j - E[x_j | rest, k]`` and ``1 / Var[x_j | rest, k]``; 0 and 1 where missing."""
+    observed = ~np.isnan(real)
+    deviations = np.where(observed[:, None], np.nan_to_num(real)[:, None] - means, 0.0)
+    group = specification.covariance_group
+    if matrices.ndim == 2:
+        return deviations, np.where(observed[:, None], matrices[group], 1.0)
+    shift, precision = np.zeros_like(deviations), np.ones_like(deviations)
+    pairs = observed[:, :, None] & observed[:, None, :]
+    hole = np.where(observed, 0.0, 1.0)[:, :, None] * np.eye(real.shape[1])
+    for g, covariance in enumerate(matrices):
+        inverse = np.linalg.inv(np.where(pairs, covariance, hole))
+        own = np.diagonal(inverse, axis1=1, axis2=2)
+        for k in np.flatnonzero(group == g):
+            precision[:, k] = own
+            shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / own
+    return shift, precision
+
+
+def level_tails(
+    log_shares: Float[np.ndarray, "row component"],
+    theta: Float[np.ndarray, "component level"],
+    cell: Int[np.ndarray, " row"],
+) -> tuple[Float[np.ndarray, " row"], Int[np.ndarray, " row"]]:
+    """Log tail of cells of a categorical column, and its most probable level."""
+    levels = logsumexp(log_shares[:, :, None] + np.log(theta), axis=1)
+    own = levels[np.arange(cell.size), cell]
+    at_most = np.where(levels <= own[:, None] + ROUNDING, levels, -np.inf)
+    return np.minimum(logsumexp(at_most, axis=1), 0.0), levels.argmax(axis=1)
