@@ -15,6 +15,7 @@ from sklearn.utils import check_consistent_length
 
 from bayesrbf import table
 from bayesrbf.estimators.arguments import prevalence
+from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
@@ -266,6 +267,7 @@ class Classifier(ClassifierMixin, Estimator):
         )
 
     rehearse = rehearse
+    decide = decide
 
     def to_datatree(self, X: object, y: object) -> xr.DataTree:
         """Labels drawn for rows beside their true ones, for predictive checks.

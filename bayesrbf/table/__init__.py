@@ -8,7 +8,7 @@ arrays, and :func:`decode` turns them back.
 from __future__ import annotations
 
 from bayesrbf.table.column_kinds import Columns, learn_columns
-from bayesrbf.table.containers import as_frame
+from bayesrbf.table.containers import as_frame, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
@@ -23,6 +23,7 @@ __all__ = [
     "encode_labels",
     "learn_columns",
     "marginals",
+    "row_names",
     "standardisation",
     "weigh_unlabelled",
 ]

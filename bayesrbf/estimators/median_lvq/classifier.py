@@ -496,6 +496,7 @@ class MedianLVQClassifier(Classifier):
     predict_posterior = available_if(_has_kernel)(Classifier.predict_posterior)
     uncertainty = available_if(_has_kernel)(Classifier.uncertainty)
     to_datatree = available_if(_has_kernel)(Classifier.to_datatree)
+    decide = available_if(_gives_probabilities)(Classifier.decide)
 
     def predict(self, X: object) -> Labels:
         """Most probable class of each row; that of the nearest exemplar for GLVQ.
