@@ -10,6 +10,7 @@ from __future__ import annotations
 from bayesrbf.table.column_kinds import Columns, learn_columns
 from bayesrbf.table.containers import as_frame, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels
+from bayesrbf.table.hiding import hide, observed_cells
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
 
@@ -21,8 +22,10 @@ __all__ = [
     "distinct",
     "encode",
     "encode_labels",
+    "hide",
     "learn_columns",
     "marginals",
+    "observed_cells",
     "row_names",
     "standardisation",
     "weigh_unlabelled",
