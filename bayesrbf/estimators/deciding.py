@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
 from bayesrbf import table
-from bayesrbf.posterior.decisions import expected_costs
+from bayesrbf.posterior.decisions import (
+    constant,
+    cost_curve,
+    expected_costs,
+    mistakes,
+    varied,
+)
 from bayesrbf.records import names
 
 if TYPE_CHECKING:
@@ -87,6 +93,112 @@ def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) ->
         },
         coords={names.OBS: table.row_names(X, rows.n_obs), DECISION: decisions},
     )
+
+
+def cost_curves(
+    y: Any,
+    probabilities: Any,
+    *,
+    classes: Any,
+    label: object,
+    costs: Mapping[Any, float] | None = None,
+    steps: int = 101,
+) -> xr.Dataset:
+    """What acting on probabilities costs, whatever the cost of one class.
+
+    A mistaken row costs what its class costs. The cost of one class and the mean cost of all others
+    add up to 1, and its share in that runs from 0 to 1. Everybody takes the decision of least
+    expected cost.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_obs,)
+        Labels of rows that the classifiers were not fitted to; rows whose label is hidden do not
+        count.
+    probabilities : array of shape (n_obs, n_classes) or mapping of str to such arrays
+        Class probabilities of these rows, of one classifier or of several by name.
+    classes : array-like of shape (n_classes,)
+        Classes in the order of the columns, such as ``classes_``.
+    label : object
+        The class whose share in the costs varies.
+    costs : mapping of class to float, optional
+        Costs of the other classes, whose ratios stay; 1 where none is given.
+    steps : int
+        Number of shares.
+
+    Returns
+    -------
+    xarray.Dataset
+        Mean ``cost`` of a row over classifier and share, and over share the ``constant`` cost: that
+        of the best answer which is the same for all rows.
+
+    Raises
+    ------
+    ValueError
+        If classes, labels, probabilities or costs do not fit together.
+
+    Examples
+    --------
+    >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+    >>> curves = cost_curves([0, 0, 1, 1], p, classes=[0, 1], label=1, steps=3)
+    >>> curves["cost"].to_numpy(), curves["constant"].to_numpy()
+    (array([[0.   , 0.125, 0.   ]]), array([0.  , 0.25, 0.  ]))
+    """
+    import xarray as xr
+
+    names_of = np.asarray(classes)
+    each = _costs_of_others({} if costs is None else costs, names_of, label)
+    if not isinstance(steps, Integral) or steps < 2:
+        raise ValueError(
+            f"cost_curves(steps=...) must be an integer of at least 2; received {steps!r}."
+        )
+    found, codes = table.encode_labels(y)
+    unknown = np.setdiff1d(found, names_of)
+    if unknown.size:
+        raise ValueError(
+            f"cost_curves(y) holds {unknown[0]!r}, which is no class of {names_of.tolist()}."
+        )
+    known = codes >= 0
+    labels = np.array([names_of.tolist().index(one) for one in found.tolist()])[codes[known]]
+    given = probabilities if isinstance(probabilities, Mapping) else {"model": probabilities}
+    shares = np.linspace(0, 1, steps)
+    along = mistakes(varied(each, names_of.tolist().index(label), shares))
+    curves = []
+    for name, p in given.items():
+        values = np.asarray(p, dtype=np.float64)
+        if values.shape != (codes.size, names_of.size):
+            raise ValueError(
+                f"cost_curves(probabilities=...) of {name!r} must have one row for each of the "
+                f"{codes.size} labels and one column for each of the {names_of.size} classes; "
+                f"received shape {values.shape}."
+            )
+        curves.append(cost_curve(values[known], labels, along))
+    best = np.array([constant(labels, one) for one in along])
+    return xr.Dataset(
+        {"cost": (("classifier", "share"), np.array(curves)), "constant": (("share",), best)},
+        coords={"classifier": list(given), "share": shares},
+        attrs={"label": str(label)},
+    )
+
+
+def _costs_of_others(
+    costs: Mapping[Any, float], classes: Shaped[np.ndarray, " label"], label: object
+) -> Float[np.ndarray, " label"]:
+    """Costs of the classes, 1 where none is given; that of one of them will vary."""
+    labels = classes.tolist()
+    odd = [one for one in (label, *costs) if one not in labels]
+    if odd or len(labels) < 2:
+        raise ValueError(
+            f"cost_curves(label=..., costs=...) must name classes of {labels}, of which there are "
+            f"two at least; look at {[*odd, label][0]!r}."
+        )
+    for one, cost in costs.items():
+        if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
+            raise ValueError(
+                f"cost_curves(costs=...) of {one!r} must be a finite number above 0; "
+                f"received {cost!r}."
+            )
+    return np.array([float(costs.get(one, 1.0)) for one in labels])
 
 
 def read_costs(
