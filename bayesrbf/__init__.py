@@ -9,6 +9,7 @@ from bayesrbf.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from bayesrbf.artefact.estimator_state import load
+    from bayesrbf.estimators.deciding import cost_curves
     from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
     from bayesrbf.estimators.mixture.density import MixtureDensity
@@ -36,6 +37,7 @@ __all__ = [
     "RBFNetworkRegressor",
     "SDGMClassifier",
     "StackedClassifier",
+    "cost_curves",
     "hybrid_path",
     "load",
 ]
@@ -56,6 +58,7 @@ _HOMES = {
     "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
     "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
     "StackedClassifier": "bayesrbf.estimators.stack.classifier",
+    "cost_curves": "bayesrbf.estimators.deciding",
     "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
     "load": "bayesrbf.artefact.estimator_state",
 }

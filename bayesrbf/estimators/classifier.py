@@ -15,7 +15,9 @@ from sklearn.utils import check_consistent_length
 
 from bayesrbf import table
 from bayesrbf.estimators.arguments import prevalence
+from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.explaining import explain
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearse
@@ -266,6 +268,8 @@ class Classifier(ClassifierMixin, Estimator):
         )
 
     rehearse = rehearse
+    explain = explain
+    decide = decide
 
     def to_datatree(self, X: object, y: object) -> xr.DataTree:
         """Labels drawn for rows beside their true ones, for predictive checks.

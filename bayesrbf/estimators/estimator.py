@@ -126,7 +126,15 @@ class Estimator(BaseEstimator, ABC):
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
     def _read(self, X: Any) -> Observations:
-        """New rows in the user's units, labels hidden."""
+        """New rows as the model takes them, labels hidden."""
+        return self._seen(self._read_cells(X))
+
+    def _seen(self, cells: Observations) -> Observations:
+        """Cells as the model takes them: as they are, unless rows are compared."""
+        return cells
+
+    def _read_cells(self, X: Any) -> Observations:
+        """Cells of new rows in the user's units, labels hidden."""
         check_is_fitted(self)
         if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -262,7 +270,7 @@ class Estimator(BaseEstimator, ABC):
                 self.model_, self._log_posterior(), self.draws_, self.rows_, self._axes, self._trace
             )
             return self.posterior_
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return super().__getattribute__(name)  # fails once more, in the words of what is not there
 
     def __dir__(self) -> list[str]:
         made = {"posterior_"} if "_trace" in self.__dict__ else set()

@@ -53,9 +53,13 @@ class TableSource:
 
     def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
         """Dissimilarities of new rows to chosen training rows."""
-        encoded = table.encode(X, self.columns, handle_unknown=self.handle_unknown)
-        n_obs = encoded.real.shape[0]
-        rows = Observations(encoded.real, encoded.codes, np.full(n_obs, -1), np.ones(n_obs))
+        rows = table.encode(X, self.columns, handle_unknown=self.handle_unknown)
+        return self.to_cells(rows, chosen)
+
+    def to_cells(
+        self, rows: Observations, chosen: Int[np.ndarray, " chosen"]
+    ) -> Real[np.ndarray, "obs chosen"]:
+        """Dissimilarities of encoded rows to chosen training rows."""
         return self.gower.between(rows.reordered(self.order), self.rows.take(chosen))
 
 

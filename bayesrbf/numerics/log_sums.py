@@ -16,6 +16,9 @@ FEW: Final = 8
 """Up to so many entries are summed by slices: a reduction over a short last axis takes ten times
 as long."""
 
+LEAST_LOG: Final = -700.0
+"""Bound of log probabilities, in nats, where their odds are taken: about where doubles end."""
+
 
 def component_log_weights(
     parameters: MixtureParameters, specification: MixtureSpecification
@@ -47,6 +50,23 @@ def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.
     shifted = log_values - np.expand_dims(reduced(np.maximum, log_values, axis), axis)
     shifted -= np.expand_dims(np.log(reduced(np.add, np.exp(shifted), axis)), axis)
     return shifted
+
+
+def to_log_odds(
+    log_probabilities: Float[np.ndarray, "*rows label"],
+) -> Float[np.ndarray, "*rows label"]:
+    """Log odds of every class against all others, ``log p_c - log sum_b p_b``; both bounded.
+
+    Nothing is taken from one, so that classes that are nearly sure keep their digits.
+
+    >>> to_log_odds(np.log([0.2, 0.3, 0.5])).round(3)
+    array([-1.386, -0.847,  0.   ])
+    """
+    bounded = np.maximum(log_probabilities, LEAST_LOG)
+    n_classes = bounded.shape[-1]
+    others = [np.delete(bounded, label, axis=-1) for label in range(n_classes)]
+    rest = [np.logaddexp.reduce(other, axis=-1, initial=LEAST_LOG) for other in others]
+    return bounded - np.stack(rest, axis=-1)
 
 
 def reduced(

@@ -31,11 +31,11 @@ def plot_exemplars(
 ) -> np.ndarray:
     """A row, and beside it the exemplars of its prediction by responsibility; a colour a class.
 
-    ``explanation`` is what ``explain(X)`` of a :class:`bayesrbf.MedianLVQClassifier` returned. For
-    dissimilarities that came as a matrix, ``X`` and ``X_train`` are what they were made from: rows
-    of numbers, texts or pixels. Rows with an ``image_shape`` (height, width) are drawn as images.
-    Otherwise the cells are written out, in bold where they differ from the row, numbers by more
-    than a standard deviation of the training rows.
+    ``explanation`` is what ``responsible_exemplars(X)`` of a :class:`bayesrbf.MedianLVQClassifier`
+    returned. For dissimilarities that came as a matrix, ``X`` and ``X_train`` are what they were
+    made from: rows of numbers, texts or pixels. Rows with an ``image_shape`` (height, width) are
+    drawn as images. Otherwise the cells are written out, in bold where they differ from the row,
+    numbers by more than a standard deviation of the training rows.
 
     >>> import pandas as pd
     >>> explanation = pd.DataFrame({

@@ -16,8 +16,9 @@ from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
+from bayesrbf.posterior.decisions import expected_costs, is_best
 from bayesrbf.posterior.recalibration import tempered
-from bayesrbf.posterior.uncertainty import PredictiveSummary, summarised
+from bayesrbf.posterior.uncertainty import PredictiveSummary, centred_draws, summarised
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 
@@ -175,12 +176,46 @@ class ClassPosterior:
         centred: bool,
     ) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
-        predict = self.predictor(observations)
-        said = predict.at_all(self.theta.reshape(self.n_draws, -1))
+        p, weights, log_density = self._of_draws(observations)
+        stretch = self.stretch(observations) if self.stretch and centred else None
+        told = summarised(p, weights, prob, delivered, centred, stretch)
+        return {**told, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
+
+    def _of_draws(
+        self, observations: Observations
+    ) -> tuple[
+        Float[np.ndarray, "draw obs label"],
+        Float[np.ndarray, "draw obs"] | None,
+        Float[np.ndarray, "draw obs"],
+    ]:
+        """Class probabilities of every draw, its weight at other prevalences, its log density."""
+        said = self.predictor(observations).at_all(self.theta.reshape(self.n_draws, -1))
         logits = tempered(said.log_probabilities, self.temperature) + self.log_ratio
         log_z, p = log_sum_exp(logits, axis=2)
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
-        log_density = logsumexp(said.log_density, axis=0) - np.log(self.n_draws)
-        stretch = self.stretch(observations) if self.stretch and centred else None
-        told = summarised(p, weights, prob, delivered, centred, stretch)
-        return {**told, "log_density": log_density}
+        return p, weights, said.log_density
+
+    def probability_best(
+        self,
+        observations: Observations,
+        decisions: Int[np.ndarray, " obs"],
+        costs: Float[np.ndarray, "label decision"],
+        delivered: Float[np.ndarray, "obs label"],
+        centred: bool = True,
+    ) -> Float[np.ndarray, " obs"]:
+        """Share of the draws under which the decision of each row costs least, block by block.
+
+        The draws are those of the :meth:`summary`; moved ones are made to sum to one over the
+        classes again.
+        """
+        shares = np.empty(observations.n_obs)
+        for rows in self._row_blocks(observations.n_obs):
+            block = observations.take(rows)
+            p, weights, _ = self._of_draws(block)
+            if centred:
+                stretch = self.stretch(block) if self.stretch else None
+                p = centred_draws(p, weights, delivered[rows], stretch)
+                p /= p.sum(axis=2, keepdims=True)
+            best = is_best(expected_costs(p, costs), decisions[rows])
+            shares[rows] = np.average(best, axis=0, weights=weights)
+        return shares

@@ -81,10 +81,7 @@ def summarised(
     if delivered is None:
         delivered = mean
     elif centred:
-        moved = log_odds(p)
-        centre = log_odds(delivered) * (1.0 if stretch is None else stretch)
-        moved += centre - _quantiles(moved, weights, 0.5)
-        moved = expit(moved)
+        moved = centred_draws(p, weights, delivered, stretch)
     total = entropy(delivered)
     lower, upper = _quantiles(moved, weights, ((1 - prob) / 2, (1 + prob) / 2))
     away = moved - np.einsum("sn,snc->nc", shares, moved)
@@ -98,6 +95,19 @@ def summarised(
         "total": total,
         "aleatoric": np.clip(total - information, 0, total),
     }
+
+
+def centred_draws(
+    p: Float[np.ndarray, "draw obs label"],
+    weights: Float[np.ndarray, "draw obs"] | None,
+    delivered: Float[np.ndarray, "obs label"],
+    stretch: Float[np.ndarray, "obs label"] | None = None,
+) -> Float[np.ndarray, "draw obs label"]:
+    """Draws, each class moved in log odds to have what is delivered, or its stretch, as median."""
+    moved = log_odds(p)
+    centre = log_odds(delivered) * (1.0 if stretch is None else stretch)
+    moved += centre - _quantiles(moved, weights, 0.5)
+    return expit(moved)
 
 
 def log_odds(p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
+from bayesrbf.posterior.decisions import constant, cost_curve, mistakes, paid, varied
 from bayesrbf.report.validate import HeldOut
 
 STEPS = 101
@@ -46,50 +47,19 @@ def read_costs(
     dear = int(np.argmax(each))
     others = np.delete(each, dear).mean()
     shares = np.linspace(0, 1, STEPS)
-    varied = shares[:, None] * (np.arange(each.size) == dear)
-    varied += (1 - shares[:, None]) * np.where(np.arange(each.size) == dear, 0, each / others)
-    curves = [
-        (name, np.array([acted(p, labels, cost).mean() for cost in varied]))
-        for name, p in probabilities.items()
-    ]
-    best = np.array([same(labels, cost) for cost in varied])
+    given, along = mistakes(each), mistakes(varied(each, dear, shares))
+    curves = [(name, cost_curve(p, labels, along)) for name, p in probabilities.items()]
+    best = np.array([constant(labels, one) for one in along])
     ignoring = each[labels] * (probabilities[own].argmax(axis=1) != labels)
     return Costs(
         given=tuple(zip(names, map(float, each), strict=True)),
         rows=(
-            *((name, float(acted(p, labels, each).mean())) for name, p in probabilities.items()),
+            *((name, float(paid(p, labels, given).mean())) for name, p in probabilities.items()),
             (f"{own} if it answered with the most probable class", float(ignoring.mean())),
-            (SAME, same(labels, each)),
+            (SAME, constant(labels, given)),
         ),
         dearest=names[dear],
         here=float(each[dear] / (each[dear] + others)),
         shares=shares,
         curves=(*curves, (SAME, best)),
     )
-
-
-def acted(
-    probabilities: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    costs: Float[np.ndarray, " label"],
-) -> Float[np.ndarray, " obs"]:
-    """Cost of each row where the answer has the least expected cost.
-
-    The expected cost of answer a is ``sum_c cost_c p_c - cost_a p_a``, so the answer is the class
-    with the largest ``cost_c p_c``.
-
-    >>> p = np.array([[0.7, 0.3], [0.9, 0.1]])
-    >>> acted(p, np.array([0, 0]), np.array([1.0, 5.0]))
-    array([1., 0.])
-    """
-    return costs[labels] * ((costs * probabilities).argmax(axis=1) != labels)
-
-
-def same(labels: Int[np.ndarray, " obs"], costs: Float[np.ndarray, " label"]) -> float:
-    """Mean cost of a row by the best answer that is the same for all rows.
-
-    >>> same(np.array([0, 0, 0, 1]), np.array([1.0, 5.0]))
-    0.75
-    """
-    paid = costs * np.bincount(labels, minlength=costs.size)
-    return float((paid.sum() - paid.max()) / labels.size)

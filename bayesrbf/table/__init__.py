@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from bayesrbf.table.atoms import find_atoms
 from bayesrbf.table.column_kinds import Columns, learn_columns
-from bayesrbf.table.containers import as_frame
+from bayesrbf.table.containers import as_frame, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels
+from bayesrbf.table.hiding import hide, observed_cells
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
 
@@ -23,8 +24,11 @@ __all__ = [
     "encode",
     "encode_labels",
     "find_atoms",
+    "hide",
     "learn_columns",
     "marginals",
+    "observed_cells",
+    "row_names",
     "standardisation",
     "weigh_unlabelled",
 ]

@@ -73,6 +73,15 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def row_names(X: Any, n_obs: int) -> np.ndarray:
+    """The index of a pandas frame as an array; of all else the numbers of the rows."""
+    frame = as_frame(X)
+    if frame is None or not frame.implementation.is_pandas():
+        return np.arange(n_obs)
+    names: np.ndarray = frame.to_native().index.to_numpy()
+    return names
+
+
 def _names_of(shape: tuple[int, ...]) -> tuple[str, ...]:
     """Names of columns without names, as scikit-learn gives them; an error if there are none."""
     if len(shape) != 2:

@@ -318,6 +318,7 @@ def test_margins_are_no_probabilities_before_they_are_calibrated() -> None:
     model = matrix_model(objective="glvq", sigma="cv").fit(D, Y)
     assert not hasattr(model, "predict_proba")
     assert not hasattr(model, "explain")
+    assert not hasattr(model, "responsible_exemplars")
     assert model.sigma_ is None
     margins = model.decision_function(TO_TRAIN)
     assert np.all(np.abs(margins) <= 1)
@@ -386,7 +387,7 @@ def test_predictions_average_over_the_draws(sampled: MedianLVQClassifier) -> Non
 
 def test_reasons_add_up_to_the_probabilities(sampled: MedianLVQClassifier) -> None:
     for model in (sampled, matrix_model().fit(D, Y)):
-        table = model.explain(TO_TRAIN, most=10_000)
+        table = model.responsible_exemplars(TO_TRAIN, most=10_000)
         shares = table.pivot_table("responsibility", "row", "label", "sum")
         np.testing.assert_allclose(shares, model.predict_proba(TO_TRAIN), rtol=1e-9)
         assert set(table["exemplar"]) == set(model.exemplar_columns)
@@ -396,7 +397,7 @@ def test_reasons_add_up_to_the_probabilities(sampled: MedianLVQClassifier) -> No
         first = table.groupby("row").head(1)
         largest = table.groupby("row")["responsibility"].max()
         np.testing.assert_array_equal(first["responsibility"], largest)
-        assert len(model.explain(TO_TRAIN, most=2)) == 2 * len(NEW)
+        assert len(model.responsible_exemplars(TO_TRAIN, most=2)) == 2 * len(NEW)
 
 
 def test_draws_of_the_graph_come_back(sampled: MedianLVQClassifier) -> None:

@@ -28,7 +28,7 @@ def test_images_stand_beside_the_image_to_be_explained() -> None:
     X, y = load_digits(return_X_y=True)
     X, y = X[y < 3][:80], y[y < 3][:80]
     model = MedianLVQClassifier(1, metric="sqeuclidean", sigma=20.0).fit(X[:60], y[:60])
-    reasons = model.explain(X[60:])
+    reasons = model.responsible_exemplars(X[60:])
     axes = plot_exemplars(reasons, X[60:], X[:60], row=4, image_shape=(8, 8))
     mine = reasons[reasons["row"] == 4]
     assert len(axes) == 1 + len(mine)

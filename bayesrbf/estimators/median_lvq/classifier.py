@@ -65,6 +65,16 @@ def _gives_probabilities(estimator: MedianLVQClassifier) -> bool:
     )
 
 
+def _hides_cells(estimator: MedianLVQClassifier) -> bool:
+    """Whether a row without some of its cells has probabilities, too."""
+    if estimator.metric == GOWER:
+        return _gives_probabilities(estimator)
+    raise AttributeError(
+        f"metric={estimator.metric!r} compares whole rows, and explain hides cells; use "
+        "metric='gower', or responsible_exemplars."
+    )
+
+
 def _gives_margins(estimator: MedianLVQClassifier) -> bool:
     """Whether scores are margins, and no probabilities."""
     return bool(estimator.objective == "glvq" and not estimator.calibrate)
@@ -461,6 +471,11 @@ class MedianLVQClassifier(Classifier):
         check_values(columns, type(self).__name__)
         return compared(columns)
 
+    def _seen(self, cells: Observations) -> Observations:
+        """Cells of a table, compared to the needed rows."""
+        source: Any = self.model_.source
+        return compared(source.to_cells(cells, self.model_.needed))
+
     @property
     def columns_(self) -> Columns:  # type: ignore[override]
         """What the columns of a compared table are; other metrics have none."""
@@ -496,6 +511,8 @@ class MedianLVQClassifier(Classifier):
     predict_posterior = available_if(_has_kernel)(Classifier.predict_posterior)
     uncertainty = available_if(_has_kernel)(Classifier.uncertainty)
     to_datatree = available_if(_has_kernel)(Classifier.to_datatree)
+    explain = available_if(_hides_cells)(Classifier.explain)
+    decide = available_if(_gives_probabilities)(Classifier.decide)
 
     def predict(self, X: object) -> Labels:
         """Most probable class of each row; that of the nearest exemplar for GLVQ.
@@ -535,7 +552,7 @@ class MedianLVQClassifier(Classifier):
         return margins[:, 1] if self.classes_.size == 2 else margins
 
     @available_if(_has_kernel)  # type: ignore[untyped-decorator]
-    def explain(self, X: object, most: int = 5) -> pd.DataFrame:
+    def responsible_exemplars(self, X: object, most: int = 5) -> pd.DataFrame:
         r"""Name the training rows that the answer for each row rests on.
 
         The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /

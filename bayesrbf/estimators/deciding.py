@@ -1,0 +1,274 @@
+"""The decision of least expected cost for each row, as a labelled dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from bayesrbf import table
+from bayesrbf.posterior.decisions import (
+    constant,
+    cost_curve,
+    expected_costs,
+    mistakes,
+    varied,
+)
+from bayesrbf.records import names
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.estimators.classifier import Classifier
+
+DECISION: Final = "decision"
+"""Dim of what may be decided."""
+
+_DESCRIPTIONS: Final = {
+    "expected_cost": "expected cost of the decision under the delivered probabilities",
+    "best": "decision of least expected cost",
+    "cost": "its expected cost",
+    "probability_best": "share of the draws under which it costs least; NaN at a point",
+    "refer": "whether rejecting the row is cheaper than the best decision",
+}
+
+
+def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) -> xr.Dataset:
+    """Decide for each row what costs least in the mean of its class probabilities.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows; missing cells are summed out.
+    costs : frame, nested mapping or array of shape (n_classes, n_decisions)
+        Cost of every decision (column) in a row of every class: a pandas frame with the classes as
+        index, ``{class: {decision: cost}}``, or an array in the order of ``classes_``, whose
+        decisions are answers with a class where there are as many, else numbers. Gains are
+        negative costs.
+    reject : float, optional
+        Cost of referring a row to somebody else instead.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``expected_cost`` over obs and decision; over obs the ``best`` decision, its ``cost``,
+        ``probability_best``: the share of the draws, as :meth:`uncertainty` has them, under which
+        it costs least (NaN where the model was fitted to a point), and ``refer`` where ``reject``
+        is given: whether that is cheaper.
+
+    Raises
+    ------
+    ValueError
+        If the costs do not name every class and no other, or one is missing or not finite.
+    """
+    import xarray as xr
+
+    rows = self._read(X)
+    matrix, decisions = read_costs(costs, self.classes_)
+    if reject is not None:
+        _check_cost(reject, "decide(reject=...)")
+    p = np.exp(self._delivered(rows))
+    expected = expected_costs(p, matrix)
+    chosen = expected.argmin(axis=1)
+    least = expected.min(axis=1)
+    agreeing = np.full(rows.n_obs, np.nan)
+    if self.draws_ is not None:
+        posterior, centred = self._class_posterior(), not self._averages
+        agreeing = posterior.probability_best(rows, chosen, matrix, p, centred)
+    variables = {
+        "expected_cost": ((names.OBS, DECISION), expected),
+        "best": ((names.OBS,), decisions[chosen]),
+        "cost": ((names.OBS,), least),
+        "probability_best": ((names.OBS,), agreeing),
+    }
+    if reject is not None:
+        variables["refer"] = ((names.OBS,), reject < least)
+    return xr.Dataset(
+        {
+            name: (dims, values, {"description": _DESCRIPTIONS[name]})
+            for name, (dims, values) in variables.items()
+        },
+        coords={names.OBS: table.row_names(X, rows.n_obs), DECISION: decisions},
+    )
+
+
+def cost_curves(
+    y: Any,
+    probabilities: Any,
+    *,
+    classes: Any,
+    label: object,
+    costs: Mapping[Any, float] | None = None,
+    steps: int = 101,
+) -> xr.Dataset:
+    """What acting on probabilities costs, whatever the cost of one class.
+
+    A mistaken row costs what its class costs. The cost of one class and the mean cost of all others
+    add up to 1, and its share in that runs from 0 to 1. Everybody takes the decision of least
+    expected cost.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_obs,)
+        Labels of rows that the classifiers were not fitted to; rows whose label is hidden do not
+        count.
+    probabilities : array of shape (n_obs, n_classes) or mapping of str to such arrays
+        Class probabilities of these rows, of one classifier or of several by name.
+    classes : array-like of shape (n_classes,)
+        Classes in the order of the columns, such as ``classes_``.
+    label : object
+        The class whose share in the costs varies.
+    costs : mapping of class to float, optional
+        Costs of the other classes, whose ratios stay; 1 where none is given.
+    steps : int
+        Number of shares.
+
+    Returns
+    -------
+    xarray.Dataset
+        Mean ``cost`` of a row over classifier and share, and over share the ``constant`` cost: that
+        of the best answer which is the same for all rows.
+
+    Raises
+    ------
+    ValueError
+        If classes, labels, probabilities or costs do not fit together.
+
+    Examples
+    --------
+    >>> p = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
+    >>> curves = cost_curves([0, 0, 1, 1], p, classes=[0, 1], label=1, steps=3)
+    >>> curves["cost"].to_numpy(), curves["constant"].to_numpy()
+    (array([[0.   , 0.125, 0.   ]]), array([0.  , 0.25, 0.  ]))
+    """
+    import xarray as xr
+
+    names_of = np.asarray(classes)
+    each = _costs_of_others({} if costs is None else costs, names_of, label)
+    if not isinstance(steps, Integral) or steps < 2:
+        raise ValueError(
+            f"cost_curves(steps=...) must be an integer of at least 2; received {steps!r}."
+        )
+    found, codes = table.encode_labels(y)
+    unknown = np.setdiff1d(found, names_of)
+    if unknown.size:
+        raise ValueError(
+            f"cost_curves(y) holds {unknown[0]!r}, which is no class of {names_of.tolist()}."
+        )
+    known = codes >= 0
+    labels = np.array([names_of.tolist().index(one) for one in found.tolist()])[codes[known]]
+    given = probabilities if isinstance(probabilities, Mapping) else {"model": probabilities}
+    shares = np.linspace(0, 1, steps)
+    along = mistakes(varied(each, names_of.tolist().index(label), shares))
+    curves = []
+    for name, p in given.items():
+        values = np.asarray(p, dtype=np.float64)
+        if values.shape != (codes.size, names_of.size):
+            raise ValueError(
+                f"cost_curves(probabilities=...) of {name!r} must have one row for each of the "
+                f"{codes.size} labels and one column for each of the {names_of.size} classes; "
+                f"received shape {values.shape}."
+            )
+        curves.append(cost_curve(values[known], labels, along))
+    best = np.array([constant(labels, one) for one in along])
+    return xr.Dataset(
+        {"cost": (("classifier", "share"), np.array(curves)), "constant": (("share",), best)},
+        coords={"classifier": list(given), "share": shares},
+        attrs={"label": str(label)},
+    )
+
+
+def _costs_of_others(
+    costs: Mapping[Any, float], classes: Shaped[np.ndarray, " label"], label: object
+) -> Float[np.ndarray, " label"]:
+    """Costs of the classes, 1 where none is given; that of one of them will vary."""
+    labels = classes.tolist()
+    odd = [one for one in (label, *costs) if one not in labels]
+    if odd or len(labels) < 2:
+        raise ValueError(
+            f"cost_curves(label=..., costs=...) must name classes of {labels}, of which there are "
+            f"two at least; look at {[*odd, label][0]!r}."
+        )
+    for one, cost in costs.items():
+        if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
+            raise ValueError(
+                f"cost_curves(costs=...) of {one!r} must be a finite number above 0; "
+                f"received {cost!r}."
+            )
+    return np.array([float(costs.get(one, 1.0)) for one in labels])
+
+
+def read_costs(
+    costs: Any, classes: Shaped[np.ndarray, " label"]
+) -> tuple[Float[np.ndarray, "label decision"], Shaped[np.ndarray, " decision"]]:
+    """Costs in the order of the classes, and the names of the decisions.
+
+    >>> costs = {"sick": {"treat": 1, "wait": 20}, "well": {"treat": 2, "wait": 0}}
+    >>> read_costs(costs, np.array(["sick", "well"]))
+    (array([[ 1., 20.],
+           [ 2.,  0.]]), array(['treat', 'wait'], dtype=object))
+    """
+    import pandas as pd
+
+    labels = classes.tolist()
+    if not isinstance(costs, Mapping | pd.DataFrame):
+        return _read_array(costs, classes)
+    if isinstance(costs, pd.DataFrame):
+        for axis, name in ((costs.index, "class"), (costs.columns, "decision")):
+            if not axis.is_unique:
+                twice = axis[axis.duplicated()][0]
+                raise ValueError(f"decide(costs=...) has the {name} {twice!r} twice; keep one.")
+        costs = costs.to_dict(orient="index")
+    odd = [key for key in costs if key not in labels]
+    if odd or len(costs) < len(labels):
+        absent = [label for label in labels if label not in costs]
+        raise ValueError(
+            f"decide(costs=...) must have one row for every class of {labels} and for nothing "
+            f"else; look at {(odd + absent)[0]!r}."
+        )
+    for label, row in costs.items():
+        if not isinstance(row, Mapping):
+            raise ValueError(
+                "decide(costs=...) as a mapping must be {class: {decision: cost}}; received "
+                f"{row!r} for the class {label!r}."
+            )
+    decisions = list(costs[labels[0]])
+    for label in labels:
+        unequal = set(costs[label]) ^ set(decisions)
+        if unequal or not decisions:
+            raise ValueError(
+                "decide(costs=...) must have the same decisions, one at least, for every class; "
+                f"look at {sorted(unequal, key=str)} for the class {label!r}."
+            )
+    values = [[costs[label][decision] for decision in decisions] for label in labels]
+    for label, row in zip(labels, values, strict=True):
+        for decision, cost in zip(decisions, row, strict=True):
+            _check_cost(cost, f"decide(costs=...) of {decision!r} for the class {label!r}")
+    named = np.empty(len(decisions), dtype=object)
+    named[:] = decisions
+    return np.array(values, dtype=np.float64), named
+
+
+def _read_array(
+    costs: Any, classes: Shaped[np.ndarray, " label"]
+) -> tuple[Float[np.ndarray, "label decision"], Shaped[np.ndarray, " decision"]]:
+    """Costs without names: rows in the order of the classes."""
+    matrix = np.asarray(costs)
+    if matrix.ndim != 2 or len(matrix) != classes.size or not matrix.size:
+        raise ValueError(
+            "decide(costs=...) as an array must have one row for each of the classes "
+            f"{classes.tolist()} and one column a decision; received shape {matrix.shape}."
+        )
+    for (row, column), cost in np.ndenumerate(matrix):
+        _check_cost(cost, f"decide(costs=...)[{row}, {column}]")
+    same = matrix.shape[1] == classes.size
+    return matrix.astype(np.float64), classes if same else np.arange(matrix.shape[1])
+
+
+def _check_cost(cost: object, argument: str) -> None:
+    """Refuse costs that are no finite numbers."""
+    if not isinstance(cost, Real) or not np.isfinite(float(cost)):
+        raise ValueError(f"{argument} must be a finite number; received {cost!r}.")

@@ -1,0 +1,58 @@
+"""Cells of encoded rows: which are observed, and the same rows with some of them hidden."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool
+
+from bayesrbf.records.mixture import Observations
+from bayesrbf.table.column_kinds import Columns
+
+
+def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "obs column"]:
+    """Whether each cell of the table is observed, columns in the order of the table.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> X = [["b", 1.5], [None, 2.5], ["a", None]]
+    >>> columns = learn_columns(X)
+    >>> observed_cells(encode(X, columns), columns)
+    array([[ True,  True],
+           [False,  True],
+           [ True, False]])
+    """
+    observed = np.zeros((rows.n_obs, len(columns.names)), dtype=bool)
+    real = ~np.isnan(rows.real)
+    for feature, category in columns.atomic.items():
+        real[:, feature] |= rows.codes[:, category] > 0
+    observed[:, columns.real_positions] = real
+    observed[:, columns.categorical_positions] = rows.codes[:, : len(columns.levels)] >= 0
+    return observed
+
+
+def hide(
+    rows: Observations, hidden: Bool[np.ndarray, "obs column"], columns: Columns
+) -> Observations:
+    """Hide cells of the table: they become missing, and it is not told that they are.
+
+    A mask of ``missingness="informative"`` is hidden with its cell, because it says that the cell
+    was observed; the masks of all other cells stay. So is what is said of its atoms.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> columns = learn_columns([["b", 1.5], ["a", None]], missingness="informative")
+    >>> rows = encode([["b", 1.5], ["a", None]], columns)
+    >>> rows.codes
+    array([[1, 0],
+           [0, 1]])
+    >>> hide(rows, np.array([[False, True], [True, False]]), columns).codes
+    array([[ 1, -1],
+           [-1,  1]])
+    """
+    atomic = tuple(columns.real_positions[feature] for feature in columns.atomic)
+    of_codes = columns.categorical_positions + columns.masked + atomic
+    return replace(
+        rows,
+        real=np.where(hidden[:, columns.real_positions], np.nan, rows.real),
+        codes=np.where(hidden[:, of_codes], -1, rows.codes),
+    )

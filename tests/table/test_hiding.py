@@ -1,0 +1,36 @@
+"""Hidden cells are cells that were never there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bayesrbf.table import encode, hide, learn_columns, observed_cells
+
+X = np.array(
+    [["b", 1.5, True, 3.0], [None, 2.5, False, None], ["a", None, None, 4.0]], dtype=object
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_hidden_cell_is_as_a_missing_one(seed: int) -> None:
+    columns = learn_columns(X)
+    hidden = np.random.default_rng(seed).random(X.shape) < 0.5
+    expected = encode(np.where(hidden, None, X), columns)
+    found = hide(encode(X, columns), hidden, columns)
+    np.testing.assert_array_equal(found.real, expected.real)
+    np.testing.assert_array_equal(found.codes, expected.codes)
+    present = np.array([[cell is not None for cell in row] for row in X])
+    np.testing.assert_array_equal(observed_cells(found, columns), present & ~hidden)
+
+
+def test_a_mask_goes_with_its_cell_and_with_no_other() -> None:
+    columns = learn_columns(X, missingness="informative")
+    rows = encode(X, columns)
+    for column in range(X.shape[1]):
+        hidden = np.zeros(X.shape, dtype=bool)
+        hidden[:, column] = True
+        codes = hide(rows, hidden, columns).codes
+        masks = [place == column for place in columns.masked]
+        kept = rows.codes[:, len(columns.levels) :]
+        np.testing.assert_array_equal(codes[:, len(columns.levels) :], np.where(masks, -1, kept))
