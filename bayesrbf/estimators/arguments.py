@@ -96,6 +96,7 @@ SHARED: Final[dict[str, Rule]] = {
     "inference": one_of("map", "laplace", "advi", "gibbs", "nuts", "bootstrap"),
     "warm_start": one_of(True, False),
     "calibrate": one_of(True, False),
+    "trim": one_of(True, False),
     "n_init": integer(),
     "max_iter": integer(),
     "tol": number(),

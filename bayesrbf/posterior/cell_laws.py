@@ -78,9 +78,10 @@ class RealCells:
                 (log_below, one.standard <= at),
                 (log_above, one.standard >= at),
             ):
-                with np.errstate(divide="ignore"):  # no atom on that side
+                # there may be no atom on that side, and a cell that is not judged is NaN
+                with np.errstate(divide="ignore", invalid="ignore"):
                     beyond = np.log(np.where(side, mass, 0.0).sum(axis=1))
-                log_side[:, one.feature] = np.logaddexp(log_side[:, one.feature], beyond)
+                    log_side[:, one.feature] = np.logaddexp(log_side[:, one.feature], beyond)
             expected[:, one.feature] += mass @ one.values
         log_tail = np.minimum(np.log(2) + np.minimum(log_below, log_above), 0.0)
         if self.law.prob is None:

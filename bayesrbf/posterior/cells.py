@@ -145,7 +145,8 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
         for every, of_column in zip(reals, alone, strict=True):
             every[:, one.feature] = of_column[:, one.feature]
         log_tails[:, one.category], best[:, one.category] = np.nan, -1
-    return JudgedCells(*reals, log_tails, best)
+    log_tail, expected, lower, upper = reals
+    return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
 
 
 def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> JudgedCells:
@@ -172,7 +173,8 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         log_tails[here, column], best[here, column] = of_column
     for one in law.atoms:
         log_tails[:, one.category], best[:, one.category] = np.nan, -1
-    return JudgedCells(*results, log_tails, best)
+    log_tail, expected, lower, upper = results
+    return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
 
 
 def _reals(

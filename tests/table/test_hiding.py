@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,9 +14,10 @@ X = np.array(
 )
 
 
+@pytest.mark.parametrize("atoms", [(), ((1.5,), (3.0, 4.0))])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_hidden_cell_is_as_a_missing_one(seed: int) -> None:
-    columns = learn_columns(X)
+def test_a_hidden_cell_is_as_a_missing_one(seed: int, atoms: tuple[tuple[float, ...], ...]) -> None:
+    columns = replace(learn_columns(X), atoms=atoms)
     hidden = np.random.default_rng(seed).random(X.shape) < 0.5
     expected = encode(np.where(hidden, None, X), columns)
     found = hide(encode(X, columns), hidden, columns)

@@ -18,12 +18,17 @@ from bayesrbf.estimators.mixture.density_choice import Asked, DensityCandidate, 
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
+from bayesrbf.fitted.trimming import trimmed
 from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.results import Fit
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 
 if TYPE_CHECKING:
     import pymc as pm
+
+FIRST = Asked(1, "full", any_strength=False)
+"""What cells are judged by before any were left out: one component explains no error."""
 
 
 class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
@@ -53,6 +58,10 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ``"auto"``: a value with at least 5 % of a real column's cells (and five rows) that is at
         least three times as frequent as both its neighbours is a point mass of that column:
         whether a cell is there is a category of its component, and the real cell is summed out.
+    trim : bool
+        Leave cells that look wrong out of the fit, so that no component explains them: those with
+        a tail below .005 given the rest of their row, at most 5 % of a column. They are found by
+        one component first, then twice by the density asked for; :meth:`surprise` tells them.
     n_init : int
         Number of restarts of EM.
     max_iter : int
@@ -131,6 +140,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         prior: Stored[MixturePrior | Literal["auto"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
         atoms: Stored[Literal["auto"] | None] = None,
+        trim: Stored[bool] = False,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
@@ -147,6 +157,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.prior = prior
         self.column_maps = column_maps
         self.atoms = atoms
+        self.trim = trim
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -190,22 +201,30 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
         given: Any = None if self.prior == "auto" else self.prior
         declared: MixturePrior = MixturePrior() if given is None else given
-        distinct, _ = table.distinct(self.rows_)
-        levels = self.columns_.n_levels
         asked = Asked(self.n_components, self.covariance_type, self.prior == "auto")
-        self.candidates_ = choose_density(
-            distinct, levels, declared, asked, self.column_maps, self.seed_
-        )
-        best = self.candidates_[0]
+        if self.trim:
+            whole, (judge, _, _) = self.rows_, self._find(declared, FIRST)
+            self.rows_ = trimmed(whole, judge, self.columns_)
+            judge, _, _ = self._find(declared, asked)
+            self.rows_ = trimmed(whole, judge, self.columns_)
+        self.model_, fit, self.candidates_ = self._find(declared, asked, start=True)
+        self._report_mixture(fit)
+        return self._infer()
+
+    def _find(
+        self, declared: MixturePrior, asked: Asked, *, start: bool = False
+    ) -> tuple[FittedMixture, Fit, tuple[DensityCandidate, ...]]:
+        """The mixture that fits the rows, from the previous one if it may start there."""
+        distinct, _ = table.distinct(self.rows_)
+        levels, maps = self.columns_.n_levels, self.column_maps
+        candidates = choose_density(distinct, levels, declared, asked, maps, self.seed_)
+        best = candidates[0]
         specification = best.specification(self.rows_.real.shape[1], levels)
         prior = declared.weakened(best.strength, specification)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
-        start = self._start(specification)
-        self.model_, fit = fit_mixture_rows(
-            distinct, specification, prior, solver, start, self.column_maps
-        )
-        self._report_mixture(fit)
-        return self._infer()
+        begin = self._start(specification) if start else None
+        model, fit = fit_mixture_rows(distinct, specification, prior, solver, begin, maps)
+        return model, fit, candidates
 
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Responsibilities, as :meth:`transform` gives them.
