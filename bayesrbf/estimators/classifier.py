@@ -255,7 +255,8 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         xarray.Dataset
             ``mean`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
-            novelty. What only draws know is NaN after a point estimate, with a warning.
+            ``log_density`` of the observed cells, and :meth:`novelty`. What only draws know is
+            NaN after a point estimate, with a warning.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 
@@ -264,7 +265,11 @@ class Classifier(ClassifierMixin, Estimator):
         delivered, averaged = np.exp(self._delivered(rows)), self._averages
         summary = posterior.summary(rows, prob, delivered, centred=not averaged)
         return to_dataset(
-            summary, self.classes_, np.arange(rows.n_obs), point_estimate=posterior.n_draws == 1
+            summary,
+            self.classes_,
+            table.row_names(X, rows.n_obs),
+            self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan),
+            point_estimate=posterior.n_draws == 1,
         )
 
     rehearse = rehearse

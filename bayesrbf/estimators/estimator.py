@@ -25,12 +25,14 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import SHARED
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
+from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.completed_rows import drawn, most_likely
+from bayesrbf.fitted.completed_rows import cell_law, drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.posterior.novelty import novelty
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import Status, Trace
 
@@ -353,13 +355,43 @@ class Estimator(BaseEstimator, ABC):
         Returns
         -------
         ndarray of shape (n_obs,)
-            Log densities in nats, in the units of ``X``; low values are novel.
+            Log densities in nats, in the units of ``X``. They cannot be compared between rows with
+            different cells missing: see :meth:`novelty`.
         """
         return self._log_density(self._read(X))
 
     def _log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density of rows."""
         return self._density.log_density(rows)
+
+    surprise = available_if(_has_density)(surprise)
+
+    @available_if(_has_density)  # type: ignore[untyped-decorator]
+    def novelty(self, X: object) -> Float[np.ndarray, " obs"]:
+        """How unlike the training table each row is, from 0 to 1; high is novel.
+
+        The share of 500 rows drawn from the density, with the same cells missing, that are more
+        typical of their component: log densities less their mean, in standard deviations, given
+        the component. So it can be compared between rows with different holes, and of the
+        density's own rows 1 in 100 has a novelty above .99.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are summed out.
+
+        Returns
+        -------
+        ndarray of shape (n_obs,)
+            Novelties; .5 for a row without a cell.
+        """
+        return self._novelty(self._read(X))
+
+    def _novelty(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """How unlike the rows of the density rows are."""
+        mixture = self._density
+        law, rng = cell_law(mixture, self.columns_), np.random.default_rng(self.seed_)
+        return novelty(mixture.standardise(rows), law, rng)
 
     @property
     def _density(self) -> FittedMixture:

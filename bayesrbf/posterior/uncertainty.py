@@ -135,7 +135,8 @@ _DESCRIPTIONS = {
     "total_entropy": "entropy of the class probabilities (nats)",
     "aleatoric_entropy": "total less epistemic entropy: what more rows would not resolve (nats)",
     "epistemic_entropy": "what the draws tell of the class: what more rows would resolve (nats)",
-    "novelty": "log density of the observed cells under the mixture: low is novel",
+    "log_density": "log density of the observed cells under the mixture (nats)",
+    "novelty": "share of the model's own rows with the same holes that are more typical",
 }
 
 
@@ -143,6 +144,7 @@ def to_dataset(
     summary: PredictiveSummary,
     labels: Sequence[object] | np.ndarray,
     rows: Sequence[object] | np.ndarray,
+    novelty: Float[np.ndarray, " obs"],
     *,
     point_estimate: bool,
 ) -> xr.Dataset:
@@ -169,7 +171,8 @@ def to_dataset(
         "total_entropy": ((names.OBS,), summary.total),
         "aleatoric_entropy": ((names.OBS,), summary.aleatoric * unknown),
         "epistemic_entropy": ((names.OBS,), summary.epistemic * unknown),
-        "novelty": ((names.OBS,), summary.log_density),
+        "log_density": ((names.OBS,), summary.log_density),
+        "novelty": ((names.OBS,), novelty),
     }
     return xr.Dataset(
         {

@@ -26,7 +26,7 @@ def test_a_point_estimate_never_pretends_to_know_its_uncertainty() -> None:
     assert np.isnan(found["sd"]).all()
     assert np.isnan(found["epistemic_entropy"]).all()
     np.testing.assert_allclose(found["mean"], model.predict_proba(X), atol=1e-9)
-    np.testing.assert_allclose(found["novelty"], model.score_samples(X), rtol=1e-9)
+    np.testing.assert_allclose(found["log_density"], model.score_samples(X), rtol=1e-9)
     assert model.posterior_.attrs["point_estimate"] == 1
     assert model.diagnose()["row"].tolist() == ["map_converged", "draws"]
 

@@ -113,7 +113,7 @@ def test_draws_spread_around_the_fit_and_novelty_is_the_density() -> None:
     model = KernelNetworkClassifier(n_basis=6, random_state=0).fit(X, y)
     point = model.predict_proba(X)
     with pytest.warns(UserWarning, match="fitted to a point"):
-        novelty = model.uncertainty(X)["novelty"].to_numpy()
+        novelty = model.uncertainty(X)["log_density"].to_numpy()
     np.testing.assert_allclose(novelty, model.score_samples(X), rtol=1e-9)
     model.refine("laplace", draws=100, chains=2)
     assert model.posterior_["posterior"]["coefficients"].dims == (

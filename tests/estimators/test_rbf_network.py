@@ -295,4 +295,4 @@ def test_novelty_of_rows_with_holes_knows_no_temperature() -> None:
     new = X.copy()
     new[:, 1] = np.nan
     assert model.model_.integrate
-    np.testing.assert_allclose(model.uncertainty(new)["novelty"], model.score_samples(new))
+    np.testing.assert_allclose(model.uncertainty(new)["log_density"], model.score_samples(new))

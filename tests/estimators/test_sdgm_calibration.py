@@ -144,4 +144,4 @@ def test_novelty_knows_no_temperature() -> None:
     X[::5, 1] = np.nan
     fitted = model().fit(X, y)
     assert fitted.temperature_ != 1
-    np.testing.assert_allclose(fitted.uncertainty(X)["novelty"], fitted.score_samples(X))
+    np.testing.assert_allclose(fitted.uncertainty(X)["log_density"], fitted.score_samples(X))

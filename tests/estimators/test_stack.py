@@ -168,7 +168,7 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     model = clone(fitted).fit(*table(60))
     point = model.predict_proba(X)
     with pytest.warns(UserWarning, match="fitted to a point"):
-        novelty = model.uncertainty(X)["novelty"].to_numpy()
+        novelty = model.uncertainty(X)["log_density"].to_numpy()
     np.testing.assert_allclose(novelty, model.score_samples(X), rtol=1e-9)
     model.refine("laplace", draws=60, chains=2)
     assert model.pointwise_ == ()

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.estimator import LARGEST_SEED
-from bayesrbf.estimators.mixture.surprise import surprise
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import hide_masked
 from bayesrbf.fitted.fitted_model import COLUMN
@@ -74,8 +73,6 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return found
 
     # ---- rows
-
-    surprise = surprise
 
     def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Responsibilities: p(component | row), labels not used.
