@@ -165,7 +165,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     """
     from bayesrbf import load
     from bayesrbf.files import write_whole
-    from bayesrbf.report.novel_rows import novel_rows
+    from bayesrbf.report.new_rows import novelty_of_rows
     from bayesrbf.report.output import MODEL, predictions_frame, to_csv
 
     model = load(folder / MODEL)
@@ -178,7 +178,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     print(f"{table.name}: {len(rows)} rows")
     for position, label in enumerate(model.classes_[:8]):
         print(f"  {int((best == position).sum()):>7} most probably {label}")
-    said = novel_rows(model, rows, uncertainty["novelty"].to_numpy())
+    said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
     if said:
         print(f"  {said}")
     print(f"Wrote {file}")

@@ -14,9 +14,10 @@ from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.records import names
+from bayesrbf.report.cells import judge_table
 from bayesrbf.report.columns import read_columns
 from bayesrbf.report.costs import read_costs
-from bayesrbf.report.density import Densities, densities_of, left_out
+from bayesrbf.report.density import Densities, densities_of
 from bayesrbf.report.describe import read_described, read_diagnostics
 from bayesrbf.report.doubts import read_doubt, read_oddities
 from bayesrbf.report.families import FAMILIES, Fitted, Procedure
@@ -117,13 +118,12 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
     found: dict[str, Any] = {}
     model, refined = there.drawn.model, there.drawn.refined
     held_out, uncertainty, densities = there.held_out, there.uncertainty, there.densities
-    density = densities.point
-    seen = None if density is None else left_out(density, job.X, job.labels)
+    density, judged = densities.point, judge_table(job)
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
         "reading": lambda: read_columns(job),
-        "doubt": lambda: read_doubt(job, model, density, held_out, uncertainty),
-        "oddities": lambda: read_oddities(job, density, seen, held_out),
+        "doubt": lambda: read_doubt(job, model, density, judged, held_out, uncertainty),
+        "oddities": lambda: read_oddities(job, judged, held_out),
         "learned": lambda: read_learned(job, model, refined, densities),
         "imputations": lambda: (
             None if density is None else read_imputations(job, densities.drawn, there.cells)

@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
-from bayesrbf.records.mixture import Observations
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Inference, Job
 from bayesrbf.report.sampling import Drawn, draw_posterior
 from bayesrbf.table import Columns, encode
 
-INTERVAL: Final = 0.9
-"""Probability of the intervals of cells."""
 TABLES: Final = 250
 """Draws per chain for filling in missing cells."""
 
@@ -74,24 +69,8 @@ def component_names(density: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def standard_rows(
-    density: Any, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
-) -> Observations:
-    """Rows in the standard units of a mixture; labels are hidden where components are shared."""
-    table = encode(X, density.columns_)
-    if labels is None or is_shared(density):
-        labels = np.full(len(X), -1)
-    rows = Observations(table.real, table.codes, labels, np.ones(len(X)))
-    return density.model_.density.standardise(rows)
-
-
-def left_out(
-    density: Any, X: pd.DataFrame, labels: Int[np.ndarray, " obs"] | None = None
-) -> JudgedCells:
-    """Every observed cell given the rest of its row, at the fitted point.
-
-    Where labels are given, cells are conditioned on them as well.
-    """
-    rows = standard_rows(density, X, labels)
+def left_out(density: Any, X: pd.DataFrame) -> JudgedCells:
+    """Every observed cell given the rest of its row, its label hidden, at the fitted point."""
     mixture = density.model_.density
-    return leave_one_cell_out(rows, cell_law(mixture, density.columns_, INTERVAL))
+    rows = mixture.standardise(encode(X, density.columns_))
+    return leave_one_cell_out(rows, cell_law(mixture, density.columns_))

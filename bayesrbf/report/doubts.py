@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.posterior.cells import JudgedCells
 from bayesrbf.posterior.uncertainty import entropy
+from bayesrbf.report.cells import JudgedTable, novel_rows, odd_cells
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
-from bayesrbf.report.records import Doubt, OddCell, Oddities, OddLabel, UnsureRow
+from bayesrbf.report.records import Doubt, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOut
-from bayesrbf.report.words import clipped, number, percent
+from bayesrbf.report.words import clipped, percent
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,19 +28,21 @@ WORTH = 0.05
 """Share of the entropy that a measurement must remove to be suggested."""
 LACK_OF_DATA = 0.25
 """Share of epistemic entropy from which more labelled rows are suggested."""
-SIMULATED = 200_000
-"""Rows simulated for novelty, in total."""
-MOST_ROWS = 2_000
 UNLIKELY_LABEL = 0.05
 
 
 def read_doubt(
-    job: Job, model: Any, density: Any, held_out: HeldOut, uncertainty: xr.Dataset
+    job: Job,
+    model: Any,
+    density: Any,
+    judged: JudgedTable,
+    held_out: HeldOut,
+    uncertainty: xr.Dataset,
 ) -> Doubt:
     """Uncertain rows, why they are, and what would help.
 
     Entropies come from the fit to all rows; the number of unsure rows comes from fits that had not
-    seen them. Novelty, nearest components and the worth of a measurement need a density.
+    seen them. Nearest components and the worth of a measurement need a density.
     """
     total = uncertainty["total_entropy"].to_numpy()
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
@@ -57,7 +59,7 @@ def read_doubt(
         rows=rows,
         below=int((own[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
-        novel=() if density is None else _novel(job, density),
+        novel=novel_rows(judged),
     )
 
 
@@ -137,64 +139,11 @@ def _help(worth: pd.Series, total: float, epistemic: float) -> str:
     return "another kind of measurement: the classes overlap here"
 
 
-def _novel(job: Job, density: Any) -> tuple[tuple[int, float, float], ...]:
-    """Rows of low density, compared with simulated rows that miss the same cells."""
-    found = density.score_samples(job.X)
-    observed = job.X.notna().to_numpy()
-    per_cell = found / np.maximum(observed.sum(1), 1)
-    rows = np.argsort(per_cell, kind="stable")[:MOST_ROWS]
-    rounds = max(20, SIMULATED // (100 * len(rows)) if len(rows) > 100 else 200)
-    # An informative missingness simulates its own missing cells; else those of the row are imposed.
-    makes_holes = observed.any(0) & (density.missingness == "informative")
-    keep = observed[rows] | makes_holes
-    below = np.ones(len(rows))
-    simulated, _ = density.sample(rounds * len(rows))
-    held = simulated.where(np.tile(keep, (rounds, 1)))
-    below += (density.score_samples(held).reshape(rounds, -1) <= found[rows]).sum(0)
-    share = below / (rounds + 1)
-    order = np.lexsort((per_cell[rows], share))[:10]
-    return tuple(
-        (int(rows[i]) + 1, float(found[rows[i]]), float(share[i]))
-        for i in order
-        if share[i] <= 0.02
-    )
-
-
-def read_oddities(job: Job, density: Any, cells: JudgedCells | None, held_out: HeldOut) -> Oddities:
-    """Cells and labels that look wrong, least probable first; no cells without a density."""
-    if cells is None:
-        return Oddities((), 0.0, 0, 0.0, _odd_labels(held_out))
-    n_categorical = len(density.columns_.levels)  # masks of missing cells are not cells
-    tails = np.column_stack([cells.tail, cells.level_tail[:, :n_categorical]])
-    n_cells = int((~np.isnan(tails)).sum())
-    threshold = 1.0 / max(n_cells, 1)
-    low = np.argwhere(tails < threshold)
-    low = low[np.argsort(tails[tuple(low.T)], kind="stable")]
-    return Oddities(
-        cells=tuple(_odd_cell(job, density, cells, *place.tolist()) for place in low[:LISTED]),
-        threshold=threshold,
-        found=len(low),
-        by_chance=n_cells * threshold,
-        labels=_odd_labels(held_out),
-    )
-
-
-def _odd_cell(job: Job, density: Any, cells: JudgedCells, row: int, place: int) -> OddCell:
-    """One cell in words."""
-    columns = density.columns_
-    n_real = len(columns.real_positions)
-    if place < n_real:
-        position = columns.real_positions[place]
-        low, high = float(cells.lower[row, place]), float(cells.upper[row, place])
-        value = number(float(job.X.iloc[row, position]))
-        expected = f"{number(low)} to {number(high)}"
-        tail = float(cells.tail[row, place])
-    else:
-        position = columns.categorical_positions[place - n_real]
-        value = str(job.X.iloc[row, position])
-        expected = str(columns.levels[place - n_real][cells.level_expected[row, place - n_real]])
-        tail = float(cells.level_tail[row, place - n_real])
-    return OddCell(int(row) + 1, columns.names[position], value, expected, tail)
+def read_oddities(job: Job, judged: JudgedTable, held_out: HeldOut) -> Oddities:
+    """Cells and labels that look wrong, least probable first."""
+    cells, threshold, found, by_chance = odd_cells(job, judged)
+    labels = _odd_labels(held_out)
+    return Oddities(cells, threshold, found, by_chance, labels, judged.sentence)
 
 
 def _odd_labels(held_out: HeldOut) -> tuple[OddLabel, ...]:

@@ -42,8 +42,6 @@ def unsure(report: Report) -> str:
 def odd(report: Report) -> str:
     """How many cells look wrong, and how many would by chance."""
     oddities = report.oddities
-    if report.imputations is None:
-        return without_density(report, "Cells are not judged")
     if not oddities.cells:
         return "No cell is improbable given the rest of its row."
     return (

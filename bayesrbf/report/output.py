@@ -31,7 +31,7 @@ def predictions_frame(
 ) -> pd.DataFrame:
     """One line per row: class, probabilities, intervals, entropies in nats, novelty.
 
-    ``novelty`` is the log density, low where a row is unlike all others. ``held_out_<class>`` is
+    ``novelty`` is near 1 where a row is unlike those of the training table. ``held_out_<class>`` is
     the probability by a fit that had not seen the row's label, of the first held-out classifier.
     """
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]

@@ -125,8 +125,8 @@ class Doubt:
     rows: tuple[UnsureRow, ...]  # The least sure first.
     below: int  # Held-out rows whose most probable class has less than ``threshold``.
     threshold: float
-    novel: tuple[tuple[int, float, float], ...]
-    """Row, log density, share of simulated rows at least as improbable."""
+    novel: tuple[tuple[int, float], ...]
+    """Rows unlike all others, from 1, and their novelty."""
 
     @property
     def judged(self) -> int:
@@ -162,8 +162,9 @@ class Oddities:
     cells: tuple[OddCell, ...]
     threshold: float  # Tail probability below which a cell is listed.
     found: int  # Cells below the threshold.
-    by_chance: float  # Expected number of such cells if the model were exactly right.
+    by_chance: float  # Expected number of such cells if the density were exactly right.
     labels: tuple[OddLabel, ...]
+    density: str  # What cells are judged by, in a sentence or two.
 
 
 @dataclass(frozen=True)

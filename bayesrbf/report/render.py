@@ -55,7 +55,6 @@ def _sentences(report: Report) -> dict[str, str]:
         "costs": findings.costs(report) if report.costs else "",
         "read": findings.read(report),
         "unsure": findings.unsure(report),
-        "unlike": findings.without_density(report, "Rows unlike all others are not looked for"),
         "odd": findings.odd(report),
         "learned": findings.learned(report),
         "members": findings.members(report) if report.learned.members else "",

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
 from bayesrbf.posterior.novelty import SIMULATED
-from bayesrbf.report.novel_rows import novel_rows
+from bayesrbf.report.new_rows import novelty_of_rows
 from tests.cases import generative
 from tests.estimators.test_atoms import spiked
 from tests.estimators.test_column_maps import skewed
@@ -93,9 +93,9 @@ def test_the_sentence_on_new_rows_names_the_column_and_the_factor() -> None:
         {"mass": np.exp(3 + 0.2 * size), "length": 10 + size + rng.normal(size=200) / 4}
     )
     model = MixtureDensity(column_maps="power", random_state=0).fit(X)
-    assert novel_rows(model, X, model.novelty(X)) == ""
+    assert novelty_of_rows(model, X, model.novelty(X)) == ""
     wrong = X.iloc[:20].assign(mass=lambda rows: rows["mass"] * 1000)
-    said = novel_rows(model, wrong, model.novelty(wrong))
+    said = novelty_of_rows(model, wrong, model.novelty(wrong))
     assert said.startswith("20 of 20 rows are unlike the training table: mass stands out in 20 of")
     assert said.endswith("times too large.")
     factor = float(said.split("about ")[1].split(" times")[0].replace("\u202f", ""))

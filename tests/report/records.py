@@ -91,7 +91,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             rows=(UnsureRow(3, text, text, 0.5, 0.2, 0.8, 0.6, 0.05, text, f"measure {text}"),),
             below=5,
             threshold=0.9,
-            novel=((4, -12.5, 0.004),),
+            novel=((4, 0.996),),
         ),
         oddities=Oddities(
             cells=(OddCell(9, text, text, text, 1e-9),),
@@ -99,6 +99,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             found=1,
             by_chance=0.2,
             labels=(OddLabel(5, text, text, 0.01),),
+            density=f"The density has 2 components; 10 % of {text} are exactly 0.",
         ),
         learned=Learned(
             contributions=((text, 0.2), ("other", 0.1)),

@@ -27,7 +27,7 @@ from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 if TYPE_CHECKING:
     import pymc as pm
 
-FIRST = Asked(1, "full", any_strength=False)
+FIRST = DensityCandidate(1, "full", 1.0, np.nan)
 """What cells are judged by before any were left out: one component explains no error."""
 
 
@@ -61,7 +61,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     trim : bool
         Leave cells that look wrong out of the fit, so that no component explains them: those with
         a tail below .005 given the rest of their row, at most 5 % of a column. They are found by
-        one component first, then twice by the density asked for; :meth:`surprise` tells them.
+        one component first, then by the density asked for; :meth:`surprise` tells them.
     n_init : int
         Number of restarts of EM.
     max_iter : int
@@ -202,29 +202,28 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         given: Any = None if self.prior == "auto" else self.prior
         declared: MixturePrior = MixturePrior() if given is None else given
         asked = Asked(self.n_components, self.covariance_type, self.prior == "auto")
+        whole, levels, maps = self.rows_, self.columns_.n_levels, self.column_maps
         if self.trim:
-            whole, (judge, _, _) = self.rows_, self._find(declared, FIRST)
-            self.rows_ = trimmed(whole, judge, self.columns_)
-            judge, _, _ = self._find(declared, asked)
-            self.rows_ = trimmed(whole, judge, self.columns_)
-        self.model_, fit, self.candidates_ = self._find(declared, asked, start=True)
+            self.rows_ = trimmed(whole, self._find(declared, FIRST)[0], self.columns_)
+        once, _ = table.distinct(self.rows_)
+        self.candidates_ = choose_density(once, levels, declared, asked, maps, self.seed_)
+        best = self.candidates_[0]
+        if self.trim:
+            self.rows_ = trimmed(whole, self._find(declared, best)[0], self.columns_)
+        self.model_, fit = self._find(declared, best, start=True)
         self._report_mixture(fit)
         return self._infer()
 
     def _find(
-        self, declared: MixturePrior, asked: Asked, *, start: bool = False
-    ) -> tuple[FittedMixture, Fit, tuple[DensityCandidate, ...]]:
+        self, declared: MixturePrior, candidate: DensityCandidate, *, start: bool = False
+    ) -> tuple[FittedMixture, Fit]:
         """The mixture that fits the rows, from the previous one if it may start there."""
-        distinct, _ = table.distinct(self.rows_)
-        levels, maps = self.columns_.n_levels, self.column_maps
-        candidates = choose_density(distinct, levels, declared, asked, maps, self.seed_)
-        best = candidates[0]
-        specification = best.specification(self.rows_.real.shape[1], levels)
-        prior = declared.weakened(best.strength, specification)
+        once, _ = table.distinct(self.rows_)
+        specification = candidate.specification(once.real.shape[1], self.columns_.n_levels)
+        prior = declared.weakened(candidate.strength, specification)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
         begin = self._start(specification) if start else None
-        model, fit = fit_mixture_rows(distinct, specification, prior, solver, begin, maps)
-        return model, fit, candidates
+        return fit_mixture_rows(once, specification, prior, solver, begin, self.column_maps)
 
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Responsibilities, as :meth:`transform` gives them.

@@ -18,7 +18,7 @@ FACTOR: Final = 3.0
 """Ratio of a number to what was expected from which it is told as a factor."""
 
 
-def novel_rows(model: Any, X: pd.DataFrame, novelty: np.ndarray) -> str:
+def novelty_of_rows(model: Any, X: pd.DataFrame, novelty: np.ndarray) -> str:
     """How many rows are unlike the training table, and the column that is odd most often.
 
     Empty where they are no more than chance brings, or nothing is known of rows.

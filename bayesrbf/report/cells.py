@@ -1,0 +1,103 @@
+"""What a density of the cells says of the table: cells that look wrong, rows unlike all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.estimators.mixture.density import MixtureDensity
+from bayesrbf.report.job import Job
+from bayesrbf.report.records import OddCell
+from bayesrbf.report.words import clipped, listing, number, percent, plural
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LISTED: Final = 20
+MOST_NOVEL: Final = 10
+NOVEL: Final = 0.98
+"""Novelty from which a row is listed."""
+NAMED: Final = 6
+"""Columns whose atoms are named."""
+
+
+@dataclass(frozen=True)
+class JudgedTable:
+    """Cells and rows of a table beside what a density of them and of the labels expects."""
+
+    cells: xr.Dataset
+    """What ``surprise`` says; the label has its say, and is not judged here."""
+    novelty: Float[np.ndarray, " obs"]
+    """Of the rows without their labels."""
+    sentence: str
+    """What the density is."""
+
+
+def judge_table(job: Job) -> JudgedTable:
+    """Fit a density to the cells and the labels, less what looks wrong, and judge all of them."""
+    given = job.y.astype(object).where(job.y.notna(), None)
+    table = job.X.assign(**{job.target: [None if one is None else str(one) for one in given]})
+    density = MixtureDensity(
+        "auto",
+        covariance_type="auto",
+        prior="auto",
+        column_maps="power",
+        atoms="auto",
+        trim=True,
+        categorical_features=[*job.categorical, job.target],
+        random_state=job.seed,
+    ).fit(table)
+    cells = density.surprise(table).sel(column=list(job.X.columns))
+    unlabelled = density.novelty(table.assign(**{job.target: None}))
+    return JudgedTable(cells, unlabelled, _described(density))
+
+
+def _described(density: MixtureDensity) -> str:
+    """What was chosen, and where columns have atoms."""
+    best, n = density.candidates_[0], len(density.candidates_)
+    chosen = f", the best of {n} by the density of rows held out" if n > 1 else ""
+    said = (
+        f"The density has {plural(best.n_components, 'component')} and "
+        f"{best.covariance_type} covariances{chosen}."
+    )
+    atoms = [
+        f"{percent(share)} of {clipped(name, 30)} are exactly {number(value)}"
+        for name, values in density.atoms_.items()
+        for value, share in values.items()
+    ]
+    return f"{said} {listing(atoms, NAMED)}." if atoms else said
+
+
+def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], float, int, float]:
+    """Cells that look wrong, the threshold, and how many lie below it: found, and by chance.
+
+    The threshold is such that chance alone puts one cell of the table there.
+    """
+    log_tail = judged.cells["log_tail"].to_numpy()
+    n_cells = max(int((~np.isnan(log_tail)).sum()), 1)
+    low = np.argwhere(log_tail < -np.log(n_cells))
+    low = low[np.argsort(log_tail[tuple(low.T)], kind="stable")]
+    listed = tuple(_odd_cell(job, judged.cells, *place.tolist()) for place in low[:LISTED])
+    return listed, 1.0 / n_cells, len(low), 1.0
+
+
+def _odd_cell(job: Job, cells: xr.Dataset, row: int, column: int) -> OddCell:
+    """One cell in words."""
+    name, here = job.X.columns[column], cells.isel(obs=row, column=column)
+    value, expected = job.X.iloc[row, column], str(here["expected"].item())
+    if job.kinds[name] == "real":
+        value = number(float(value))
+        expected = f"{number(float(here['lower']))} to {number(float(here['upper']))}"
+    return OddCell(row + 1, str(name), str(value), expected, float(np.exp(here["log_tail"])))
+
+
+def novel_rows(judged: JudgedTable) -> tuple[tuple[int, float], ...]:
+    """Rows unlike all others with their novelty, the least probable cells first among equals."""
+    surprise = np.nansum(judged.cells["log_tail"].to_numpy(), axis=1)
+    order = np.lexsort((surprise, -judged.novelty))[:MOST_NOVEL]
+    return tuple(
+        (int(row) + 1, float(judged.novelty[row])) for row in order if judged.novelty[row] >= NOVEL
+    )
