@@ -10,6 +10,7 @@ from __future__ import annotations
 from bayesrbf.table.column_kinds import Columns, learn_columns
 from bayesrbf.table.containers import as_frame
 from bayesrbf.table.encode import decode, encode, encode_labels
+from bayesrbf.table.further_columns import further_laws
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
 
@@ -21,6 +22,7 @@ __all__ = [
     "distinct",
     "encode",
     "encode_labels",
+    "further_laws",
     "learn_columns",
     "marginals",
     "standardisation",
