@@ -323,6 +323,33 @@ def test_the_law_of_counts_beats_the_normal_one_on_overdispersed_counts():
     assert scores[0] > scores[1] + 0.5
 
 
+def test_the_law_of_levels_beats_the_categorical_one_where_levels_are_ordered():
+    """Held-out log probability of seven levels whose latent variable moves with a group."""
+    rng = np.random.default_rng(0)
+    latent = rng.logistic(size=(900, 3)) + np.where(rng.random((900, 1)) < 0.4, 1.5, -0.5)
+    codes = (latent[..., None] > np.array([-2.0, -1.0, 0.0, 0.7, 1.4, 2.5])).sum(axis=-1)
+    nothing, labels, weights = np.zeros((900, 0)), np.zeros(900, int), np.ones(900)
+    further = (codes.astype(float),)
+    record = OrdinalColumns.of(("a", "b", "c"), (7, 7, 7), further[0], weights)
+    cases = (
+        (
+            Observations(nothing, nothing.astype(int), labels, weights, further),
+            MixtureSpecification(0, (), (0, 0), further=(record,)),
+        ),
+        (
+            Observations(nothing, codes, labels, weights),
+            MixtureSpecification(0, (7, 7, 7), (0, 0)),
+        ),
+    )
+    scores = []
+    for rows, specification in cases:
+        train, _ = distinct(rows.take(np.arange(150)))
+        solver = Solver(2, 500, 1e-6, "squarem", 0)
+        mixture, _ = fit_mixture_rows(train, specification, MixturePrior(), solver)
+        scores.append(mixture.log_density(rows.take(np.arange(150, 900))).mean())
+    assert scores[0] > scores[1] + 0.05
+
+
 def test_samples_of_a_mixture_have_counts_and_levels():
     specification, _ = mixed(classes=(0, 0), n_features=1)
     drawn, _ = sample(drawn_point(specification), specification, 500, np.random.default_rng(0))

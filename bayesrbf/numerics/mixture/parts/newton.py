@@ -10,7 +10,8 @@ from jaxtyping import Float
 
 STEPS: Final = 10
 HALVINGS: Final = 30
-SMALLEST_STEP: Final = 1e-10
+SMALLEST_STEP: Final = 1e-6
+"""Last step of Newton's method: the error behind it is of the order of its square."""
 ROUNDING: Final = 1e-13
 """Relative fall of a value that rounding may explain."""
 
@@ -32,13 +33,13 @@ def climb(
         move, least = step(here), height - ROUNDING * np.abs(height)
         for _ in range(HALVINGS):
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                rises = value(here + move) >= least
+                found = value(here + move)
+            rises = found >= least
             if rises.all():
                 break
             move = np.where(rises, move, 0.5 * move)
         move = np.where(rises, move, 0.0)
-        here = here + move
-        height = value(here)
+        here, height = here + move, np.where(rises, found, height)
         if (np.abs(move) <= SMALLEST_STEP).all():
             break
     return here
