@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +11,8 @@ import pytest
 from scipy.special import logit
 
 from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
-from bayesrbf.table import decode, encode, further_laws, learn_columns
+from bayesrbf.records.mixture import Observations
+from bayesrbf.table import decode, distinct, encode, further_laws, learn_columns
 
 STAGES = ["low", "middle", "high"]
 
@@ -140,3 +143,40 @@ def test_an_unseen_level_is_missing_or_an_error():
     np.testing.assert_array_equal(codes[:, 1], [1, np.nan, 0, np.nan])
     with pytest.raises(ValueError, match="'pain': 2"):
         encode(X, columns, handle_unknown="error")
+
+
+def small_rows(seed: int = 0) -> Observations:
+    """Rows of few values, many of them alike but for a count or a level."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(1.0, (40, 2)).astype(float)
+    levels = rng.integers(0, 3, (40, 3)).astype(float)
+    levels[rng.random(levels.shape) < 0.2] = np.nan
+    codes, labels = rng.integers(0, 2, (40, 1)), rng.integers(0, 2, 40)
+    real = rng.integers(0, 2, (40, 1)).astype(float)
+    return Observations(real, codes, labels, rng.integers(1, 4, 40) + 0.0, (counts, levels))
+
+
+def whole(rows: Observations) -> np.ndarray:
+    """All cells of rows side by side."""
+    return np.column_stack([rows.labels, rows.codes, rows.real, *rows.further])
+
+
+def test_rows_that_differ_in_a_count_or_a_level_are_distinct():
+    rows = small_rows()
+    once, places = distinct(rows)
+    cells = np.nan_to_num(whole(rows), nan=-1)
+    assert once.n_obs == len(np.unique(cells, axis=0)) > len(np.unique(cells[:, :3], axis=0))
+    np.testing.assert_array_equal(whole(once.take(places)), whole(rows))
+    assert once.weights.sum() == rows.weights.sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_distinct_rows_have_one_order_whatever_that_of_rows_and_columns(seed):
+    rows = small_rows(seed)
+    turn = np.random.default_rng(seed).permutation(rows.n_obs)
+    counts, levels = rows.further
+    moved = replace(rows, further=(counts[:, ::-1].copy(), levels[:, [2, 0, 1]].copy()))
+    once, other = distinct(rows)[0], distinct(moved.take(turn))[0]
+    back = replace(other, further=(other.further[0][:, ::-1], other.further[1][:, [1, 2, 0]]))
+    np.testing.assert_array_equal(whole(back), whole(once))
+    np.testing.assert_array_equal(back.weights, once.weights)
