@@ -27,7 +27,7 @@ from bayesrbf.estimators.arguments import SHARED
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.completed_rows import cell_law, drawn, most_likely
+from bayesrbf.fitted.completed_rows import Cells, cell_law, drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws
@@ -116,6 +116,8 @@ class Estimator(BaseEstimator, ABC):
             X,
             categorical_features=self.categorical_features,
             missingness=getattr(self, "missingness", "ignorable"),
+            count_features=getattr(self, "count_features", None),
+            ordinal_features=getattr(self, "ordinal_features", None),
         )
         cells = table.encode(X, self.columns_)
         labels, weights = labels[self.kept_], weights[self.kept_]
@@ -124,7 +126,8 @@ class Estimator(BaseEstimator, ABC):
             self.columns_ = replace(self.columns_, atoms=found)
             cells = table.encode(X, self.columns_)
         self.rows_ = replace(cells, labels=labels, weights=weights)
-        self._template = table.decode(cells.real[:0], cells.codes[:0], self.columns_, X)
+        none = cells.take(np.arange(0))
+        self._template = self._decoded((none.real, none.codes, none.further), X)
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
     def _read(self, X: Any) -> Observations:
@@ -373,7 +376,8 @@ class Estimator(BaseEstimator, ABC):
         The share of 500 rows drawn from the density, with the same cells missing, that are more
         typical of their component: log densities less their mean, in standard deviations, given
         the component. So it can be compared between rows with different holes, and of the
-        density's own rows 1 in 100 has a novelty above .99.
+        density's own rows 1 in 100 has a novelty above .99. Counts and ordered levels have no
+        part in it.
 
         Parameters
         ----------
@@ -411,7 +415,8 @@ class Estimator(BaseEstimator, ABC):
         draws : int, optional
             Number of completed tables to draw. None: one table, with the
             conditional mean ``E[x | x_o]`` of real and the most probable level
-            of categorical cells, at the fitted point.
+            of categorical cells, at the fitted point; of counts and ordered
+            levels, the one nearest to their mean.
 
         Returns
         -------
@@ -427,14 +432,19 @@ class Estimator(BaseEstimator, ABC):
         """
         rows, mixture = self._read(X), self._density
         if draws is None:
-            return table.decode(*most_likely(mixture, rows, self.columns_), self.columns_, X)
+            return self._decoded(most_likely(mixture, rows, self.columns_), X)
         if draws < 1:
             raise ValueError(f"impute(draws=...) must be at least 1; received {draws}.")
         rng = np.random.default_rng(self.seed_)
         points = [mixture.parameters] * draws
         if self.draws_ is not None:
             points = drawn_mixtures(self.model_, self._log_posterior(), self.draws_, draws, rng)
-        return [table.decode(*drawn(mixture, rows, one, rng), self.columns_, X) for one in points]
+        return [self._decoded(drawn(mixture, rows, one, rng), X) for one in points]
+
+    def _decoded(self, cells: Cells, like: Any) -> Any:
+        """Cells as a table of the type of another."""
+        real, codes, further = cells
+        return table.decode(real, codes, self.columns_, like, further)
 
     # ---- a file
 

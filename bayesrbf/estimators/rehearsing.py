@@ -102,10 +102,16 @@ def rehearse(
     classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
     known = labels >= 0
     _check_classes(classes, labels[known])
-    columns = table.learn_columns(X, categorical_features=self.categorical_features)
+    columns = table.learn_columns(
+        X,
+        categorical_features=self.categorical_features,
+        count_features=getattr(self, "count_features", None),
+        ordinal_features=getattr(self, "ordinal_features", None),
+    )
     rows = table.encode(X, columns).take(np.flatnonzero(known))
-    cells = np.column_stack([rows.real, np.where(rows.codes < 0, np.nan, rows.codes)])
-    categorical = np.arange(cells.shape[1]) >= rows.real.shape[1]
+    numbers = np.column_stack([rows.real, *rows.further])
+    cells = np.column_stack([numbers, np.where(rows.codes < 0, np.nan, rows.codes)])
+    categorical = np.arange(cells.shape[1]) >= numbers.shape[1]
     if random_state is None and isinstance(self.random_state, int):
         random_state = self.random_state
     rng = np.random.default_rng(random_state)

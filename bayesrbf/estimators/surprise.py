@@ -40,7 +40,7 @@ def surprise(
     The tail of a real cell is :math:`2 \min(P(X \le x), P(X \ge x))`, that of a level the
     probability of all levels at most as probable. A row whose cells look odd (a tail below .005) is
     judged again without them, so that an error does not spoil the verdict on its neighbours. Labels
-    have no part in it.
+    have no part in it. Counts and ordered levels say what they know, and are not judged.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def surprise(
     -------
     xarray.Dataset
         ``log_tail`` (nats), ``expected``, ``lower``, ``upper`` and ``stands_out`` over obs and
-        column; NaN or None where the cell is missing, and intervals of real cells only.
+        column; NaN or None where the cell is missing or not judged, and intervals of real
+        cells only.
 
     Raises
     ------

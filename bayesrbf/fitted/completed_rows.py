@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.numerics.mixture.conditional import (
+    conditional_further,
     conditional_means,
     conditional_moments,
     conditional_probabilities,
@@ -70,7 +71,9 @@ def set_shares(rows: Observations, sets: LabelSets) -> Float[np.ndarray, " label
     return counts / counts.sum()
 
 
-Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
+Further = tuple[Float[np.ndarray, "obs _"], ...]
+Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"], Further]
+"""Real cells, codes, and the cells of columns under laws of their own."""
 
 
 def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
@@ -99,7 +102,10 @@ def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None
 
 
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
-    """Rows in the user's units, missing cells at their conditional mean or most probable level."""
+    """Rows in the user's units, missing cells at their conditional mean or most probable level.
+
+    Counts and codes of ordered levels are the whole numbers nearest to their conditional means.
+    """
     standard, structure = mixture.standardise(rows), mixture.specification
     atoms = column_atoms(mixture, columns)
     if mixture.maps is None and not atoms:
@@ -112,7 +118,9 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
     best = [probabilities.argmax(axis=1) for probabilities in levels]
     for one in atoms:
         best[one.category] = np.zeros(rows.n_obs, dtype=np.intp)  # a mean is at no atom
-    return _fill(rows, mean, np.column_stack([rows.codes[:, :0], *best]))
+    further = conditional_further(standard, mixture.parameters, structure)
+    nearest = tuple(np.round(means) for means, _ in further)
+    return _fill(rows, mean, np.column_stack([rows.codes[:, :0], *best]), nearest)
 
 
 def drawn(
@@ -121,32 +129,37 @@ def drawn(
     """Rows in the user's units, missing cells drawn jointly under a point in standard units."""
     standard = mixture.standardise(rows)
     whole = conditional_draws(standard, point, mixture.specification, rng)
-    return _fill(rows, mixture.in_users_units(whole.real), whole.codes)
+    return _fill(rows, mixture.in_users_units(whole.real), whole.codes, whole.further)
 
 
-def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
+def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray, further: Further) -> Cells:
     """Observed cells as they came, the others as they were found."""
+    pairs = zip(rows.further, further, strict=True)
     return (
         np.where(np.isnan(rows.real), real, rows.real),
         np.where(rows.codes < 0, codes, rows.codes),
+        tuple(np.where(np.isnan(own), found, own) for own, found in pairs),
     )
 
 
 def hide_masked(
     real: Float[np.ndarray, "obs feature"],
     codes: Int[np.ndarray, "obs categorical"],
+    further: Further,
     columns: Columns,
 ) -> Cells:
     """Take away the cells of drawn rows whose mask was drawn as missing."""
     real, codes = real.copy(), codes.copy()
+    further = tuple(cells.copy() for cells in further)
+    of_kind = {"real": real, "categorical": codes}
+    own = (kind for kind in ("count", "ordinal") if kind in columns.kinds)
+    of_kind |= dict(zip(own, further, strict=True))
     first = len(columns.levels)
     masks = codes[:, first : first + len(columns.masked)] == 1
     for position, mask in zip(columns.masked, masks.T, strict=True):
-        if columns.kinds[position] == "real":
-            feature = columns.real_positions.index(position)
-            real[mask, feature] = np.nan
-            if feature in columns.atomic:
-                codes[mask, columns.atomic[feature]] = -1
-        else:
-            codes[mask, columns.categorical_positions.index(position)] = -1
-    return real, codes
+        kind = columns.kinds[position]
+        place = columns.positions(kind).index(position)
+        of_kind[kind][mask, place] = -1 if kind == "categorical" else np.nan
+        if kind == "real" and place in columns.atomic:
+            codes[mask, columns.atomic[place]] = -1
+    return real, codes, further

@@ -195,11 +195,19 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
     entries = range(specification.n_features)
     coords: dict[str, Any] = {
         names.OBS: axes.obs,
-        COLUMN: [names.LABEL, *features, *columns.categorical_names],
+        COLUMN: [
+            names.LABEL,
+            *features,
+            *columns.categorical_names,
+            *columns.count_names,
+            *columns.ordinal_names,
+        ],
         names.COMPONENT: np.arange(specification.n_components),
         names.FEATURE: list(features),
         names.FEATURE_BIS: list(features),
         names.PRECISION_ENTRY: [f"{features[i]},{features[j]}" for i in entries for j in range(i)],
+        names.COUNT_COLUMN: list(columns.count_names),
+        names.ORDINAL_COLUMN: list(columns.ordinal_names),
     }
     for index, levels in enumerate(columns.all_levels):
         coords[names.category_level(index)] = [str(level) for level in levels]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bayesrbf.fitted.fitted_mixture import FittedMixture
 
 COLUMN = "column"
-"""Dim of the cells of a row: label code, reals, category codes."""
+"""Dim of the cells of a row: label code, reals, category codes, cells under laws of their own."""
 
 Named = dict[str, tuple[tuple[str, ...], np.ndarray]]
 """Arrays of a group of the DataTree, each with its dims."""
@@ -128,7 +128,7 @@ def observed_rows(rows: Observations) -> Named:
     """Cells of rows as the observed node of the graph, NaN where hidden."""
     codes = np.column_stack([rows.labels, rows.codes]).astype(float)
     codes[codes < 0] = np.nan
-    cells = np.column_stack([codes[:, :1], rows.real, codes[:, 1:]])
+    cells = np.column_stack([codes[:, :1], rows.real, codes[:, 1:], *rows.further])
     return {names.OBSERVED: ((names.OBS, COLUMN), cells)}
 
 

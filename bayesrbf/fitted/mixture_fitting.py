@@ -69,6 +69,7 @@ def fit_mixture_rows(
     the canonical order of columns and classes: what is found does not depend on the order in
     which they are given.
     """
+    specification = specification.centred(rows.further, rows.weights)
     order = table.canonical_order(rows, specification.n_classes)
     structure, canonical = specification.reordered(order), rows.reordered(order)
     units = table.standardisation(canonical.real, canonical.weights)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from bayesrbf.records import names
 
@@ -102,6 +103,12 @@ class FurtherColumns:
 
     columns: tuple[str, ...]
 
+    def centred(
+        self, cells: Float[np.ndarray, "row column"], weights: Float[np.ndarray, " row"]
+    ) -> Self:
+        """The same law with the prior that a table's cells suggest; most priors stay."""
+        return self
+
 
 @dataclass(frozen=True)
 class MixtureSpecification:
@@ -157,6 +164,13 @@ class MixtureSpecification:
         classes = order.new_codes[np.asarray(self.component_class)[self.components_in(order)]]
         levels = tuple(self.levels[place] for place in order.categories)
         return replace(self, levels=levels, component_class=tuple(classes.tolist()))
+
+    def centred(
+        self, further: Sequence[Float[np.ndarray, "row _"]], weights: Float[np.ndarray, " row"]
+    ) -> MixtureSpecification:
+        """The same structure, the priors of its further laws centred on these cells."""
+        pairs = zip(self.further, further, strict=True)
+        return replace(self, further=tuple(law.centred(cells, weights) for law, cells in pairs))
 
     @property
     def shape(self) -> CovarianceShape:

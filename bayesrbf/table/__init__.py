@@ -11,6 +11,7 @@ from bayesrbf.table.atoms import find_atoms
 from bayesrbf.table.column_kinds import Columns, learn_columns
 from bayesrbf.table.containers import as_frame, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels
+from bayesrbf.table.further_columns import further_laws
 from bayesrbf.table.hiding import hide, observed_cells
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
@@ -24,6 +25,7 @@ __all__ = [
     "encode",
     "encode_labels",
     "find_atoms",
+    "further_laws",
     "hide",
     "learn_columns",
     "marginals",

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
-Kind = Literal["real", "categorical"]
+Kind = Literal["real", "categorical", "count", "ordinal"]
 Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
@@ -35,21 +35,37 @@ class Columns:
     # which of them a cell is joins the model as a categorical column, after the masks; the real
     # cell is missing there.
     atoms: tuple[tuple[float, ...], ...] = ()
+    # Levels of each column of ordered levels, the lowest first.
+    ordinal_levels: tuple[tuple[object, ...], ...] = ()
+
+    def positions(self, kind: Kind) -> tuple[int, ...]:
+        """Positions of the columns of a kind (without masks)."""
+        return tuple(i for i, own in enumerate(self.kinds) if own == kind)
 
     @property
     def real_positions(self) -> tuple[int, ...]:
         """Positions of the real columns."""
-        return tuple(i for i, kind in enumerate(self.kinds) if kind == "real")
+        return self.positions("real")
 
     @property
     def categorical_positions(self) -> tuple[int, ...]:
         """Positions of the categorical columns (without masks)."""
-        return tuple(i for i, kind in enumerate(self.kinds) if kind == "categorical")
+        return self.positions("categorical")
 
     @property
     def real_names(self) -> tuple[str, ...]:
         """Names of the real columns."""
         return tuple(self.names[i] for i in self.real_positions)
+
+    @property
+    def count_names(self) -> tuple[str, ...]:
+        """Names of the columns of counts."""
+        return tuple(self.names[i] for i in self.positions("count"))
+
+    @property
+    def ordinal_names(self) -> tuple[str, ...]:
+        """Names of the columns of ordered levels."""
+        return tuple(self.names[i] for i in self.positions("ordinal"))
 
     @property
     def categorical_names(self) -> tuple[str, ...]:
@@ -78,15 +94,22 @@ class Columns:
 
 
 def learn_columns(
-    X: Any, *, categorical_features: Any = None, missingness: str = "ignorable"
+    X: Any,
+    *,
+    categorical_features: Any = None,
+    missingness: str = "ignorable",
+    count_features: Any = None,
+    ordinal_features: Any = None,
 ) -> Columns:
     """Learn what each column of a table is; NaN, None and pandas' NA are missing cells.
 
     ``categorical_features`` None and "from_dtype" infer: category, string and boolean columns of a
     frame, and columns of strings or booleans in an object array, are categorical; everything else
-    is real. Otherwise exactly the given columns (positions, names or a mask) are categorical. Under
-    ``missingness="informative"`` the mask of every column with missing cells becomes a binary
-    categorical column. Levels are sorted, whatever the order of the rows.
+    is real. Otherwise exactly the given columns (positions, names or a mask) are categorical.
+    Columns are counts or ordered levels where ``count_features`` and ``ordinal_features`` name
+    them. Under ``missingness="informative"`` the mask of every column with missing cells becomes a
+    binary categorical column. Levels are sorted, whatever the order of the rows; those of a
+    Categorical that is ordered stay in its order where they are ordered levels.
 
     ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
     column mixes types.
@@ -101,14 +124,25 @@ def learn_columns(
         )
     cells = read_cells(X)
     missing = [missing_cells(column) for column in cells.columns]
-    chosen = _chosen(categorical_features, cells)
+    chosen = _chosen("categorical_features", categorical_features, cells)
+    further: dict[Kind, np.ndarray | None] = {
+        "count": _chosen("count_features", count_features, cells),
+        "ordinal": _chosen("ordinal_features", ordinal_features, cells),
+    }
+    _refuse_two_kinds(cells, [chosen, *further.values()])
     kinds: list[Kind] = []
     levels: list[tuple[object, ...]] = []
+    ordinal_levels: list[tuple[object, ...]] = []
     for position, (column, mask) in enumerate(zip(cells.columns, missing, strict=True)):
-        categorical = not mask.all() and _is_categorical(cells, position, chosen)
-        kinds.append("categorical" if categorical else "real")
-        if categorical:
+        named = (kind for kind, asked in further.items() if asked is not None and asked[position])
+        kind = "real" if mask.all() else next(named, None)
+        if kind is None:
+            kind = "categorical" if _is_categorical(cells, position, chosen) else "real"
+        kinds.append(kind)
+        if kind == "categorical":
             levels.append(_sorted_levels(column[~mask]))
+        elif kind == "ordinal":
+            ordinal_levels.append(_ordered_levels(cells, position, column[~mask]))
     informative = missingness == "informative"
     return Columns(
         names=cells.names,
@@ -117,7 +151,19 @@ def learn_columns(
         masked=tuple(i for i, mask in enumerate(missing) if informative and mask.any()),
         has_names=cells.has_names,
         empty=tuple(i for i, mask in enumerate(missing) if mask.all()),
+        ordinal_levels=tuple(ordinal_levels),
     )
+
+
+def _refuse_two_kinds(cells: Cells, masks: list[np.ndarray | None]) -> None:
+    """ValueError that names a column which was asked to be of two kinds."""
+    asked = np.sum([mask for mask in masks if mask is not None], axis=0)
+    if np.any(asked > 1):
+        name = cells.names[int(np.argmax(asked > 1))]
+        raise ValueError(
+            "A column can be among one of categorical_features, count_features and "
+            f"ordinal_features; {name!r} is among several. Leave it in one of them."
+        )
 
 
 def _is_categorical(cells: Cells, position: int, chosen: np.ndarray | None) -> bool:
@@ -134,40 +180,56 @@ def _is_categorical(cells: Cells, position: int, chosen: np.ndarray | None) -> b
     return bool(chosen[position])
 
 
-def _chosen(requested: Any, cells: Cells) -> np.ndarray | None:
-    """The requested categorical columns as a mask; None when they are to be inferred."""
-    if requested is None or (isinstance(requested, str) and requested == "from_dtype"):
+def _chosen(argument: str, requested: Any, cells: Cells) -> np.ndarray | None:
+    """The requested columns as a mask; None when none are named."""
+    inferred = argument == "categorical_features"
+    if requested is None or (inferred and isinstance(requested, str) and requested == "from_dtype"):
         return None
     n_columns = len(cells.columns)
     asked = np.asarray(requested)
     if asked.ndim != 1 or (asked.size and asked.dtype.kind not in "biuUO"):
         raise ValueError(
-            "categorical_features must be None, 'from_dtype', or a list of positions, names or "
-            f"booleans; received {requested!r}."
+            f"{argument} must be None, {"'from_dtype', " * inferred}or a list of positions, names "
+            f"or booleans; received {requested!r}."
         )
     if asked.dtype.kind == "b":
         if asked.size != n_columns:
             raise ValueError(
-                f"categorical_features as a mask must have one entry per column ({n_columns}); "
+                f"{argument} as a mask must have one entry per column ({n_columns}); "
                 f"received {asked.size}."
             )
         return asked
     chosen = np.zeros(n_columns, dtype=bool)
     for item in asked.tolist():
-        chosen[_position(item, cells)] = True
+        chosen[_position(argument, item, cells)] = True
     return chosen
 
 
-def _position(item: object, cells: Cells) -> int:
+def _position(argument: str, item: object, cells: Cells) -> int:
     """Position of a column given by name or number."""
     if isinstance(item, str) and item in cells.names:
         return cells.names.index(item)
     if isinstance(item, int) and -len(cells.names) <= item < len(cells.names):
         return item
     raise ValueError(
-        f"categorical_features names the column {item!r}, which X does not have; "
+        f"{argument} names the column {item!r}, which X does not have; "
         f"its columns are {', '.join(map(repr, cells.names[:20]))}."
     )
+
+
+def _ordered_levels(cells: Cells, position: int, present: np.ndarray) -> tuple[object, ...]:
+    """Levels from the lowest on: those of an ordered Categorical, else numbers or booleans."""
+    declared = cells.orders[position]
+    if declared is not None:
+        return declared
+    if isinstance(present[0], str):
+        raise ValueError(
+            f"Column {cells.names[position]!r} is among ordinal_features and holds text, such as "
+            f"{present[0]!r}, which has no order: make it an ordered Categorical "
+            "(pandas.Categorical(..., categories=[lowest, ..., highest], ordered=True)), or "
+            "convert it to numbers."
+        )
+    return _sorted_levels(present)
 
 
 def _sorted_levels(present: np.ndarray) -> tuple[object, ...]:

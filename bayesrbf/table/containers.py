@@ -25,6 +25,8 @@ class Cells:
     columns: tuple[np.ndarray, ...]
     # Whether the container's own dtype says that a column is categorical.
     declared: tuple[bool, ...]
+    # Categories of each column whose dtype orders them, the lowest first; else None.
+    orders: tuple[tuple[object, ...] | None, ...]
 
 
 def read_cells(X: Any) -> Cells:
@@ -107,7 +109,7 @@ def _read_array(X: Any) -> Cells:
         columns = tuple(
             clean(column.tolist(), name) for column, name in zip(array.T, names, strict=True)
         )
-    return Cells(names, False, columns, (False,) * len(names))
+    return Cells(names, False, columns, (False,) * len(names), (None,) * len(names))
 
 
 def _as_array(X: Any) -> np.ndarray:
@@ -164,7 +166,13 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     series = [frame[:, position] for position in range(frame.shape[1])]
     columns = tuple(_read_series(s, name) for s, name in zip(series, names, strict=True))
     declared = tuple(isinstance(s.dtype, nw.Categorical | nw.Enum) for s in series)
-    return Cells(names, has_names, columns, declared)
+    orders = tuple(
+        tuple(clean(s.cat.get_categories().to_list(), name).tolist())
+        if isinstance(s.dtype, nw.Enum)
+        else None
+        for s, name in zip(series, names, strict=True)
+    )
+    return Cells(names, has_names, columns, declared, orders)
 
 
 def _read_series(series: nw.Series[Any], name: str) -> np.ndarray:

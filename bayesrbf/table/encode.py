@@ -16,9 +16,10 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.table.atoms import at_atoms
 from bayesrbf.table.column_kinds import Columns
 from bayesrbf.table.containers import Cells, as_frame, clean, missing_cells, read_cells
+from bayesrbf.table.further_columns import Further, further_cells, read_counts, split_further
+from bayesrbf.table.levels import MISSING, UNKNOWN, level_codes, level_values, report_unknown
 
 HandleUnknown = Literal["missing", "error"]
-_MISSING, _UNKNOWN = -1, -2
 
 
 def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Observations:
@@ -43,13 +44,21 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     _check_columns(cells, columns)
     n_rows = len(cells.columns[0])
     reals = [_real_column(cells, columns, position) for position in columns.real_positions]
-    codes = [
-        _level_codes(cells.columns[position], levels)
-        for position, levels in zip(columns.categorical_positions, columns.levels, strict=True)
+    counts = [
+        read_counts(cells.columns[position], columns.names[position])
+        for position in columns.positions("count")
     ]
-    if any((code == _UNKNOWN).any() for code in codes):
-        _report_unknown(cells, columns, codes, handle_unknown)
-    known = [np.where(code == _UNKNOWN, _MISSING, code) for code in codes]
+    with_levels = [*columns.categorical_positions, *columns.positions("ordinal")]
+    codes = [
+        level_codes(cells.columns[position], levels)
+        for position, levels in zip(
+            with_levels, columns.levels + columns.ordinal_levels, strict=True
+        )
+    ]
+    if any((code == UNKNOWN).any() for code in codes):
+        report_unknown(cells, columns, with_levels, codes, handle_unknown)
+    codes = [np.where(code == UNKNOWN, MISSING, code) for code in codes]
+    known, ordered = codes[: len(columns.levels)], codes[len(columns.levels) :]
     masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
     atoms = [at_atoms(reals[feature], columns.atoms[feature]) for feature in columns.atomic]
     for feature, at in zip(columns.atomic, atoms, strict=True):
@@ -60,6 +69,7 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
         np.full(n_rows, -1),
         np.ones(n_rows),
+        further_cells(counts, ordered),
     )
 
 
@@ -109,37 +119,12 @@ def _real_column(cells: Cells, columns: Columns, position: int) -> np.ndarray:
     return column.astype(np.float64)
 
 
-def _level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
-    """Position of each cell among the levels, -1 where missing, -2 where unknown."""
-    index: dict[object, int] = {level: code for code, level in enumerate(levels)}
-    found = (index.get(value, _UNKNOWN) for value in column.tolist())
-    codes = np.fromiter(found, dtype=np.intp, count=len(column))
-    codes[missing_cells(column)] = _MISSING
-    return codes
-
-
-def _report_unknown(
-    cells: Cells, columns: Columns, codes: list[np.ndarray], handle_unknown: str
-) -> None:
-    """One warning, or an error, that names columns and unseen categories."""
-    found = []
-    for position, code in zip(columns.categorical_positions, codes, strict=True):
-        unknown = set(cells.columns[position][code == _UNKNOWN].tolist())
-        if unknown:
-            values = ", ".join(sorted(map(repr, unknown))[:5])
-            more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-            found.append(f"{columns.names[position]!r}: {values}{more}")
-    message = f"X has categories that were not seen at fit ({'; '.join(found)})"
-    if handle_unknown == "error":
-        raise ValueError(f"{message}; correct them, or pass handle_unknown='missing'.")
-    warnings.warn(f"{message}; they are treated as missing.", UserWarning, stacklevel=3)
-
-
 def decode(
     real: Float[np.ndarray, "row feature"],
     codes: Int[np.ndarray, "row categorical"],
     columns: Columns,
     like: Any,
+    further: Further = (),
 ) -> Any:
     """Write arrays back as a table of the same type as ``like``.
 
@@ -162,19 +147,17 @@ def decode(
     cells: dict[int, np.ndarray] = dict(zip(columns.real_positions, real.T, strict=True))
     categorical = zip(columns.categorical_positions, columns.levels, strict=True)
     for j, (position, levels) in enumerate(categorical):
-        cells[position] = _level_values(codes[:, j], levels)
+        cells[position] = level_values(codes[:, j], levels)
+    counts, ordered_codes = split_further(further, columns)
+    cells |= dict(zip(columns.positions("count"), counts.T, strict=True))
+    ordinal = zip(
+        columns.positions("ordinal"), columns.ordinal_levels, ordered_codes.T, strict=True
+    )
+    for position, levels, column in ordinal:
+        cells[position] = level_values(np.nan_to_num(column, nan=-1).astype(np.intp), levels)
     ordered = [cells[position] for position in range(len(columns.names))]
     frame = as_frame(like)
     return _to_array(ordered) if frame is None else _to_frame(ordered, frame)
-
-
-def _level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
-    """Levels of codes: float64 for numeric levels, object otherwise."""
-    numeric = not isinstance(levels[0], str | bool)
-    values = np.empty(len(levels) + 1, dtype=np.float64 if numeric else object)
-    values[:-1] = levels
-    values[-1] = np.nan if numeric else None
-    return values[codes]
 
 
 def _to_array(cells: list[np.ndarray]) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from bayesrbf.records.mixture import Observations
-from bayesrbf.table.column_kinds import Columns
+from bayesrbf.table.column_kinds import Columns, Kind
 
 
 def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "obs column"]:
@@ -28,6 +28,8 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
         real[:, feature] |= rows.codes[:, category] > 0
     observed[:, columns.real_positions] = real
     observed[:, columns.categorical_positions] = rows.codes[:, : len(columns.levels)] >= 0
+    for positions, cells in zip(_further(columns), rows.further, strict=True):
+        observed[:, positions] = ~np.isnan(cells)
     return observed
 
 
@@ -55,4 +57,14 @@ def hide(
         rows,
         real=np.where(hidden[:, columns.real_positions], np.nan, rows.real),
         codes=np.where(hidden[:, of_codes], -1, rows.codes),
+        further=tuple(
+            np.where(hidden[:, positions], np.nan, cells)
+            for positions, cells in zip(_further(columns), rows.further, strict=True)
+        ),
     )
+
+
+def _further(columns: Columns) -> list[tuple[int, ...]]:
+    """Positions of the columns of every law of their own that the table has."""
+    kinds: tuple[Kind, ...] = ("count", "ordinal")
+    return [columns.positions(kind) for kind in kinds if kind in columns.kinds]

@@ -58,30 +58,60 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
     >>> np.array_equal(one.classes, 1 - other.classes)
     True
     """
+    return _canonical(rows, n_classes)[0]
+
+
+def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
+    """Place in the given table of every row of the canonical table; the rows are distinct."""
+    order, further = _canonical(rows, None)
+    cells = rows.reordered(order)
+    in_order = tuple(
+        cells.take(place, 1) for cells, place in zip(rows.further, further, strict=True)
+    )
+    return np.lexsort(sort_keys(replace(cells, further=in_order)))
+
+
+def sort_keys(rows: Observations) -> list[np.ndarray]:
+    """Sort keys of the rows, the last one first, as lexsort takes them."""
+    further = [column for cells in rows.further[::-1] for column in cells.T[::-1]]
+    return [*further, *rows.real.T[::-1], *rows.codes.T[::-1], rows.labels]
+
+
+def _canonical(
+    rows: Observations, n_classes: int | None
+) -> tuple[Order, list[Int[np.ndarray, " column"]]]:
+    """The canonical order, and the order of the columns of every law of their own."""
     n_features, known = rows.real.shape[1], rows.labels >= 0
     present = np.unique(rows.labels[known])
     size = int(rows.labels.max(initial=-1)) + 1 if n_classes is None else n_classes
     absent = np.setdiff1d(np.arange(size), present)
     labels = np.where(known, np.searchsorted(present, rows.labels), -1)
     cells = _Cells.of(replace(rows, labels=labels), present.size)
-    kinds = np.repeat([1, 2], [n_features, rows.codes.shape[1]]).astype(np.uint64)
+    widths = [n_features, rows.codes.shape[1], *(one.shape[1] for one in rows.further)]
+    kinds = np.repeat(np.arange(1, len(widths) + 1), widths).astype(np.uint64)
     colouring = cells.settled(_Colouring(kinds, np.zeros(present.size, np.uint64)))
     if not cells.told(colouring):  # ranks leave some alike; their values may differ
         columns = colouring.columns.copy()
-        columns[:n_features] ^= _mix(np.ascontiguousarray(rows.real.T).view(np.uint64)).sum(axis=1)
+        first = n_features + rows.codes.shape[1]
+        columns[:n_features] ^= _contents(rows.real)
+        columns[first:] ^= np.concatenate([columns[:0], *map(_contents, rows.further)])
         colouring = cells.settled(replace(colouring, columns=columns))
     while (parted := cells.parted(colouring)) is not None:
         colouring = cells.settled(parted)
-    return Order(
-        np.argsort(colouring.columns[:n_features], kind="stable"),
-        np.argsort(colouring.columns[n_features:], kind="stable"),
-        np.append(present[np.argsort(colouring.classes, kind="stable")], absent),
-    )
+    by_kind = np.split(colouring.columns, np.cumsum(widths)[:-1])
+    features, categories, *further = (np.argsort(one, kind="stable") for one in by_kind)
+    classes = np.append(present[np.argsort(colouring.classes, kind="stable")], absent)
+    return Order(features, categories, classes), further
+
+
+def _contents(cells: Float[np.ndarray, "row column"]) -> Colours:
+    """The values of every column, mixed."""
+    return _mix(np.ascontiguousarray(cells.T).view(np.uint64)).sum(axis=1)
 
 
 @dataclass(frozen=True)
 class _Colouring:
-    """Colours of the columns, real ones first, and of the classes."""
+    """Colours of the columns, real ones first, then categorical ones, and of the classes."""
 
     columns: Colours
     classes: Colours
@@ -104,9 +134,9 @@ class _Cells:
     @classmethod
     def of(cls, rows: Observations, n_classes: int) -> _Cells:
         """Ranks of the cells of a table."""
-        reals = [np.where(np.isnan(column), 0, 1 + _ranks(column)) for column in rows.real.T]
-        shape = (rows.real.shape[1] + rows.codes.shape[1], rows.n_obs)
-        ranks = np.array([*reals, *(rows.codes.T + 1)], np.uint32).reshape(shape)
+        further = (_cell_ranks(column) for cells in rows.further for column in cells.T)
+        columns = [*map(_cell_ranks, rows.real.T), *(rows.codes.T + 1), *further]
+        ranks = np.array(columns, np.uint32).reshape(len(columns), rows.n_obs)
         # Weights of copies add up with rounding, so their last bits are dropped.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
         return cls(ranks, _ranks(shares).astype(np.uint64), rows.labels, n_classes)
@@ -178,6 +208,11 @@ def _parted(colours: Colours, contents: Colours) -> Colours | None:
         return None
     chosen = first[group[odd].min()]
     return np.where(np.arange(colours.size) == chosen, ~colours, colours)
+
+
+def _cell_ranks(column: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+    """Ranks of cells from 1; 0 where they are missing."""
+    return np.where(np.isnan(column), 0, 1 + _ranks(column))
 
 
 def _ranks(values: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.table.order import canonical_order
+from bayesrbf.table.order import canonical_sort, sort_keys
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 """Largest spread, relative to the largest cell, that rounding alone can make."""
@@ -94,9 +94,9 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
 
     The weights of copies are added up. The result depends on the multiset of rows alone: not on
     their order, and not on whether a row is there twice or has weight 2. -0.0 is 0.0, NaN is NaN.
-    Rows are sorted by label, codes and real cells, classes and columns taken in their own canonical
-    order (:func:`bayesrbf.table.canonical_order`). Rows of weight zero are dropped, and their place
-    is -1.
+    Rows are sorted by label, codes, real and further cells, classes and columns taken in their own
+    canonical order (:func:`bayesrbf.table.canonical_order`). Rows of weight zero are dropped, and
+    their place is -1.
 
     >>> cells = np.array([[2.0], [1.0], [2.0]])
     >>> rows = Observations(cells, np.empty((3, 0), int), np.zeros(3, int), np.ones(3))
@@ -108,10 +108,10 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     used = observations.take(kept)
     used = replace(used, real=np.where(np.isnan(used.real), np.nan, used.real + 0.0))
     # Weights are the last key, so that copies are added up in an order of their own.
-    order = np.lexsort([used.weights, *_keys(used)])
+    order = np.lexsort([used.weights, *sort_keys(used)])
     first = np.zeros(len(order), dtype=bool)
     first[:1] = True
-    for key in _keys(used):
+    for key in sort_keys(used):
         ordered = key[order]
         changed = ordered[1:] != ordered[:-1]
         if ordered.dtype.kind == "f":
@@ -120,12 +120,7 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     starts = np.flatnonzero(first)
     totals = np.add.reduceat(used.weights[order], starts) if len(starts) else used.weights
     rows = replace(used.take(order[starts]), weights=totals)
-    canonical = np.lexsort(_keys(rows.reordered(canonical_order(rows))))
+    canonical = canonical_sort(rows)
     inverse = np.full(observations.n_obs, -1, dtype=np.intp)
     inverse[kept[order]] = np.argsort(canonical)[np.cumsum(first) - 1]
     return rows.take(canonical), inverse
-
-
-def _keys(rows: Observations) -> list[np.ndarray]:
-    """Sort keys of the rows, the last one first, as lexsort takes them."""
-    return [*rows.real.T[::-1], *rows.codes.T[::-1], rows.labels]

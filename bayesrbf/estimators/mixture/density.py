@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import DensityMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.density_choice import Asked, DensityCandidate, choose_density
-from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.fitted.trimming import trimmed
@@ -23,9 +22,6 @@ from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 FIRST = DensityCandidate(1, "full", 1.0, np.nan)
 """What cells are judged by before any were left out: one component explains no error."""
@@ -79,6 +75,11 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    count_features : array-like, optional
+        Positions, names or mask of columns of counts: negative binomial given the component.
+    ordinal_features : array-like, optional
+        Positions, names or mask of columns of ordered levels: cumulative logits given the
+        component. The order is that of an ordered Categorical, else that of the numbers.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -149,6 +150,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
+        count_features: Any = None,
+        ordinal_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -166,6 +169,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
+        self.count_features = count_features
+        self.ordinal_features = ordinal_features
         self.handle_unknown = handle_unknown
         self.inference = inference
 
@@ -206,7 +211,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         if self.trim:
             self.rows_ = trimmed(whole, self._find(declared, FIRST)[0], self.columns_)
         once, _ = table.distinct(self.rows_)
-        self.candidates_ = choose_density(once, levels, declared, asked, maps, self.seed_)
+        further = table.further_laws(self.columns_, self.rows_)
+        self.candidates_ = choose_density(once, levels, declared, asked, maps, self.seed_, further)
         best = self.candidates_[0]
         if self.trim:
             self.rows_ = trimmed(whole, self._find(declared, best)[0], self.columns_)
@@ -219,7 +225,9 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     ) -> tuple[FittedMixture, Fit]:
         """The mixture that fits the rows, from the previous one if it may start there."""
         once, _ = table.distinct(self.rows_)
-        specification = candidate.specification(once.real.shape[1], self.columns_.n_levels)
+        further = table.further_laws(self.columns_, self.rows_)
+        shape = once.real.shape[1], self.columns_.n_levels, further
+        specification = candidate.specification(*shape)
         prior = declared.weakened(candidate.strength, specification)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
         begin = self._start(specification) if start else None
@@ -323,18 +331,4 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self._draw(n_samples, self.model_.parameters)[0]
 
-    def declare(self, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
-        """Declare the graph of this density on its training rows.
-
-        Parameters
-        ----------
-        latent : {"marginal", "explicit"}
-            Components summed out, or nodes of the graph.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``.
-        """
-        check_is_fitted(self)
-        return self.model_.declare(self.rows_, self._axes, latent=latent)
+    declare = declare

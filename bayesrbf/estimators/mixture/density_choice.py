@@ -12,7 +12,11 @@ from bayesrbf.estimators.folds import Fold, split_rows
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.specification import CovarianceType, MixtureSpecification
+from bayesrbf.records.specification import (
+    CovarianceType,
+    FurtherColumns,
+    MixtureSpecification,
+)
 
 N_FOLDS: Final = 3
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
@@ -61,10 +65,13 @@ class DensityCandidate:
     log_density: float
     """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
 
-    def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
+    def specification(
+        self, n_features: int, levels: tuple[int, ...], further: tuple[FurtherColumns, ...]
+    ) -> MixtureSpecification:
         """Structure of the density."""
+        classes = (0,) * self.n_components
         return MixtureSpecification(
-            n_features, levels, (0,) * self.n_components, self.covariance_type
+            n_features, levels, classes, self.covariance_type, further=further
         )
 
 
@@ -75,6 +82,7 @@ def choose_density(
     asked: Asked,
     column_maps: ColumnMaps,
     seed: int,
+    further: tuple[FurtherColumns, ...] = (),
 ) -> tuple[DensityCandidate, ...]:
     """Every candidate that was judged, the best one first.
 
@@ -94,7 +102,7 @@ def choose_density(
 
     def judge(shape: CovarianceType, strength: float, k: int) -> DensityCandidate:
         candidate = DensityCandidate(k, shape, strength, np.nan)
-        structure = candidate.specification(rows.real.shape[1], levels)
+        structure = candidate.specification(rows.real.shape[1], levels, further)
         declared = prior.weakened(strength, structure)
         score = _held_out(folds, structure, declared, solver, column_maps)
         return replace(candidate, log_density=score)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -35,7 +35,7 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     open_settings,
     open_shapes,
 )
-from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
@@ -48,9 +48,6 @@ from bayesrbf.records.specification import (
     CovarianceType,
     MixtureSpecification,
 )
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 
 class HybridMixtureClassifier(MixtureMethods, Classifier):
@@ -148,6 +145,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns. None: of frames by dtype, else none.
+    count_features : array-like, optional
+        Positions, names or mask of columns of counts: negative binomial given the component.
+    ordinal_features : array-like, optional
+        Positions, names or mask of columns of ordered levels: cumulative logits given the
+        component. The order is that of an ordered Categorical, else that of the numbers.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -258,6 +260,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         random_state: Stored[int | np.random.RandomState | None] = None,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: Any = None,
+        count_features: Any = None,
+        ordinal_features: Any = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
         inference: Stored[Literal["map", "laplace", "advi", "gibbs", "nuts", "bootstrap"]] = "map",
     ) -> None:
@@ -291,6 +295,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.random_state = random_state
         self.missingness = missingness
         self.categorical_features = categorical_features
+        self.count_features = count_features
+        self.ordinal_features = ordinal_features
         self.handle_unknown = handle_unknown
         self.inference = inference
 
@@ -337,6 +343,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             components,
             "full" if self.covariance_type == "cv" else self.covariance_type,
             self.tied is True,
+            table.further_laws(self.columns_, self.rows_),
         )
         prior = MixturePrior() if self.prior is None else self.prior
         solver = hybrid_solver(self, self.seed_)
@@ -453,20 +460,4 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         rows, codes = self._draw(n_samples, parameters)
         return rows, self.classes_[codes]
 
-    def declare(self, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
-        """Declare the graph of this classifier on its training rows.
-
-        Temperature and ``class_prior`` are not part of the graph.
-
-        Parameters
-        ----------
-        latent : {"marginal", "explicit"}
-            Hidden labels and components summed out, or nodes of the graph.
-
-        Returns
-        -------
-        pymc.Model
-            Free variables under the names of ``posterior_``.
-        """
-        check_is_fitted(self)
-        return self.model_.declare(self.rows_, self._axes, latent=latent)
+    declare = declare

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,11 +13,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf import table
 from bayesrbf.estimators.estimator import LARGEST_SEED
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import hide_masked
 from bayesrbf.fitted.fitted_model import COLUMN
+from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -39,10 +40,13 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         previous = self.__dict__.get("model_") if self.warm_start else None
         if previous is None:
             return None
-        if previous.specification != specification:
+        known = previous.specification
+        # The priors of laws of their own are centred on the rows, which may be others.
+        same = replace(known, further=specification.further) == specification
+        if not same or free_variables(known) != free_variables(specification):
             raise ValueError(
                 f"{type(self).__name__}(warm_start=True) needs the columns, classes and "
-                f"components of the previous fit, {previous.specification}; received "
+                f"components of the previous fit, {known}; received "
                 f"{specification}. Use a new estimator."
             )
         return previous.start
@@ -123,8 +127,8 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(LARGEST_SEED))
         rows, _ = sample(parameters, self._density.specification, int(n_samples), rng, labels)
         real = self._density.in_users_units(rows.real)
-        real, codes = hide_masked(real, rows.codes, self.columns_)
-        return table.decode(real, codes, self.columns_, self._template), rows.labels
+        cells = hide_masked(real, rows.codes, rows.further, self.columns_)
+        return self._decoded(cells, self._template), rows.labels
 
     def predictive_check(self, draws: int = 100, *, prior: bool = False) -> xr.DataTree:
         """Tables drawn from the declared graph beside the training table.
@@ -160,6 +164,25 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return drawn_tables(
             self.declare(), self.posterior_, last_real, draws=draws, prior=prior, seed=self.seed_
         )
+
+
+def declare(self: Any, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
+    """Declare the graph of this model on its training rows.
+
+    The temperature and ``class_prior`` of a classifier are not part of the graph.
+
+    Parameters
+    ----------
+    latent : {"marginal", "explicit"}
+        Hidden labels and components summed out, or nodes of the graph.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables under the names of ``posterior_``.
+    """
+    check_is_fitted(self)
+    return self.model_.declare(self.rows_, self._axes, latent=latent)
 
 
 def drawn_tables(

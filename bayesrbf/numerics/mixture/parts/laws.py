@@ -9,15 +9,21 @@ from typing import Final
 import numpy as np
 
 from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
+from bayesrbf.numerics.mixture.parts.count_law import CountLaw
 from bayesrbf.numerics.mixture.parts.full_covariances import FullCovariances
 from bayesrbf.numerics.mixture.parts.independent_columns import (
     DiagonalCovariances,
     SphericalCovariances,
 )
 from bayesrbf.numerics.mixture.parts.level_columns import LevelColumns
+from bayesrbf.numerics.mixture.parts.ordinal_law import OrdinalLaw
 from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
 from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
 from bayesrbf.records.specification import MixtureSpecification
+
+column_law.register(CountColumns, CountLaw)
+column_law.register(OrdinalColumns, OrdinalLaw)
 
 SHAPES: Final[dict[str, type[RealColumns]]] = {
     "full": FullCovariances,
