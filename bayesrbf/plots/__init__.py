@@ -4,6 +4,7 @@ ArviZ draws the posterior: ``az.plot_trace_dist(model.posterior_)`` and the like
 """
 
 from bayesrbf.plots.boundaries import plot_sdgm
+from bayesrbf.plots.dependence_matrix import plot_dependence
 from bayesrbf.plots.exemplar_pictures import plot_exemplars
 from bayesrbf.plots.probabilities import (
     plot_doubt,
@@ -14,6 +15,7 @@ from bayesrbf.plots.probabilities import (
 )
 
 __all__ = [
+    "plot_dependence",
     "plot_doubt",
     "plot_exemplars",
     "plot_hybrid_path",

@@ -14,6 +14,7 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.mixture.density_choice import Asked, DensityCandidate, choose_density
+from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
@@ -314,6 +315,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     def _n_parameters(self) -> int:
         """Number of free parameters: coordinates of the declared graph."""
         return sum(variable.size for variable in free_variables(self.model_.specification))
+
+    dependence = dependence
 
     def sample(self, n_samples: int = 1) -> Any:
         """Draw new rows at the fitted point.

@@ -25,6 +25,7 @@ from bayesrbf.estimators.arguments import (
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.folds import split_rows
+from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.hybrid_objective import (
     DIALS,
     Setting,
@@ -40,7 +41,7 @@ from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.numerics.log_sums import at_prevalence
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import (
@@ -411,6 +412,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     # ---- rows
 
+    def _in_use(self, parameters: MixtureParameters) -> MixtureParameters:
+        """A point whose class probabilities are moved to the prevalences of use."""
+        moved = at_prevalence(np.log(parameters.class_probabilities), self._log_ratio())
+        return replace(parameters, class_probabilities=np.exp(moved))
+
     def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Log joint of rows and components at the prevalences of use, in standard units."""
         log_joint = self.model_.component_log_joint(rows)
@@ -422,6 +428,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         """Log density of rows at the prevalences of use."""
         log_joint = self._component_log_joint(rows)
         return np.logaddexp.reduce(log_joint, axis=1) + self.model_.log_unit(rows)
+
+    dependence = dependence
 
     def sample(self, n_samples: int = 1, label: object = None) -> tuple[Any, Labels]:
         """Draw new rows and their classes at the fitted point.

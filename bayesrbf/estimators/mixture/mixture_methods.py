@@ -111,6 +111,10 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return self._component_log_joint(self._read(X)).argmax(axis=1)
 
+    def _in_use(self, parameters: MixtureParameters) -> MixtureParameters:
+        """A point at the prevalences of use; most have no others than their own."""
+        return parameters
+
     def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Log joint of rows and components where the model is used, in standard units."""
         return self._density.component_log_joint(rows)

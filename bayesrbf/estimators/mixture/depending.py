@@ -1,0 +1,96 @@
+"""How much columns tell of each other and of the class, as a labelled matrix."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf.estimators.arguments import Rule, integer
+from bayesrbf.estimators.posteriors import drawn_mixtures
+from bayesrbf.fitted.fitted_mixture import mixture_coords
+from bayesrbf.fitted.fitted_model import COLUMN
+from bayesrbf.numerics.mixture.dependence import mutual_information
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+COLUMN_BIS: Final = "column_bis"
+"""The second axis of a matrix over columns."""
+POINTS_OF_DRAWS: Final = 256
+"""Points of a component under a draw, whose own spread is larger than their error."""
+PROB: Final = Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither")
+
+_DESCRIPTIONS: Final = {
+    "information": "mutual information under the fitted density (nats)",
+    "coefficient": "sqrt(1 - exp(-2 information)): of two normal columns |correlation|",
+    "lower": "lower end of the equal-tailed interval of the information over the draws",
+    "upper": "upper end of the equal-tailed interval of the information over the draws",
+}
+
+
+def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
+    """How much every two columns tell of each other, and of the class, under the density.
+
+    Mutual information sees every kind of dependence and is the same in all units. A column that
+    depends on the class through others only has information on it, too.
+
+    Parameters
+    ----------
+    prob : float
+        Probability inside the equal-tailed intervals.
+    draws : int
+        Number of posterior draws, where there are any, that the intervals are of.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``information`` over column and column_bis in nats, NaN of a column with itself; its
+        ``coefficient`` from 0 to 1, which of two normal columns is the size of their correlation;
+        the interval ``lower`` to ``upper``, which holds the fitted information; NaN for a point.
+        The columns are the ``label`` of a classifier, the real ones, the categorical ones, masks,
+        and for a real column with atoms at which of them it is; there are no counts and no
+        ordered levels.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be used.
+    """
+    import xarray as xr
+
+    check_is_fitted(self)
+    PROB.check(prob, "dependence(prob=...)")
+    integer().check(draws, "dependence(draws=...)")
+    mixture = self._density
+    structure = mixture.specification
+    fitted = mutual_information(self._in_use(mixture.parameters), structure)
+    lower = upper = np.full(fitted.shape, np.nan)
+    if self.draws_ is not None:
+        rng = np.random.default_rng(self.seed_)
+        points = drawn_mixtures(self.model_, self._log_posterior(), self.draws_, draws, rng)
+        found = [
+            mutual_information(self._in_use(one), structure, POINTS_OF_DRAWS) for one in points
+        ]
+        lower, upper = np.quantile(found, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
+        lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
+    columns = mixture_coords(structure, self._axes)[COLUMN]
+    first = int(structure.n_classes == 1)  # a density has no label
+    columns = columns[first : first + len(fitted)]  # counts and ordered levels come last
+    both = (COLUMN, COLUMN_BIS)
+    values = {
+        "information": fitted,
+        "coefficient": np.sqrt(-np.expm1(-2 * fitted)),
+        "lower": lower,
+        "upper": upper,
+    }
+    return xr.Dataset(
+        {
+            name: (both, matrix, {"description": _DESCRIPTIONS[name]})
+            for name, matrix in values.items()
+        },
+        coords={COLUMN: columns, COLUMN_BIS: columns},
+        attrs={"prob": prob},
+    )

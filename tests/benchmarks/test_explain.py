@@ -1,0 +1,141 @@
+"""What an explanation costs, and what an explainer with a background of other rows says instead.
+
+Ten complete wines of twelve columns. The comparison with ``shap`` (100 background rows,
+permutations by its defaults) is left out where that is not installed.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+)
+from bayesrbf.numerics.log_sums import to_log_odds
+from tests.benchmarks.test_stack import chosen
+
+KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        HybridMixtureClassifier,
+        RBFNetworkClassifier,
+        MedianLVQClassifier,
+        KernelNetworkClassifier,
+        StackedClassifier,
+        SDGMClassifier,
+    )
+}
+
+
+def seconds(call: Callable[[], object], repeats: int) -> float:
+    """Least time of some runs."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def with_background(model: Any, X: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """Values of ``shap`` for the same log odds, and its time."""
+    import shap
+
+    background = shap.maskers.Independent(X[np.random.default_rng(0).permutation(len(X))[:100]])
+    explainer = shap.PermutationExplainer(
+        lambda cells: to_log_odds(model.predict_log_proba(cells)), background, seed=0
+    )
+    start = time.perf_counter()
+    values = explainer(rows, silent=True).values
+    return np.asarray(values), time.perf_counter() - start
+
+
+def figures(name: str) -> dict[str, object]:
+    """Times of one classifier, as multiples of its predictions of the same rows."""
+    X, y = load_wine(return_X_y=True)
+    X, rows = X[:, :12], X[::18, :12][:10]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = KINDS[name](random_state=0).fit(X, y)
+        model.explain(rows[:1], exact=1, max_pairs=2)
+        predicted = seconds(lambda: model.predict_proba(rows), 5)
+        start = time.perf_counter()
+        told = model.explain(rows)
+        exact = time.perf_counter() - start
+        orders = seconds(lambda: model.explain(rows, exact=1), 1)
+        found: dict[str, object] = {
+            "classifier": name,
+            "predict_proba (ms)": 1000 * predicted,
+            "all coalitions (s)": exact,
+            "multiple": exact / predicted,
+            "orders (s)": orders,
+            "multiple of orders": orders / predicted,
+        }
+        if find_spec("shap"):
+            others, lasted = with_background(model, X, rows)
+            ours = told["shapley"].to_numpy()
+            found |= {
+                "background (s)": lasted,
+                "correlation": np.corrcoef(ours.ravel(), others.ravel())[0, 1],
+                "other sign": np.mean(ours * others < 0),
+            }
+    return found
+
+
+def test_cost_of_an_explanation(capsys: pytest.CaptureFixture[str]) -> None:
+    results = pd.DataFrame(figures(name) for name in chosen(KINDS, "BAYESRBF_METHODS"))
+    with capsys.disabled():
+        print("\n\n" + results.round(3).to_markdown(index=False))
+    assert (results["multiple"] > 1).all()
+
+
+def test_two_columns_of_which_one_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Told alone, the other column is nearly as good; a formula does not use it."""
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=2000)
+    X = np.column_stack([first, 0.95 * first + np.sqrt(1 - 0.95**2) * rng.normal(size=2000)])
+    y = (rng.random(2000) < 1 / (1 + np.exp(-3 * first))).astype(int)
+    model = HybridMixtureClassifier(covariance_type="full", tied=True, random_state=0).fit(X, y)
+    rows = np.array([[1.5, 1.4], [1.5, -1.5]])
+    told = model.explain(rows).sel(label=1)
+
+    def without(row: np.ndarray, shown: list[bool]) -> float:
+        filled = np.where(shown, row, X)
+        return float(to_log_odds(model.predict_log_proba(filled))[:, 1].mean())
+
+    lines = []
+    for place, row in enumerate(rows):
+        none, one, other, both = (
+            without(row, shown)
+            for shown in ([False, False], [True, False], [False, True], [True, True])
+        )
+        lines.append(
+            {
+                "row": tuple(row.tolist()),
+                "shapley 1": float(told["shapley"][place, 0]),
+                "shapley 2": float(told["shapley"][place, 1]),
+                "left out 1": float(told["left_out"][place, 0]),
+                "left out 2": float(told["left_out"][place, 1]),
+                "background 1": (one - none + both - other) / 2,
+                "background 2": (other - none + both - one) / 2,
+            }
+        )
+    results = pd.DataFrame(lines)
+    with capsys.disabled():
+        print("\n\n" + results.round(2).to_markdown(index=False))
+    assert results["shapley 2"][0] > 1
+    assert abs(results["background 2"]).max() < 0.3
