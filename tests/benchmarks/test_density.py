@@ -163,12 +163,12 @@ NOT_RANKED = ("...", "CPU", "50%", "90%")
 
 
 def lead(results: pd.DataFrame) -> pd.DataFrame:
-    """How far ours are ahead of the best peer of each line, table by table, and in how many."""
+    """How far ours are ahead of the best peer that answered for every table, and in how many."""
     found = []
     for line, of_line in results.groupby("line", sort=False):
         wide = of_line.groupby(["table", "model"], sort=False)["value"].mean().unstack(sort=False)
         wide = -wide if str(line).startswith(LOW_IS_GOOD) else wide
-        peers = wide.drop(columns=[*OURS], errors="ignore")
+        peers = wide.drop(columns=[*OURS], errors="ignore").dropna(axis=1)
         if peers.empty or str(line).startswith(NOT_RANKED):
             continue
         best = peers.mean().idxmax()
