@@ -66,13 +66,16 @@ hooks: .venv/.with-hooks
 docs: .venv/.with-docs
 	$(bin)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+# Peers of the density's benchmark hold pandas and others to versions of their own. Where they do
+# not install, that benchmark says which are absent and goes on.
 bench: .venv/.with-bench
+	@$(if $(findstring density,$(or $(ARGS),density)),$(MAKE) .venv-density/.with-bench-density || true)
 	$(bin)/python -m pytest tests/benchmarks --benchmark -s $(ARGS)
 
 env: .venv/.with-test
 
 clean:
-	rm -rf .venv .venv-torch docs/_build docs/generated docs/gallery report
+	rm -rf .venv .venv-torch .venv-density docs/_build docs/generated docs/gallery report
 
 # A new pyproject.toml brings the environment up to date.
 define install
@@ -89,9 +92,12 @@ endef
 .venv-torch/.with-%: pyproject.toml | .venv-torch/bin/python
 	$(install)
 
+.venv-density/.with-%: pyproject.toml | .venv-density/bin/python
+	$(install)
+
 # A uv that is found need not run here: pyenv's stand-in fails in a folder with .python-version.
 # For the same reason every interpreter is tried, and not only looked for.
-.venv/bin/python .venv-torch/bin/python:
+.venv/bin/python .venv-torch/bin/python .venv-density/bin/python:
 	@if uv --version >/dev/null 2>&1; then exec uv venv --quiet --allow-existing --python '>=3.12' $(@:/bin/python=); fi; \
 	for python in $$(type -ap python3.14 python3.13 python3.12 python3 python); do \
 	    if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; \

@@ -1,0 +1,196 @@
+"""The density of real columns beside CrossCat, chained equations, a copula and scikit-learn.
+
+Tables of at most 1000 rows, their halves, one split. ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS``
+choose (beginnings of names, with commas), ``BAYESRBF_SEEDS`` sets the number of splits (1). Every
+figure is kept in the CSV file that ``BAYESRBF_RESULTS`` names, ``build/density.csv`` without it.
+
+The peers run beside ours in ``.venv-density/``, which ``make bench`` makes; where that is missing,
+scikit-learn's run in this environment, and the others are said to be absent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.benchmarks.density_models import OURS
+from tests.benchmarks.density_scores import (
+    auroc,
+    average_precision,
+    crps,
+    held,
+    level_loss,
+)
+from tests.benchmarks.density_tables import KINDS, MIXED, REALS, Task, tasks
+from tests.benchmarks.test_stack import chosen
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "1"))
+RESULTS = Path(os.environ.get("BAYESRBF_RESULTS", ROOT / "build" / "density.csv"))
+
+Answer = dict[str, Any]
+Scores = dict[str, float]
+
+
+def hidden_scores(task: Task, answer: Answer) -> Scores:
+    """Of a density, of draws and of level probabilities, whichever there are."""
+    (real, code), found = task.holes, {}
+    if "log_density" in answer:
+        found["log density a cell, mixed, holes"] = answer["log_density"].sum() / task.test.n_cells
+    if "draws" in answer and len(real):
+        truth = task.truth.real[real[:, 0], real[:, 1]]
+        sd = np.nanstd(task.truth.real, axis=0)[real[:, 1]]
+        found["CRPS of hidden reals (sd)"] = (crps(answer["draws"], truth) / sd).mean()
+        for level in (0.5, 0.9):
+            inside = held(answer["draws"], truth, level, np.random.default_rng(0))
+            found[f"{level:.0%} intervals hold"] = inside.mean()
+    if "probabilities" in answer and len(code):
+        truth = task.truth.codes[code[:, 0], code[:, 1]]
+        found["log loss of hidden categories"] = level_loss(answer["probabilities"], truth).mean()
+    return found | {"CPU seconds of a fit": float(answer["cpu"])}
+
+
+def reals_scores(task: Task, answer: Answer) -> Scores:
+    """Log density of a cell."""
+    return {"log density a cell, complete reals": answer["log_density"].sum() / task.test.n_cells}
+
+
+def errors_scores(task: Task, answer: Answer) -> Scores:
+    """Average precision of all cells, and of each kind of error among the cells without one."""
+    seen = np.concatenate([~np.isnan(task.test.real).ravel(), (task.test.codes >= 0).ravel()])
+    score, kind = (
+        np.concatenate([part.ravel() for part in parts])[seen]
+        for parts in (
+            (answer["real"], answer["codes"]),
+            (task.truth.real, task.truth.codes),
+        )
+    )
+    found = {"planted errors, average precision": average_precision(score, kind > 0)}
+    for number, name in enumerate(KINDS, start=1):
+        some = (kind == 0) | (kind == number)
+        if (kind == number).any():
+            found[f"... {name}"] = average_precision(score[some], kind[some] > 0)
+    return found
+
+
+def novelty_scores(task: Task, answer: Answer) -> Scores:
+    """How well a class that was left out is told from new rows of the others."""
+    return {"a class left out, AUROC": auroc(answer["score"], task.truth.codes[:, 0] == 1)}
+
+
+SCORES = {
+    "hidden": hidden_scores,
+    "reals": reals_scores,
+    "errors": errors_scores,
+    "novelty": novelty_scores,
+}
+
+
+def contest(folder: Path) -> Iterator[dict[str, object]]:
+    """Every score of ours and of the peers, who work in a process of their own meanwhile."""
+    asked = {
+        f"{name}__{seed}__{task.kind}": task
+        for name in chosen(dict.fromkeys(MIXED + REALS), "BAYESRBF_TABLES")
+        for seed in range(SEEDS)
+        for task in tasks(name, seed)
+    }
+    for key, task in asked.items():
+        task.write(folder / f"{key}.npz")
+    answers = folder / "answers"
+    answers.mkdir()
+    with (folder / "peers.log").open("wb") as printed, start_peers(folder, printed) as peers:
+        try:
+            for key, task in asked.items():
+                for model in chosen(OURS, "BAYESRBF_METHODS"):
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        answer = OURS[model].answer(task)
+                    yield from rows(key, model, task, answer)
+        except BaseException:
+            peers.terminate()
+            raise
+    assert peers.returncode == 0, (folder / "peers.log").read_text()
+    for key, task in asked.items():
+        for path in sorted(answers.glob(f"{key}__*.npz")):
+            with np.load(path) as answer:
+                yield from rows(key, path.stem.removeprefix(f"{key}__"), task, dict(answer))
+
+
+def start_peers(folder: Path, printed: IO[bytes]) -> subprocess.Popen[bytes]:
+    """The peers' process."""
+    own = ROOT / ".venv-density"
+    whole = (own / ".with-bench-density").exists()
+    python = str(own / "bin" / "python") if whole else sys.executable
+    methods = os.environ.get("BAYESRBF_METHODS", "")
+    arguments = [str(folder), str(folder / "answers"), methods]
+    command = [python, "-m", "tests.benchmarks.density_peers", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=printed, stderr=subprocess.STDOUT)
+
+
+def rows(key: str, model: str, task: Task, answer: Answer) -> Iterator[dict[str, object]]:
+    """One row for every score."""
+    table, seed, _ = key.split("__")
+    for line, value in SCORES[task.kind](task, answer).items():
+        yield {"table": table, "seed": int(seed), "model": model, "line": line, "value": value}
+
+
+def summary(results: pd.DataFrame) -> pd.DataFrame:
+    """Mean over tables and its standard error, a line a score; the median of seconds."""
+    of_table = results.groupby(["line", "model", "table"], sort=False)["value"].mean()
+    cells = of_table.groupby(["line", "model"], sort=False).agg(["mean", "sem", "median", "size"])
+    seconds = cells.index.get_level_values("line").str.startswith("CPU")
+    text = [
+        f"{one.median:.2f}" if timed else f"{one.mean:.3f} ± {one.sem:.3f}"
+        for one, timed in zip(cells.itertuples(), seconds, strict=True)
+    ]
+    wide = pd.Series(text, cells.index).unstack(sort=False).fillna("")
+    wide.insert(0, "tables", cells["size"].groupby("line", sort=False).max())
+    return wide
+
+
+LOW_IS_GOOD = ("CRPS", "log loss")
+NOT_RANKED = ("...", "CPU", "50%", "90%")
+
+
+def lead(results: pd.DataFrame) -> pd.DataFrame:
+    """How far ours are ahead of the best peer that answered for every table, and in how many."""
+    found = []
+    for line, of_line in results.groupby("line", sort=False):
+        wide = of_line.groupby(["table", "model"], sort=False)["value"].mean().unstack(sort=False)
+        wide = -wide if str(line).startswith(LOW_IS_GOOD) else wide
+        peers = wide.drop(columns=[*OURS], errors="ignore").dropna(axis=1)
+        if peers.empty or str(line).startswith(NOT_RANKED):
+            continue
+        best = peers.mean().idxmax()
+        row: dict[str, object] = {"line": line, "best peer": best}
+        for model in wide.columns.intersection([*OURS]):
+            ahead = (wide[model] - wide[best]).dropna()
+            row[model] = f"{ahead.mean():+.3f} ± {ahead.sem():.3f}"
+            row[f"tables {model} is ahead"] = f"{(ahead > 0).sum()} of {ahead.size}"
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def test_density(data_folder: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = pd.DataFrame(contest(tmp_path))
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    results.to_csv(RESULTS, index=False)
+    absent = pd.DataFrame(json.loads((tmp_path / "answers" / "absent.json").read_text()))
+    with capsys.disabled():
+        print(f"\n\n## {results['table'].nunique()} tables, {SEEDS} splits, means ± s.e.\n")
+        print(summary(results).to_markdown())
+        print("\n### ours less the best peer, paired; + is ahead\n")
+        print(lead(results).to_markdown(index=False))
+        if len(absent):
+            print(f"\n### not answered\n\n{absent.to_markdown(index=False)}")
+    assert np.isfinite(results["value"]).all()
