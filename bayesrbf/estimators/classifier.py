@@ -255,8 +255,7 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         xarray.Dataset
             ``mean`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
-            ``log_density`` of the observed cells, and :meth:`novelty`. What only draws know is
-            NaN after a point estimate, with a warning.
+            ``log_density`` of the cells; :meth:`novelty`. What only draws know is NaN at a point.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 
@@ -264,13 +263,9 @@ class Classifier(ClassifierMixin, Estimator):
         posterior = replace(self._class_posterior(), memory=memory)
         delivered, averaged = np.exp(self._delivered(rows)), self._averages
         summary = posterior.summary(rows, prob, delivered, centred=not averaged)
-        return to_dataset(
-            summary,
-            self.classes_,
-            table.row_names(X, rows.n_obs),
-            self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan),
-            point_estimate=posterior.n_draws == 1,
-        )
+        novelty = self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan)
+        obs, point = table.row_names(X, rows.n_obs), posterior.n_draws == 1
+        return to_dataset(summary, self.classes_, obs, novelty, point_estimate=point)
 
     rehearse = rehearse
     explain = explain

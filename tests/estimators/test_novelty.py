@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 import bayesrbf
-from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf import MixtureDensity
 from bayesrbf.posterior.novelty import SIMULATED
 from bayesrbf.report.new_rows import novelty_of_rows
 from tests.cases import generative
@@ -79,7 +79,7 @@ def test_classifiers_tell_beside_the_density(tmp_path) -> None:
     frame = pd.DataFrame(X, columns=["a", "b"], index=[f"row {i}" for i in range(80)])
     told = model.uncertainty(frame.to_numpy())
     np.testing.assert_array_equal(told["novelty"], model.novelty(X))
-    named = HybridMixtureClassifier(random_state=0, inference="laplace").fit(frame, y)
+    named = generative(random_state=0, inference="laplace").fit(frame, y)
     assert list(named.uncertainty(frame)["obs"].to_numpy()) == list(frame.index)
     named.save(tmp_path / "model.safetensors")
     loaded = bayesrbf.load(tmp_path / "model.safetensors")

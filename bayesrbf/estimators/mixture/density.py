@@ -9,23 +9,22 @@ from jaxtyping import Float, Int
 from sklearn.base import DensityMixin
 from sklearn.utils import Tags
 
-from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.mixture.density_choice import Asked, DensityCandidate, choose_density
+from bayesrbf.estimators.mixture.density_choice import (
+    Asked,
+    DensityCandidate,
+    Settings,
+    find_density,
+)
 from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
-from bayesrbf.fitted.trimming import trimmed
+from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
 from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.results import Fit
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
-
-FIRST = DensityCandidate(1, "full", 1.0, np.nan)
-"""What cells are judged by before any were left out: one component explains no error."""
 
 
 class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
@@ -208,31 +207,12 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         given: Any = None if self.prior == "auto" else self.prior
         declared: MixturePrior = MixturePrior() if given is None else given
         asked = Asked(self.n_components, self.covariance_type, self.prior == "auto")
-        whole, levels, maps = self.rows_, self.columns_.n_levels, self.column_maps
-        if self.trim:
-            self.rows_ = trimmed(whole, self._find(declared, FIRST)[0], self.columns_)
-        once, _ = table.distinct(self.rows_)
-        further = table.further_laws(self.columns_, self.rows_)
-        self.candidates_ = choose_density(once, levels, declared, asked, maps, self.seed_, further)
-        best = self.candidates_[0]
-        if self.trim:
-            self.rows_ = trimmed(whole, self._find(declared, best)[0], self.columns_)
-        self.model_, fit = self._find(declared, best, start=True)
-        self._report_mixture(fit)
-        return self._infer()
-
-    def _find(
-        self, declared: MixturePrior, candidate: DensityCandidate, *, start: bool = False
-    ) -> tuple[FittedMixture, Fit]:
-        """The mixture that fits the rows, from the previous one if it may start there."""
-        once, _ = table.distinct(self.rows_)
-        further = table.further_laws(self.columns_, self.rows_)
-        shape = once.real.shape[1], self.columns_.n_levels, further
-        specification = candidate.specification(*shape)
-        prior = declared.weakened(candidate.strength, specification)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
-        begin = self._start(specification) if start else None
-        return fit_mixture_rows(once, specification, prior, solver, begin, self.column_maps)
+        settings = Settings(declared, asked, solver, self.column_maps, self.trim)
+        found = find_density(self.rows_, self.columns_, settings, self._start)
+        self.rows_, self.model_, self.candidates_ = found.rows, found.model, found.candidates
+        self._report_mixture(found.fit)
+        return self._infer()
 
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Responsibilities, as :meth:`transform` gives them.

@@ -9,14 +9,18 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from bayesrbf.estimators.folds import Fold, split_rows
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
-from bayesrbf.records.mixture import Observations
+from bayesrbf.fitted.trimming import trimmed
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixturePrior
+from bayesrbf.records.results import Fit
 from bayesrbf.records.specification import (
     CovarianceType,
     FurtherColumns,
     MixtureSpecification,
 )
+from bayesrbf.table import Columns, distinct, further_laws
 
 N_FOLDS: Final = 3
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
@@ -75,25 +79,79 @@ class DensityCandidate:
         )
 
 
+ALONE: Final = DensityCandidate(1, "full", 1.0, np.nan)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a density is found."""
+
+    prior: MixturePrior
+    asked: Asked
+    solver: Solver
+    column_maps: ColumnMaps
+    trim: bool
+    """Whether cells that look wrong are left out."""
+
+
+@dataclass(frozen=True)
+class FoundDensity:
+    """A density, and what was compared on the way to it."""
+
+    rows: Observations
+    """Those it was fitted to, in the user's units, less the cells that were left out."""
+    model: FittedMixture
+    fit: Fit
+    candidates: tuple[DensityCandidate, ...]
+
+
+def find_density(
+    rows: Observations,
+    columns: Columns,
+    settings: Settings,
+    start: Callable[[MixtureSpecification], MixtureParameters | None],
+) -> FoundDensity:
+    """Choose what was left open, and fit: twice more before, where odd cells are left out.
+
+    They are judged by one component first, which explains no error, then by the density that is
+    chosen without them. The start is that of the last fit.
+    """
+    further = further_laws(columns, rows)
+
+    def fitted(some: Observations, one: DensityCandidate, *, last: bool) -> tuple[Any, Fit]:
+        once, _ = distinct(some)
+        structure = one.specification(once.real.shape[1], columns.n_levels, further)
+        prior = settings.prior.weakened(one.strength, structure)
+        begin = start(structure) if last else None
+        return fit_mixture_rows(
+            once, structure, prior, settings.solver, begin, settings.column_maps
+        )
+
+    kept = rows
+    if settings.trim:
+        kept = trimmed(rows, fitted(rows, ALONE, last=False)[0], columns)
+    candidates = choose_density(distinct(kept)[0], columns.n_levels, settings, further)
+    if settings.trim:
+        kept = trimmed(rows, fitted(kept, candidates[0], last=False)[0], columns)
+    return FoundDensity(kept, *fitted(kept, candidates[0], last=True), candidates)
+
+
 def choose_density(
     rows: Observations,
     levels: tuple[int, ...],
-    prior: MixturePrior,
-    asked: Asked,
-    column_maps: ColumnMaps,
-    seed: int,
-    further: tuple[FurtherColumns, ...] = (),
+    settings: Settings,
+    further: tuple[FurtherColumns, ...],
 ) -> tuple[DensityCandidate, ...]:
     """Every candidate that was judged, the best one first.
 
     One of the three is varied at a time, the others as they are best so far, until none changes.
     """
-    some = rows
+    some, seed = rows, settings.solver.seed
     if rows.n_obs > MOST_ROWS:
         chosen = np.random.default_rng(seed).permutation(rows.n_obs)[:MOST_ROWS]
         some = rows.take(np.sort(chosen))
     most = max(1, some.n_obs * (N_FOLDS - 1) // (N_FOLDS * ROWS_PER_COMPONENT))
-    shapes, strengths, counts = asked.options(most, rows.real.shape[1] > 0)
+    shapes, strengths, counts = settings.asked.options(most, rows.real.shape[1] > 0)
     first = (shapes[0], strengths[0], FIRST if FIRST in counts else counts[0])
     folds = list(split_rows(N_FOLDS, some, np.arange(some.n_obs), seed))
     if not folds or len(counts) == len(shapes) == len(strengths) == 1:
@@ -103,8 +161,8 @@ def choose_density(
     def judge(shape: CovarianceType, strength: float, k: int) -> DensityCandidate:
         candidate = DensityCandidate(k, shape, strength, np.nan)
         structure = candidate.specification(rows.real.shape[1], levels, further)
-        declared = prior.weakened(strength, structure)
-        score = _held_out(folds, structure, declared, solver, column_maps)
+        declared = settings.prior.weakened(strength, structure)
+        score = _held_out(folds, structure, declared, solver, settings.column_maps)
         return replace(candidate, log_density=score)
 
     judged = _ascend(first, [shapes, strengths, counts], judge)

@@ -22,6 +22,7 @@ from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Fit
+from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -42,8 +43,9 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             return None
         known = previous.specification
         # The priors of laws of their own are centred on the rows, which may be others.
-        same = replace(known, further=specification.further) == specification
-        if not same or free_variables(known) != free_variables(specification):
+        if isinstance(known, MixtureSpecification) and _alike(known, specification):
+            known = replace(known, further=specification.further)
+        if known != specification:
             raise ValueError(
                 f"{type(self).__name__}(warm_start=True) needs the columns, classes and "
                 f"components of the previous fit, {known}; received "
@@ -168,6 +170,11 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return drawn_tables(
             self.declare(), self.posterior_, last_real, draws=draws, prior=prior, seed=self.seed_
         )
+
+
+def _alike(one: MixtureSpecification, other: MixtureSpecification) -> bool:
+    """Whether two structures have the same free variables."""
+    return free_variables(one) == free_variables(other)
 
 
 def declare(self: Any, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
