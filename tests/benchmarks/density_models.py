@@ -12,7 +12,7 @@ import pandas as pd
 
 from bayesrbf import MixtureDensity
 from bayesrbf.numerics.mixture.conditional import conditional_probabilities
-from bayesrbf.table import encode
+from bayesrbf.table import encode, find_atoms
 from tests.benchmarks.density_scores import at_resolution
 from tests.benchmarks.density_tables import Cells, Task
 
@@ -63,7 +63,7 @@ class Ours:
     atoms: Callable[[Any], Sequence[Array]] | None = None
     """Values of every real column that a fitted density takes for point masses.
 
-    Such a density is given the cells as they are; without atoms, jittered ones."""
+    Cells there are given as they are, and jittered elsewhere."""
     suspicion: Callable[[Any, Cells], tuple[Array, Array]] = surprising_cells
     novelty: Callable[[Any, Cells], Array] = untypical_rows
 
@@ -73,8 +73,12 @@ class Ours:
 
     def learn(self, task: Task) -> Any:
         """The density that densities and imputations are asked of."""
-        jitter = task.train_jitter if self.atoms is None else 0.0
-        return self.make().fit(frame(Cells(task.train.real + jitter, task.train.codes)))
+        real, jitter = task.train.real, task.train_jitter
+        if self.atoms is not None:
+            ones = np.ones(len(real))
+            at_atom = [np.isin(column, find_atoms(column, ones)) for column in real.T]
+            jitter = np.where(np.column_stack(at_atom), 0.0, jitter)
+        return self.make().fit(frame(Cells(real + jitter, task.train.codes)))
 
     def log_density(self, density: Any, task: Task) -> Array:
         """Of new rows: cells at an atom are compared at the column's resolution."""
