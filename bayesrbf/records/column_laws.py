@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
@@ -56,6 +56,11 @@ class CountColumns(FurtherColumns):
         """The same law, its prior centred on other rows."""
         return self.of(self.columns, cells, weights)
 
+    @property
+    def structure(self) -> Self:
+        """The columns alone."""
+        return replace(self, means=(), dispersions=())
+
 
 @dataclass(frozen=True)
 class OrdinalColumns(FurtherColumns):
@@ -98,3 +103,8 @@ class OrdinalColumns(FurtherColumns):
     def centred(self, cells: Cells, weights: Weights) -> Self:
         """The same levels, cut at the shares among other rows."""
         return self.of(self.columns, self.n_levels, cells, weights)
+
+    @property
+    def structure(self) -> Self:
+        """The columns and their numbers of levels alone."""
+        return replace(self, cuts=tuple((0.0,) * len(cuts) for cuts in self.cuts))

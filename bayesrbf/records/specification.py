@@ -109,6 +109,11 @@ class FurtherColumns:
         """The same law with the prior that a table's cells suggest; most priors stay."""
         return self
 
+    @property
+    def structure(self) -> Self:
+        """The same law without the numbers that :meth:`centred` finds."""
+        return self
+
 
 @dataclass(frozen=True)
 class MixtureSpecification:
@@ -171,6 +176,11 @@ class MixtureSpecification:
         """The same structure, the priors of its further laws centred on these cells."""
         pairs = zip(self.further, further, strict=True)
         return replace(self, further=tuple(law.centred(cells, weights) for law, cells in pairs))
+
+    @property
+    def structure(self) -> MixtureSpecification:
+        """Columns, classes and components alone: what fits to other rows have in common."""
+        return replace(self, further=tuple(law.structure for law in self.further))
 
     @property
     def shape(self) -> CovarianceShape:

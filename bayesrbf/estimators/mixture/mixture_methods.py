@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,12 +16,10 @@ from bayesrbf.estimators.estimator import LARGEST_SEED
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import hide_masked
 from bayesrbf.fitted.fitted_model import COLUMN
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Fit
-from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -42,10 +39,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if previous is None:
             return None
         known = previous.specification
-        # The priors of laws of their own are centred on the rows, which may be others.
-        if isinstance(known, MixtureSpecification) and _alike(known, specification):
-            known = replace(known, further=specification.further)
-        if known != specification:
+        if known.structure != specification.structure:
             raise ValueError(
                 f"{type(self).__name__}(warm_start=True) needs the columns, classes and "
                 f"components of the previous fit, {known}; received "
@@ -170,11 +164,6 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return drawn_tables(
             self.declare(), self.posterior_, last_real, draws=draws, prior=prior, seed=self.seed_
         )
-
-
-def _alike(one: MixtureSpecification, other: MixtureSpecification) -> bool:
-    """Whether two structures have the same free variables."""
-    return free_variables(one) == free_variables(other)
 
 
 def declare(self: Any, latent: Literal["marginal", "explicit"] = "marginal") -> pm.Model:
