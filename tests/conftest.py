@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache, wraps
 from pathlib import Path
+from typing import Any, Final
 
 import beartype.typing  # noqa: F401  the checker below is evaluated from its text
+import jaxtyping
 import pytest
 from hypothesis import settings
-from jaxtyping import install_import_hook
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,6 +31,41 @@ def checked_modules() -> Iterator[str]:
                 yield ".".join((*package, file.removesuffix(".py")))
 
 
+CHECKED: Final = 5
+"""Calls of a function that are checked in one test. Those of a long loop are alike, and checking
+all of them takes as long as everything else together."""
+calls: Counter[str] = Counter()
+every_call = jaxtyping.jaxtyped
+
+
+def first_calls(function: Any = None, *, typechecker: Any) -> Any:
+    """Check types and shapes of the first calls; the hook below puts this in front of everything.
+
+    Functions are made ready when they are first called, for most are never called in a run.
+    """
+    if function is None:
+        return lambda each: first_calls(each, typechecker=typechecker)
+    if isinstance(function, type):
+        return every_call(function, typechecker=typechecker)
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @cache
+    def checked() -> Callable[..., Any]:
+        return every_call(function, typechecker=typechecker)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        calls[name] += 1
+        return (checked() if calls[name] <= CHECKED else function)(*args, **kwargs)
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def count_calls_anew() -> None:
+    calls.clear()
+
+
 # Machines are slow at times, which is no defect; and a run that fails must fail again.
 settings.register_profile("bayesrbf", deadline=None, derandomize=True)
 settings.load_profile("bayesrbf")
@@ -36,7 +74,8 @@ settings.load_profile("bayesrbf")
 SELF = "beartype.FrozenDict({beartype.typing.Self: object})"
 BENCHMARK = "--benchmark"
 if BENCHMARK not in sys.argv:  # a check of every call would be timed with the call
-    install_import_hook(
+    jaxtyping.jaxtyped = first_calls  # type: ignore[assignment]  # what the hook writes is this
+    jaxtyping.install_import_hook(
         list(checked_modules()),
         f"beartype.beartype(conf=beartype.BeartypeConf(hint_overrides={SELF}))",
     )

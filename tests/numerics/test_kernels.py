@@ -12,7 +12,7 @@ import pytest
 
 from bayesrbf.numerics.kernels import tiles
 from bayesrbf.numerics.kernels.categorical import PACK_LEVELS, log_table, pack, unpack_counts
-from bayesrbf.numerics.kernels.driver import LOWEST
+from bayesrbf.numerics.kernels.driver import LOWEST, expect
 from bayesrbf.numerics.kernels.elementary import NEGLIGIBLE
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
@@ -328,3 +328,16 @@ def test_packs_are_small_and_say_what_they_hold() -> None:
     unpack_counts(counts[:, None].astype(float), packing.members, by_level)
     singles = [np.bincount(codes[codes[:, j] >= 0, j], minlength=n) for j, n in enumerate(LEVELS)]
     np.testing.assert_array_equal(by_level[:-1, 0], np.concatenate(singles))
+
+
+def test_nothing_is_compiled_for_parameters_that_are_read_only() -> None:
+    """Those of a loaded model are; compiling for them took as long as a first fit."""
+    specification = structure(levels=(3,))
+    observations, point = table(specification, 20), random_point(specification)
+    expectation = CompiledExpectation(observations, specification)
+    before = expectation.statistics(point)
+    n_compiled = len(expect.signatures)
+    for name in ("class_probabilities", "weights", "means", "precisions_cholesky"):
+        getattr(point, name).flags.writeable = False
+    assert_bit_equal(expectation.statistics(point), before)
+    assert len(expect.signatures) == n_compiled

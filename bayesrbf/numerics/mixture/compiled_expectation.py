@@ -94,7 +94,7 @@ class CompiledExpectation:
         """Sums over the rows with gradients in the place of weighted responsibilities."""
         nothing = np.empty(0)
         unused = np.empty((0, self.specification.n_components))
-        gradients = np.ascontiguousarray(gradients)
+        gradients = np.require(gradients, requirements=["C", "W"])
         return self._statistics(
             self._run(parameters, self._every, nothing, unused, gradients), nothing, 0.0
         )
@@ -177,7 +177,9 @@ class CompiledExpectation:
                 categories = log_table(levels, self.members, len(constants))
         if not self.specification.n_features:
             return Model(constants, None, None, None, categories)
-        means, factors = parameters.means, parameters.precisions_cholesky
+        # Numba compiles a kernel once more for arrays that are read-only, as a loaded model's are.
+        means = np.require(parameters.means, requirements=["C", "W"])
+        factors = parameters.precisions_cholesky
         normals = self._law.kernel_normals(means, factors, self.has_holes)
         constants += normals.constants
         return Model(constants, normals.full, normals.holes, normals.diagonal, categories)
