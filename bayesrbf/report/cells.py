@@ -14,6 +14,7 @@ from bayesrbf.report.records import OddCell
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 LISTED: Final = 20
@@ -28,6 +29,9 @@ NAMED: Final = 6
 class JudgedTable:
     """Cells and rows of a table beside what a density of them and of the labels expects."""
 
+    density: MixtureDensity
+    table: pd.DataFrame
+    """The cells it was fitted to, and the labels as one more column."""
     cells: xr.Dataset
     """What ``surprise`` says; the label has its say, and is not judged here."""
     novelty: Float[np.ndarray, " obs"]
@@ -38,8 +42,7 @@ class JudgedTable:
 
 def judge_table(job: Job) -> JudgedTable:
     """Fit a density to the cells and the labels, less what looks wrong, and judge all of them."""
-    given = job.y.astype(object).where(job.y.notna(), None)
-    table = job.X.assign(**{job.target: [None if one is None else str(one) for one in given]})
+    table = with_labels(job)
     density = MixtureDensity(
         "auto",
         covariance_type="auto",
@@ -52,7 +55,13 @@ def judge_table(job: Job) -> JudgedTable:
     ).fit(table)
     cells = density.surprise(table).sel(column=list(job.X.columns))
     unlabelled = density.novelty(table.assign(**{job.target: None}))
-    return JudgedTable(cells, unlabelled, _described(density))
+    return JudgedTable(density, table, cells, unlabelled, _described(density))
+
+
+def with_labels(job: Job) -> pd.DataFrame:
+    """The cells of a table, and its labels as one more column."""
+    given = job.y.astype(object).where(job.y.notna(), None)
+    return job.X.assign(**{job.target: [None if one is None else str(one) for one in given]})
 
 
 def _described(density: MixtureDensity) -> str:

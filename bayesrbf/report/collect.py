@@ -14,7 +14,7 @@ from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.records import names
-from bayesrbf.report.cells import judge_table
+from bayesrbf.report.cells import JudgedTable, judge_table
 from bayesrbf.report.columns import read_columns
 from bayesrbf.report.costs import read_costs
 from bayesrbf.report.density import Densities, densities_of
@@ -64,16 +64,20 @@ def collect(job: Job, track: Track = silently) -> Outcome:
             drawn = draw_posterior(job, fitted.model)
             uncertainty = drawn.refined.uncertainty(job.X)
             densities = densities_of(job, drawn)
+        for _ in track((None,), "Fitting a density to cells and labels", 1):
+            judged = judge_table(job)
         cells = None
-        if densities.point is not None and not job.knows_holes:
+        if not job.knows_holes:
             for _ in track((None,), "Filling in cells of rows held out", 1):
-                cells = fill_held_out(job, densities.point)
+                cells = fill_held_out(job, judged)
     with _heard() as rehearsing:
         once = (None,)
         for _ in track(once, "Rehearsing the intervals", 1) if job.rehearse else once:
             intervals = read_intervals(job, drawn)
     heard += [f"In the rehearsal: {said}" for said in rehearsing if said not in heard]
-    found = _Found(fitted, drawn, densities, cells, held_out, uncertainty, intervals, tuple(heard))
+    found = _Found(
+        fitted, drawn, densities, judged, cells, held_out, uncertainty, intervals, tuple(heard)
+    )
     report = _look(job, found, track)
     return Outcome(report, drawn.refined, held_out, uncertainty)
 
@@ -106,6 +110,7 @@ class _Found:
     fitted: Fitted
     drawn: Drawn
     densities: Densities
+    judged: JudgedTable
     cells: HeldOutCells | None
     held_out: HeldOut
     uncertainty: xr.Dataset
@@ -118,16 +123,14 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
     found: dict[str, Any] = {}
     model, refined = there.drawn.model, there.drawn.refined
     held_out, uncertainty, densities = there.held_out, there.uncertainty, there.densities
-    density, judged = densities.point, judge_table(job)
+    density, judged = densities.point, there.judged
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(job, model, density, judged, held_out, uncertainty),
         "oddities": lambda: read_oddities(job, judged, held_out),
         "learned": lambda: read_learned(job, model, refined, densities),
-        "imputations": lambda: (
-            None if density is None else read_imputations(job, densities.drawn, there.cells)
-        ),
+        "imputations": lambda: read_imputations(job, judged, there.cells),
         "diagnostics": lambda: read_diagnostics(refined, there.heard),
         "described": lambda: read_described(job, there.fitted, refined),
     }

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import pandas as pd
-
-from bayesrbf.fitted.completed_rows import cell_law
-from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Inference, Job
 from bayesrbf.report.sampling import Drawn, draw_posterior
-from bayesrbf.table import Columns, encode
+from bayesrbf.table import Columns
 
 TABLES: Final = 250
 """Draws per chain for filling in missing cells."""
@@ -67,10 +63,3 @@ def component_names(density: Any) -> tuple[str, ...]:
         size = members.stop - members.start
         names += [label if size == 1 else f"{label} {i + 1} of {size}" for i in range(size)]
     return tuple(names)
-
-
-def left_out(density: Any, X: pd.DataFrame) -> JudgedCells:
-    """Every observed cell given the rest of its row, its label hidden, at the fitted point."""
-    mixture = density.model_.density
-    rows = mixture.standardise(encode(X, density.columns_))
-    return leave_one_cell_out(rows, cell_law(mixture, density.columns_))

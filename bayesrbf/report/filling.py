@@ -1,4 +1,4 @@
-"""Missing cells as a mixture fills them in, and how well it fills cells that are known."""
+"""Missing cells as the density fills them in, and how well it fills cells that are known."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from sklearn.base import clone
 
 from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.report.density import left_out
+from bayesrbf.estimators.mixture.density import MixtureDensity
+from bayesrbf.fitted.completed_rows import cell_law
+from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.report.cells import JudgedTable
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Filled, Imputations
 from bayesrbf.report.words import number, percent
-from bayesrbf.table import standardisation
+from bayesrbf.table import encode, standardisation
 
 MOST_ROWS = 2_000
 NOMINAL = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
@@ -35,22 +39,27 @@ class HeldOutCells:
     """Cell less its column's mean in the rows of the fit, in the same unit."""
 
 
-def fill_held_out(job: Job, density: Any) -> HeldOutCells:
+def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     """Fit without each fold and fill in its cells one at a time, as ``impute`` would.
 
     The folds hold rows without a label out, too. Settings are those of the whole table: choosing
     them anew takes many times as long as the fits. Cells of a column without a value in the rows of
     a fit are left out.
     """
+    table, density = judged.table, judged.density
     hidden = job.labels.max() + 1
     folds = stratified_folds(np.where(job.labels < 0, hidden, job.labels), job.folds, job.seed)
     reals = [name for name in job.X.columns if job.kinds[name] == "real"]
     tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
-    fresh = clone(density).set_params(calibrate=False)  # a temperature changes no filled cell
+    best = density.candidates_[0]
+    prior = MixturePrior().weakened(best.strength, density.model_.specification)
+    fresh = clone(density).set_params(
+        n_components=best.n_components, covariance_type=best.covariance_type, prior=prior
+    )
     for fold in np.unique(folds[folds >= 0]):
         out = folds == fold
-        fresh.fit(job.X[~out], job.y[~out])
-        found = left_out(fresh, job.X[out])
+        fresh.fit(table[~out])
+        found = left_out(fresh, table[out])
         places = [fresh.columns_.real_names.index(name) for name in reals]
         tail[out] = found.tail[:, places]
         expected[out] = found.expected[:, places]
@@ -63,7 +72,14 @@ def fill_held_out(job: Job, density: Any) -> HeldOutCells:
     )
 
 
-def read_imputations(job: Job, drawn: Any, cells: HeldOutCells | None) -> Imputations:
+def left_out(density: MixtureDensity, table: pd.DataFrame) -> JudgedCells:
+    """Every observed cell given the rest of its row."""
+    mixture = density.model_
+    rows = mixture.standardise(encode(table, density.columns_))
+    return leave_one_cell_out(rows, cell_law(mixture, density.columns_))
+
+
+def read_imputations(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputations:
     """Missing cells with intervals, and the coverage of such intervals.
 
     Coverage is that of the missing cells where they are known; else that of observed cells of rows
@@ -76,10 +92,9 @@ def read_imputations(job: Job, drawn: Any, cells: HeldOutCells | None) -> Imputa
         if holes.size
         else holes
     )
-    filled = job.X.iloc[holes]
     if cells is None:
-        return _against_truth(job, int(missing.sum()), _Draws.of(filled, drawn, job), holes)
-    tables = _Draws.of(filled, drawn, job) if holes.size else None
+        return _against_truth(job, int(missing.sum()), _Draws.of(holes, judged, job), holes)
+    tables = _Draws.of(holes, judged, job) if holes.size else None
     tail = cells.tail
     covered = np.array([(tail >= 1 - p).mean() if tail.size else np.nan for p in NOMINAL])
     return Imputations(
@@ -104,10 +119,11 @@ class _Draws:
         self.missing = X[reals].isna().to_numpy()
 
     @classmethod
-    def of(cls, X: pd.DataFrame, density: Any, job: Job) -> _Draws:
-        """Draw completed tables."""
-        reals = [name for name in X.columns if job.kinds[name] == "real"]
-        return cls(density.impute(X, draws=DRAWS), reals, X)
+    def of(cls, rows: Int[np.ndarray, " row"], judged: JudgedTable, job: Job) -> _Draws:
+        """Draw completions of some rows."""
+        reals = [name for name in job.X.columns if job.kinds[name] == "real"]
+        tables = judged.density.impute(judged.table.iloc[rows], draws=DRAWS)
+        return cls(tables, reals, job.X.iloc[rows])
 
 
 def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float], ...]:
@@ -115,7 +131,7 @@ def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float
     if misses.size == 0:
         return ()
     return (
-        ("this model, from the rest of the row", float(np.sqrt(np.mean(misses**2)))),
+        ("this density, from the rest of the row", float(np.sqrt(np.mean(misses**2)))),
         ("the column's mean", float(np.sqrt(np.mean(from_mean**2)))),
     )
 

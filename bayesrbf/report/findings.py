@@ -63,8 +63,6 @@ def learned(report: Report) -> str:
 def filled(report: Report) -> str:
     """How many cells are filled in, and the coverage of their intervals."""
     imputations = report.imputations
-    if imputations is None:
-        return without_density(report, "Missing cells are not filled in")
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
         head = "No cell is missing"
@@ -74,14 +72,6 @@ def filled(report: Report) -> str:
     hold = percent(float(imputations.covered[at]))
     which = "true values" if imputations.hidden_truth else "cells of rows held out of the fit"
     return f"{head}; intervals of 90 % hold {hold} of {count(imputations.known)} {which}."
-
-
-def without_density(report: Report, what: str) -> str:
-    """Why a part is left out; ``what`` begins the sentence."""
-    return (
-        f"{what}: a {report.estimator} has no density of the rows; --model stack and --model "
-        "mixture have one."
-    )
 
 
 def members(report: Report) -> str:

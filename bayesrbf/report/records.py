@@ -267,7 +267,7 @@ class Report:
     doubt: Doubt
     oddities: Oddities
     learned: Learned
-    imputations: Imputations | None  # None where the model has no density of the rows.
+    imputations: Imputations
     diagnostics: Diagnostics
     described: Described
     check: Check | None = None  # Where the truth of hidden labels is known.

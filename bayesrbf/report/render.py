@@ -103,10 +103,10 @@ def _figures(report: Report) -> dict[str, Any]:
         "costs": figures.costs(report.costs) if report.costs else None,
         "cost_lines": _cost_lines(report),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
-        if imputations is not None and imputations.known
+        if imputations.known
         else None,
         "filled": figures.filled_against_truth(imputations.truth, imputations.filled)
-        if imputations is not None and imputations.hidden_truth
+        if imputations.hidden_truth
         else None,
         "plate": plate.plate(report.described.nodes, report.described.sizes),
     }

@@ -98,10 +98,7 @@ def tell(said: Report) -> None:
         f"{number(own.calibration.error)} (chance alone {number(low)} to {number(high)})",
     )
     table.add_row("unsure of", f"{said.doubt.below} of {plural(said.doubt.judged, 'row')} held out")
-    if said.imputations is not None:
-        table.add_row(
-            "look wrong", f"{plural(said.oddities.found, 'cell')}, by the fit to all rows"
-        )
+    table.add_row("look wrong", f"{plural(said.oddities.found, 'cell')}, by the fit to all rows")
     if said.check is not None:
         found = f"{percent(said.check.accuracy)} of {said.check.rows} right"
         table.add_row("hidden labels", found)
