@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import SHARED
+from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.warning import warn
@@ -368,6 +369,7 @@ class Estimator(BaseEstimator, ABC):
         return self._density.log_density(rows)
 
     surprise = available_if(_has_density)(surprise)
+    conditional = available_if(_has_density)(conditional)
 
     @available_if(_has_density)  # type: ignore[untyped-decorator]
     def novelty(self, X: object) -> Float[np.ndarray, " obs"]:
