@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Shaped
 
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Rule, integer
-from bayesrbf.fitted.completed_rows import conditional_law, drawn
+from bayesrbf.fitted.completed_rows import conditional_law, drawn, levels_of
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.posterior.conditional_law import ConditionalLaw
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -239,16 +239,9 @@ class ConditionalDistribution:
     def _levels(self, position: int) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]]:
         """Levels of a column, and their probabilities in every row."""
         columns, law = self.columns, self._law
-        if columns.kinds[position] == "categorical":
-            category = columns.categorical_positions.index(position)
-            return columns.levels[category], law.levels(category)
-        if columns.kinds[position] == "ordinal":
-            column = columns.positions("ordinal").index(position)
-            levels, place = columns.ordinal_levels[column], int(bool(columns.count_names))
-            return levels, law.further_levels(place, column, len(levels))
-        atomic = {columns.real_positions[j]: category for j, category in columns.atomic.items()}
-        if position in atomic:
-            return columns.all_levels[atomic[position]], law.levels(atomic[position])
+        found = levels_of(law, columns, position)
+        if found is not None:
+            return found
         raise ValueError(
             f"probabilities({columns.names[position]!r}): the column has no levels; use mean(), "
             "sd() and quantile(q), or log_density(values)."

@@ -117,6 +117,23 @@ def conditional_law(
     return ConditionalLaw(mixture.standardise(rows), law, len(points))
 
 
+def levels_of(
+    law: ConditionalLaw, columns: Columns, position: int
+) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]] | None:
+    """Levels of a column, or its atoms, and their probabilities in every row; None without any."""
+    if columns.kinds[position] == "categorical":
+        category = columns.categorical_positions.index(position)
+        return columns.levels[category], law.levels(category)
+    if columns.kinds[position] == "ordinal":
+        column = columns.positions("ordinal").index(position)
+        levels, place = columns.ordinal_levels[column], int(bool(columns.count_names))
+        return levels, law.further_levels(place, column, len(levels))
+    atomic = {columns.real_positions[j]: category for j, category in columns.atomic.items()}
+    if position in atomic:
+        return columns.all_levels[atomic[position]], law.levels(atomic[position])
+    return None
+
+
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
     """Rows in the user's units, missing cells at their conditional mean or most probable level.
 

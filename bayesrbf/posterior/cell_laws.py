@@ -23,6 +23,9 @@ HALVINGS: Final = 36
 FARTHEST: Final = 12.0
 """Quantiles lie within so many standard deviations of some component."""
 
+LEAST: Final = 1e-6
+"""Least weight of a place that stands for a cell."""
+
 
 @dataclass(frozen=True)
 class CellLaw:
@@ -111,6 +114,27 @@ class RealLaws:
                 jump = (upto - mass[:, place] < share) & (share <= upto)
                 found[jump, one.feature] = value
         return found
+
+    def points(
+        self, feature: int
+    ) -> tuple[Float[np.ndarray, "row point"], Float[np.ndarray, "row point"]]:
+        """Places that stand for the cells of a column, in the user's units, and their weights.
+
+        They are the nodes of every component's quadrature and the atoms. Places that weigh less
+        than ``LEAST`` weigh nothing.
+        """
+        nodes, masses = QUADRATURE
+        means, sds = self.means[..., None], self.sds[..., None]
+        cells = np.moveaxis(means + sds * nodes, 3, 2)  # the feature is last
+        values = self.law.in_users_units(cells)[..., feature]
+        weights = self._free[:, :, feature, None] * masses
+        values, weights = (one.reshape(len(means), -1) for one in (values, weights))
+        for one, mass in self._atoms:
+            if one.feature == feature:
+                values = np.hstack([values, np.broadcast_to(one.values, mass.shape)])
+                weights = np.hstack([weights, mass])
+        weights = np.where(weights < LEAST, 0.0, weights)
+        return values, weights / weights.sum(axis=1, keepdims=True)
 
     def _below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
         """Distribution function at numbers in the law's units."""

@@ -10,13 +10,13 @@ components, of which that of point s and component k has the share :math:`p_s(k 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import log_softmax, logsumexp
 
 from bayesrbf.numerics.mixture.conditional import conditionals
@@ -110,17 +110,25 @@ class ConditionalLaw:
         log_joint = self.law.log_joint(rows.unlabelled())
         return log_joint.reshape(rows.n_obs, self.n_points, -1)
 
-    def _of_reals(
-        self, of: Callable[[RealLaws], Float[np.ndarray, "row feature"]]
-    ) -> Float[np.ndarray, "obs feature"]:
-        """A figure of the missing reals, block by block."""
+    def reals(self) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
+        """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
         law, real = self.law, self.rows.real
-        found = np.full_like(real, np.nan)
         for block in conditionals(self.rows, law.parameters, law.specification):
             hole = np.isnan(real[block.rows])
             sds = np.sqrt(np.where(hole[:, None], block.variances, 1.0))
-            laws = RealLaws(block.means, sds, self.log_shares[block.rows, :, None], law)
-            found[block.rows] = np.where(hole, of(laws), np.nan)
+            yield (
+                block.rows,
+                RealLaws(block.means, sds, self.log_shares[block.rows, :, None], law),
+            )
+
+    def _of_reals(
+        self, of: Callable[[RealLaws], Float[np.ndarray, "row feature"]]
+    ) -> Float[np.ndarray, "obs feature"]:
+        """A figure of the missing reals."""
+        real = self.rows.real
+        found = np.full_like(real, np.nan)
+        for rows, laws in self.reals():
+            found[rows] = np.where(np.isnan(real[rows]), of(laws), np.nan)
         return found
 
     def _whole_numbers(

@@ -12,7 +12,7 @@ from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
 from bayesrbf.table.containers import as_frame, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels
 from bayesrbf.table.further_columns import further_laws
-from bayesrbf.table.hiding import hide, observed_cells, replaced
+from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
 
@@ -35,4 +35,5 @@ __all__ = [
     "row_names",
     "standardisation",
     "weigh_unlabelled",
+    "with_column",
 ]

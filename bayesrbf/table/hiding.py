@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from bayesrbf.records.mixture import Observations
+from bayesrbf.table.atoms import at_atoms
 from bayesrbf.table.column_kinds import Columns, Kind
 
 
@@ -89,6 +90,34 @@ def replaced(
             for mask, new, cells in zip(further, others.further, rows.further, strict=True)
         ),
     )
+
+
+def with_column(
+    rows: Observations, position: int, cells: Float[np.ndarray, " obs"], columns: Columns
+) -> Observations:
+    """Rows with cells of one column measured: numbers, or codes of levels; masks stay.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
+    >>> with_column(encode([[None, 1.5]], columns), 0, np.array([1.0]), columns).codes
+    array([[1]])
+    """
+    kind = columns.kinds[position]
+    place = columns.positions(kind).index(position)
+    if kind == "real":
+        real, codes = rows.real.copy(), rows.codes.copy()
+        real[:, place] = cells
+        if place in columns.atomic:
+            codes[:, columns.atomic[place]] = at_atoms(cells, columns.atoms[place])
+            real[:, place] = np.where(codes[:, columns.atomic[place]] > 0, np.nan, cells)
+        return replace(rows, real=real, codes=codes)
+    if kind == "categorical":
+        codes = rows.codes.copy()
+        codes[:, place] = cells.astype(codes.dtype)
+        return replace(rows, codes=codes)
+    further = tuple(one.copy() for one in rows.further)
+    further[_further(columns).index(columns.positions(kind))][:, place] = cells
+    return replace(rows, further=further)
 
 
 def _by_kind(
