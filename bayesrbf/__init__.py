@@ -9,6 +9,7 @@ from bayesrbf.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from bayesrbf.artefact.estimator_state import load
+    from bayesrbf.estimators.conditional_distribution import ConditionalDistribution
     from bayesrbf.estimators.deciding import cost_curves
     from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
 
 __all__ = [
+    "ConditionalDistribution",
     "GammaPrecisions",
     "HalfRankTransformer",
     "HorseshoePrecisions",
@@ -45,6 +47,7 @@ __all__ = [
 # Where each public name lives. It is imported when first used, so that importing
 # bayesrbf costs nothing and a fit pays only for what it touches.
 _HOMES = {
+    "ConditionalDistribution": "bayesrbf.estimators.conditional_distribution",
     "GammaPrecisions": "bayesrbf.records.priors",
     "HalfRankTransformer": "bayesrbf.estimators.transformers",
     "HorseshoePrecisions": "bayesrbf.records.priors",

@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
 from bayesrbf import table
+from bayesrbf.estimators.acquiring import acquire, acquire_labels
 from bayesrbf.estimators.arguments import prevalence
 from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
@@ -267,9 +268,8 @@ class Classifier(ClassifierMixin, Estimator):
         obs, point = table.row_names(X, rows.n_obs), posterior.n_draws == 1
         return to_dataset(summary, self.classes_, obs, novelty, point_estimate=point)
 
-    rehearse = rehearse
-    explain = explain
-    decide = decide
+    rehearse, explain, decide = rehearse, explain, decide
+    acquire, acquire_labels = acquire, acquire_labels
 
     def to_datatree(self, X: object, y: object) -> xr.DataTree:
         """Labels drawn for rows beside their true ones, for predictive checks.

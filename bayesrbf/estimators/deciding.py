@@ -202,7 +202,7 @@ def _costs_of_others(
 
 
 def read_costs(
-    costs: Any, classes: Shaped[np.ndarray, " label"]
+    costs: Any, classes: Shaped[np.ndarray, " label"], argument: str = "decide(costs=...)"
 ) -> tuple[Float[np.ndarray, "label decision"], Shaped[np.ndarray, " decision"]]:
     """Costs in the order of the classes, and the names of the decisions.
 
@@ -215,24 +215,24 @@ def read_costs(
 
     labels = classes.tolist()
     if not isinstance(costs, Mapping | pd.DataFrame):
-        return _read_array(costs, classes)
+        return _read_array(costs, classes, argument)
     if isinstance(costs, pd.DataFrame):
         for axis, name in ((costs.index, "class"), (costs.columns, "decision")):
             if not axis.is_unique:
                 twice = axis[axis.duplicated()][0]
-                raise ValueError(f"decide(costs=...) has the {name} {twice!r} twice; keep one.")
+                raise ValueError(f"{argument} has the {name} {twice!r} twice; keep one.")
         costs = costs.to_dict(orient="index")
     odd = [key for key in costs if key not in labels]
     if odd or len(costs) < len(labels):
         absent = [label for label in labels if label not in costs]
         raise ValueError(
-            f"decide(costs=...) must have one row for every class of {labels} and for nothing "
+            f"{argument} must have one row for every class of {labels} and for nothing "
             f"else; look at {(odd + absent)[0]!r}."
         )
     for label, row in costs.items():
         if not isinstance(row, Mapping):
             raise ValueError(
-                "decide(costs=...) as a mapping must be {class: {decision: cost}}; received "
+                f"{argument} as a mapping must be {{class: {{decision: cost}}}}; received "
                 f"{row!r} for the class {label!r}."
             )
     decisions = list(costs[labels[0]])
@@ -240,30 +240,30 @@ def read_costs(
         unequal = set(costs[label]) ^ set(decisions)
         if unequal or not decisions:
             raise ValueError(
-                "decide(costs=...) must have the same decisions, one at least, for every class; "
+                f"{argument} must have the same decisions, one at least, for every class; "
                 f"look at {sorted(unequal, key=str)} for the class {label!r}."
             )
     values = [[costs[label][decision] for decision in decisions] for label in labels]
     for label, row in zip(labels, values, strict=True):
         for decision, cost in zip(decisions, row, strict=True):
-            _check_cost(cost, f"decide(costs=...) of {decision!r} for the class {label!r}")
+            _check_cost(cost, f"{argument} of {decision!r} for the class {label!r}")
     named = np.empty(len(decisions), dtype=object)
     named[:] = decisions
     return np.array(values, dtype=np.float64), named
 
 
 def _read_array(
-    costs: Any, classes: Shaped[np.ndarray, " label"]
+    costs: Any, classes: Shaped[np.ndarray, " label"], argument: str = "decide(costs=...)"
 ) -> tuple[Float[np.ndarray, "label decision"], Shaped[np.ndarray, " decision"]]:
     """Costs without names: rows in the order of the classes."""
     matrix = np.asarray(costs)
     if matrix.ndim != 2 or len(matrix) != classes.size or not matrix.size:
         raise ValueError(
-            "decide(costs=...) as an array must have one row for each of the classes "
+            f"{argument} as an array must have one row for each of the classes "
             f"{classes.tolist()} and one column a decision; received shape {matrix.shape}."
         )
     for (row, column), cost in np.ndenumerate(matrix):
-        _check_cost(cost, f"decide(costs=...)[{row}, {column}]")
+        _check_cost(cost, f"{argument}[{row}, {column}]")
     same = matrix.shape[1] == classes.size
     return matrix.astype(np.float64), classes if same else np.arange(matrix.shape[1])
 

@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import SHARED
+from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.warning import warn
@@ -33,7 +34,7 @@ from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.posterior.novelty import novelty
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Status, Trace
 
 if TYPE_CHECKING:
@@ -368,6 +369,7 @@ class Estimator(BaseEstimator, ABC):
         return self._density.log_density(rows)
 
     surprise = available_if(_has_density)(surprise)
+    conditional = available_if(_has_density)(conditional)
 
     @available_if(_has_density)  # type: ignore[untyped-decorator]
     def novelty(self, X: object) -> Float[np.ndarray, " obs"]:
@@ -404,6 +406,16 @@ class Estimator(BaseEstimator, ABC):
         assert mixture is not None  # what calls this is not there for estimators without one
         return mixture
 
+    def _drawn_densities(self, number: int, rng: np.random.Generator) -> list[MixtureParameters]:
+        """The density in standard units, at the prevalences of use, under some posterior draws."""
+        assert self.draws_ is not None  # what calls this asks first
+        drawn = drawn_mixtures(self.model_, self._log_posterior(), self.draws_, number, rng)
+        return [self._in_use(one) for one in drawn]
+
+    def _in_use(self, parameters: MixtureParameters) -> MixtureParameters:
+        """A draw of the density at the prevalences of use; most have no others than their own."""
+        return parameters
+
     @available_if(_has_density)  # type: ignore[untyped-decorator]
     def impute(self, X: object, draws: int | None = None) -> Any:
         """Fill the missing cells; observed cells are returned as they came.
@@ -438,7 +450,7 @@ class Estimator(BaseEstimator, ABC):
         rng = np.random.default_rng(self.seed_)
         points = [mixture.parameters] * draws
         if self.draws_ is not None:
-            points = drawn_mixtures(self.model_, self._log_posterior(), self.draws_, draws, rng)
+            points = self._drawn_densities(draws, rng)
         return [self._decoded(drawn(mixture, rows, one, rng), X) for one in points]
 
     def _decoded(self, cells: Cells, like: Any) -> Any:

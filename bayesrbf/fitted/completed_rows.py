@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +16,10 @@ from bayesrbf.numerics.mixture.conditional import (
     conditional_probabilities,
 )
 from bayesrbf.numerics.mixture.sampling import conditional_draws
+from bayesrbf.numerics.mixture.side_by_side import joined
 from bayesrbf.numerics.sdgm.sdgm_features import complete
 from bayesrbf.posterior.cell_laws import CellLaw
+from bayesrbf.posterior.conditional_law import ConditionalLaw
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.sdgm import CompletedRows
 from bayesrbf.table import Columns
@@ -99,6 +102,36 @@ def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None
         column_atoms(mixture, columns),
         prob,
     )
+
+
+def conditional_law(
+    mixture: FittedMixture,
+    rows: Observations,
+    columns: Columns,
+    points: Sequence[MixtureParameters],
+) -> ConditionalLaw:
+    """The law of the missing cells of rows in the user's units: the mean over points of it."""
+    parameters, specification = joined(points, mixture.specification)
+    atoms = column_atoms(mixture, columns)
+    law = CellLaw(parameters, specification, mixture.in_users_units, atoms)
+    return ConditionalLaw(mixture.standardise(rows), law, len(points))
+
+
+def levels_of(
+    law: ConditionalLaw, columns: Columns, position: int
+) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]] | None:
+    """Levels of a column, or its atoms, and their probabilities in every row; None without any."""
+    if columns.kinds[position] == "categorical":
+        category = columns.categorical_positions.index(position)
+        return columns.levels[category], law.levels(category)
+    if columns.kinds[position] == "ordinal":
+        column = columns.positions("ordinal").index(position)
+        levels, place = columns.ordinal_levels[column], int(bool(columns.count_names))
+        return levels, law.further_levels(place, column, len(levels))
+    atomic = {columns.real_positions[j]: category for j, category in columns.atomic.items()}
+    if position in atomic:
+        return columns.all_levels[atomic[position]], law.levels(atomic[position])
+    return None
 
 
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,9 @@ HALVINGS: Final = 36
 """Of the range that a quantile lies in."""
 FARTHEST: Final = 12.0
 """Quantiles lie within so many standard deviations of some component."""
+
+LEAST: Final = 1e-6
+"""Least weight of a place that stands for a cell."""
 
 
 @dataclass(frozen=True)
@@ -45,35 +49,27 @@ class CellLaw:
 
 
 @dataclass(frozen=True)
-class RealCells:
-    """Real cells, and the normal law of each under every component."""
+class RealLaws:
+    """Laws of real cells: a normal law under every component, and the masses of atoms."""
 
-    z: Float[np.ndarray, "row feature"]
     means: Float[np.ndarray, "row component feature"]
-    sd: Float[np.ndarray, "row component feature"]
+    sds: Float[np.ndarray, "row component feature"]
     log_shares: Float[np.ndarray, "row component *feature"]
-    """Log responsibilities given the other cells."""
+    """Log responsibilities given other cells of the row."""
     law: CellLaw
 
-    def judge(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Log tail, mean and the ends of the interval of every cell."""
-        away = (self.z[:, None] - self.means) / self.sd
-        log_free = np.broadcast_to(self.log_shares, away.shape).copy()
-        shares = np.exp(log_free)
-        atoms = []
-        for one in self.law.atoms:
-            theta = self.law.parameters.category_probabilities[one.category]
-            atoms.append((one, shares[:, :, one.feature] @ theta[:, 1:]))
-            log_free[:, :, one.feature] += np.log(theta[:, 0])
-        log_below = logsumexp(log_free + log_ndtr(away), axis=1)
-        log_above = logsumexp(log_free + log_ndtr(-away), axis=1)
-        free = np.exp(log_free)
-        expected = np.zeros(self.z.shape)
-        for node, mass in zip(*QUADRATURE, strict=True):
-            values = self.law.in_users_units(self.means + node * self.sd)
-            expected += mass * (free * values).sum(axis=1)
-        for one, mass in atoms:
-            at = self.z[:, one.feature, None]
+    def judge(
+        self, z: Float[np.ndarray, "row feature"]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Log tail, mean and the ends of the interval of every cell; cells are in the law's units.
+
+        There are no intervals where the law asks for none.
+        """
+        away = (z[:, None] - self.means) / self.sds
+        log_below = logsumexp(self._log_free + log_ndtr(away), axis=1)
+        log_above = logsumexp(self._log_free + log_ndtr(-away), axis=1)
+        for one, mass in self._atoms:
+            at = z[:, one.feature, None]
             for log_side, side in (
                 (log_below, one.standard <= at),
                 (log_above, one.standard >= at),
@@ -82,36 +78,108 @@ class RealCells:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     beyond = np.log(np.where(side, mass, 0.0).sum(axis=1))
                     log_side[:, one.feature] = np.logaddexp(log_side[:, one.feature], beyond)
-            expected[:, one.feature] += mass @ one.values
         log_tail = np.minimum(np.log(2) + np.minimum(log_below, log_above), 0.0)
         if self.law.prob is None:
-            lower, upper = (np.full(self.z.shape, np.nan) for _ in range(2))
+            lower, upper = (np.full(z.shape, np.nan) for _ in range(2))
         else:
             tails = 0.5 - 0.5 * self.law.prob, 0.5 + 0.5 * self.law.prob
-            lower, upper = (self._quantile(free, atoms, share) for share in tails)
-        return log_tail, expected, lower, upper
+            lower, upper = (self.quantile(share) for share in tails)
+        return log_tail, self.mean(), lower, upper
 
-    def _quantile(
-        self,
-        free: Float[np.ndarray, "row component feature"],
-        atoms: Sequence[tuple[ColumnAtoms, np.ndarray]],
-        share: float,
-    ) -> Float[np.ndarray, "row feature"]:
+    def mean(self) -> Float[np.ndarray, "row feature"]:
+        """Means, in the user's units."""
+        return self._moment(1, np.zeros_like(self.means[:, 0]))
+
+    def sd(self) -> Float[np.ndarray, "row feature"]:
+        """Standard deviations, in the user's units."""
+        return np.sqrt(self._moment(2, self.mean()))
+
+    def quantile(self, share: float) -> Float[np.ndarray, "row feature"]:
         """The number below which that share of the law lies, by halving, in the user's units."""
-        low = (self.means - FARTHEST * self.sd).min(axis=1)
-        high = (self.means + FARTHEST * self.sd).max(axis=1)
-        for one, _ in atoms:
+        low = (self.means - FARTHEST * self.sds).min(axis=1)
+        high = (self.means + FARTHEST * self.sds).max(axis=1)
+        for one, _ in self._atoms:
             low[:, one.feature] = np.minimum(low[:, one.feature], one.standard[0] - 1)
             high[:, one.feature] = np.maximum(high[:, one.feature], one.standard[-1] + 1)
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
-            below = (free * ndtr((middle[:, None] - self.means) / self.sd)).sum(axis=1)
-            for one, mass in atoms:
-                under = one.standard <= middle[:, one.feature, None]
-                below[:, one.feature] += np.where(under, mass, 0.0).sum(axis=1)
-            beyond = below >= share
+            beyond = self._below(middle) >= share
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-        return self.law.in_users_units(high)
+        found = self.law.in_users_units(high)
+        for one, mass in self._atoms:
+            for place, value in enumerate(one.values):
+                at = np.full(low.shape, np.nan)
+                at[:, one.feature] = one.standard[place]
+                upto = self._below(at)[:, one.feature]
+                jump = (upto - mass[:, place] < share) & (share <= upto)
+                found[jump, one.feature] = value
+        return found
+
+    def points(
+        self, feature: int
+    ) -> tuple[Float[np.ndarray, "row point"], Float[np.ndarray, "row point"]]:
+        """Places that stand for the cells of a column, in the user's units, and their weights.
+
+        They are the nodes of every component's quadrature and the atoms. Places that weigh less
+        than ``LEAST`` weigh nothing.
+        """
+        nodes, masses = QUADRATURE
+        means, sds = self.means[..., None], self.sds[..., None]
+        cells = np.moveaxis(means + sds * nodes, 3, 2)  # the feature is last
+        values = self.law.in_users_units(cells)[..., feature]
+        weights = self._free[:, :, feature, None] * masses
+        values, weights = (one.reshape(len(means), -1) for one in (values, weights))
+        for one, mass in self._atoms:
+            if one.feature == feature:
+                values = np.hstack([values, np.broadcast_to(one.values, mass.shape)])
+                weights = np.hstack([weights, mass])
+        weights = np.where(weights < LEAST, 0.0, weights)
+        return values, weights / weights.sum(axis=1, keepdims=True)
+
+    def _below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+        """Distribution function at numbers in the law's units."""
+        below = (self._free * ndtr((z[:, None] - self.means) / self.sds)).sum(axis=1)
+        for one, mass in self._atoms:
+            under = one.standard <= z[:, one.feature, None]
+            below[:, one.feature] += np.where(under, mass, 0.0).sum(axis=1)
+        return below
+
+    def _moment(
+        self, order: int, centre: Float[np.ndarray, "row feature"]
+    ) -> Float[np.ndarray, "row feature"]:
+        """Moments about a centre, both in the user's units."""
+        total = np.zeros_like(centre)
+        for node, mass in zip(*QUADRATURE, strict=True):
+            away = self.law.in_users_units(self.means + node * self.sds) - centre[:, None]
+            total += mass * (self._free * away**order).sum(axis=1)
+        for one, mass in self._atoms:
+            away = one.values - centre[:, one.feature, None]
+            total[:, one.feature] += (mass * away**order).sum(axis=1)
+        return total
+
+    @cached_property
+    def _atoms(self) -> list[tuple[ColumnAtoms, Float[np.ndarray, "row atom"]]]:
+        """Atoms and their probabilities."""
+        found = []
+        for one in self.law.atoms:
+            theta = self.law.parameters.category_probabilities[one.category]
+            shares = np.broadcast_to(np.exp(self.log_shares), self.means.shape)
+            found.append((one, shares[:, :, one.feature] @ theta[:, 1:]))
+        return found
+
+    @cached_property
+    def _log_free(self) -> Float[np.ndarray, "row component feature"]:
+        """Log probabilities of the components and of no atom."""
+        log_free = np.broadcast_to(self.log_shares, self.means.shape).copy()
+        for one in self.law.atoms:
+            theta = self.law.parameters.category_probabilities[one.category]
+            log_free[:, :, one.feature] += np.log(theta[:, 0])
+        return log_free
+
+    @cached_property
+    def _free(self) -> Float[np.ndarray, "row component feature"]:
+        """Probabilities of the components and of no atom."""
+        return np.exp(self._log_free)
 
 
 def group_matrices(parameters: MixtureParameters) -> Float[np.ndarray, "group *feature"]:

@@ -23,7 +23,7 @@ from scipy.special import log_softmax
 from bayesrbf.numerics.mixture.conditional import conditionals
 from bayesrbf.posterior.cell_laws import (
     CellLaw,
-    RealCells,
+    RealLaws,
     group_matrices,
     leave_one_out_conditionals,
     level_tails,
@@ -161,8 +161,8 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
     for block in conditionals(rest, law.parameters, law.specification):
         hidden = np.isnan(rest.real[block.rows]) & ~np.isnan(z[block.rows])
         sd = np.sqrt(np.where(hidden[:, None], block.variances, 1.0))
-        cells = RealCells(z[block.rows], block.means, sd, log_shares[block.rows, :, None], law)
-        for result, values in zip(results, cells.judge(), strict=True):
+        laws = RealLaws(block.means, sd, log_shares[block.rows, :, None], law)
+        for result, values in zip(results, laws.judge(z[block.rows]), strict=True):
             result[block.rows] = np.where(hidden, values, np.nan)
     log_tails = np.full(rows.codes.shape, np.nan)
     best = np.full(rows.codes.shape, -1)
@@ -198,8 +198,8 @@ def _reals(
         log_own = 0.5 * (np.log(precision) - shift**2 * precision)
         log_shares = log_softmax(log_joint[rows, :, None] - log_own, axis=1)
         z = np.nan_to_num(real[rows])
-        cells = RealCells(z, z[:, None] - shift, precision**-0.5, log_shares, plain)
-        for result, values in zip(results, cells.judge(), strict=True):
+        laws = RealLaws(z[:, None] - shift, precision**-0.5, log_shares, plain)
+        for result, values in zip(results, laws.judge(z), strict=True):
             result[rows] = np.where(observed, values, np.nan)
     return results
 

@@ -18,7 +18,12 @@ from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.posterior.decisions import expected_costs, is_best
 from bayesrbf.posterior.recalibration import tempered
-from bayesrbf.posterior.uncertainty import PredictiveSummary, centred_draws, summarised
+from bayesrbf.posterior.uncertainty import (
+    PredictiveSummary,
+    centred_draws,
+    label_information,
+    summarised,
+)
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 
@@ -194,6 +199,15 @@ class ClassPosterior:
         log_z, p = log_sum_exp(logits, axis=2)
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
         return p, weights, said.log_density
+
+    def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
+        """Mutual information of the label of every row and the parameters, block by block."""
+        found = np.empty(observations.n_obs)
+        for rows in self._row_blocks(observations.n_obs):
+            p, weights, _ = self._of_draws(observations.take(rows))
+            shares = np.full(p.shape[:2], 1 / len(p)) if weights is None else weights
+            found[rows] = label_information(p, shares)
+        return found
 
     def probability_best(
         self,

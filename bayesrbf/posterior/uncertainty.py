@@ -59,6 +59,19 @@ def entropy(probabilities: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray
     return np.abs(reduced(np.add, xlogy(probabilities, probabilities), axis=-1))
 
 
+def label_information(
+    p: Float[np.ndarray, "draw obs label"], shares: Float[np.ndarray, "draw obs"]
+) -> Float[np.ndarray, " obs"]:
+    """Mutual information of a row's label and the draw, ``H[mean p] - mean H[p]``, in nats.
+
+    >>> p = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]])
+    >>> label_information(p, np.full((2, 2), 0.5)).round(4)
+    array([0.6931, 0.    ])
+    """
+    mean = np.einsum("sn,snc->nc", shares, p)
+    return entropy(mean) - np.einsum("sn,sn->n", shares, entropy(p))
+
+
 def summarised(
     p: Float[np.ndarray, "draw obs label"],
     weights: Float[np.ndarray, "draw obs"] | None,
@@ -76,7 +89,7 @@ def summarised(
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
     mean = np.einsum("sn,snc->nc", shares, p)
-    information = entropy(mean) - np.einsum("sn,sn->n", shares, entropy(p))
+    information = label_information(p, shares)
     moved = p
     if delivered is None:
         delivered = mean

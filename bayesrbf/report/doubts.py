@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.posterior.uncertainty import entropy
 from bayesrbf.report.cells import JudgedTable, novel_rows, odd_cells
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 LISTED = 20
 THRESHOLD = 0.9
 """A row counts as unsure where its most probable class has less than this probability."""
-FILLINGS = 20
-"""Draws of a missing cell in the estimate of what measuring it is worth."""
 WORTH = 0.05
 """Share of the entropy that a measurement must remove to be suggested."""
 LACK_OF_DATA = 0.25
@@ -72,7 +69,7 @@ def _unsure(
 ) -> tuple[UnsureRow, ...]:
     """The least sure rows in words."""
     nearest = _nearest(job.X.iloc[worst], density)
-    worth = measurement_worth(job.X.iloc[worst], model, density)
+    worth = None if density is None else model.acquire(job.X.iloc[worst])["gain"].to_pandas()
     result = []
     for place, row in enumerate(worst):
         here = uncertainty.isel(obs=row)
@@ -90,7 +87,7 @@ def _unsure(
                 aleatoric=float(here["aleatoric_entropy"]),
                 epistemic=epistemic,
                 component=nearest[place],
-                help=_help(worth.iloc[place], total, epistemic),
+                help=_help(None if worth is None else worth.iloc[place], total, epistemic),
             )
         )
     return tuple(result)
@@ -104,35 +101,12 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
     return [components[component] for component in density.predict_component(X)]
 
 
-def measurement_worth(X: pd.DataFrame, model: Any, density: Any) -> pd.DataFrame:
-    """Expected fall of every row's entropy in nats if one missing cell were measured.
-
-    ``H[p(y | x_o)] - E[H[p(y | x_o, x_j)]]`` over draws of x_j given the observed cells. It is 0
-    where the cell is observed, and everywhere without a density.
-    """
-    worth = np.zeros(X.shape)
-    missing = X.isna().to_numpy()
-    if density is None or not missing.any():
-        return pd.DataFrame(worth, columns=X.columns)
-    before = entropy(model.predict_proba(X))
-    drawn = density.impute(X, draws=FILLINGS)
-    for column in np.flatnonzero(missing.any(0)):
-        if column in density.columns_.empty:
-            continue  # no value was ever observed that could be drawn
-        rows = np.flatnonzero(missing[:, column])
-        filled = pd.concat([X.iloc[rows]] * FILLINGS, ignore_index=True)
-        cells = pd.concat([table.iloc[rows, column] for table in drawn], ignore_index=True)
-        filled.isetitem(column, cells)
-        after = entropy(model.predict_proba(filled)).reshape(FILLINGS, rows.size).mean(0)
-        worth[rows, column] = np.maximum(before[rows] - after, 0.0)
-    return pd.DataFrame(worth, columns=X.columns)
-
-
-def _help(worth: pd.Series, total: float, epistemic: float) -> str:
+def _help(worth: pd.Series | None, total: float, epistemic: float) -> str:
     """What would make the prediction of a row surer, in words."""
-    best = str(worth.idxmax())
-    if worth[best] > WORTH * total:
-        share = percent(float(worth[best]) / total)
+    gains = {} if worth is None else worth.dropna().to_dict()
+    best = max(gains, key=gains.__getitem__, default=None)
+    if best is not None and gains[best] > WORTH * total:
+        share = percent(gains[best] / total)
         return f"measure {clipped(best, 30)}: takes away about {share} of the doubt"
     if epistemic > LACK_OF_DATA * total:
         return "more labelled rows like it"

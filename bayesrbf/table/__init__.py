@@ -8,11 +8,11 @@ arrays, and :func:`decode` turns them back.
 from __future__ import annotations
 
 from bayesrbf.table.atoms import find_atoms
-from bayesrbf.table.column_kinds import Columns, learn_columns
+from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
 from bayesrbf.table.containers import as_frame, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels
 from bayesrbf.table.further_columns import further_laws
-from bayesrbf.table.hiding import hide, observed_cells
+from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
 
@@ -20,6 +20,7 @@ __all__ = [
     "Columns",
     "as_frame",
     "canonical_order",
+    "column_position",
     "decode",
     "distinct",
     "encode",
@@ -30,7 +31,9 @@ __all__ = [
     "learn_columns",
     "marginals",
     "observed_cells",
+    "replaced",
     "row_names",
     "standardisation",
     "weigh_unlabelled",
+    "with_column",
 ]

@@ -201,19 +201,19 @@ def _chosen(argument: str, requested: Any, cells: Cells) -> np.ndarray | None:
         return asked
     chosen = np.zeros(n_columns, dtype=bool)
     for item in asked.tolist():
-        chosen[_position(argument, item, cells)] = True
+        chosen[column_position(argument, item, cells.names)] = True
     return chosen
 
 
-def _position(argument: str, item: object, cells: Cells) -> int:
+def column_position(argument: str, item: object, names: tuple[str, ...]) -> int:
     """Position of a column given by name or number."""
-    if isinstance(item, str) and item in cells.names:
-        return cells.names.index(item)
-    if isinstance(item, int) and -len(cells.names) <= item < len(cells.names):
-        return item
+    if isinstance(item, str) and item in names:
+        return names.index(item)
+    if isinstance(item, int) and -len(names) <= item < len(names):
+        return item % len(names)
     raise ValueError(
         f"{argument} names the column {item!r}, which X does not have; "
-        f"its columns are {', '.join(map(repr, cells.names[:20]))}."
+        f"its columns are {', '.join(map(repr, names[:20]))}."
     )
 
 

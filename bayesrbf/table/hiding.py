@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from bayesrbf.records.mixture import Observations
+from bayesrbf.table.atoms import at_atoms
 from bayesrbf.table.column_kinds import Columns, Kind
 
 
@@ -51,17 +52,86 @@ def hide(
     array([[ 1, -1],
            [-1,  1]])
     """
-    atomic = tuple(columns.real_positions[feature] for feature in columns.atomic)
-    of_codes = columns.categorical_positions + columns.masked + atomic
+    reals, codes, further = _by_kind(hidden, columns)
     return replace(
         rows,
-        real=np.where(hidden[:, columns.real_positions], np.nan, rows.real),
-        codes=np.where(hidden[:, of_codes], -1, rows.codes),
+        real=np.where(reals, np.nan, rows.real),
+        codes=np.where(codes, -1, rows.codes),
         further=tuple(
-            np.where(hidden[:, positions], np.nan, cells)
-            for positions, cells in zip(_further(columns), rows.further, strict=True)
+            np.where(mask, np.nan, cells) for mask, cells in zip(further, rows.further, strict=True)
         ),
     )
+
+
+def replaced(
+    rows: Observations,
+    others: Observations,
+    taken: Bool[np.ndarray, "obs column"],
+    columns: Columns,
+) -> Observations:
+    """Rows with some cells of others, and what is said of the atoms of these; masks stay.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
+    >>> rows, others = encode([["b", 1.5]], columns), encode([["a", 2.5]], columns)
+    >>> found = replaced(rows, others, np.array([[True, False]]), columns)
+    >>> found.codes.item(), found.real.item()
+    (0, 1.5)
+    """
+    reals, codes, further = _by_kind(taken, columns)
+    first = len(columns.levels)
+    codes[:, first : first + len(columns.masked)] = False
+    return replace(
+        rows,
+        real=np.where(reals, others.real, rows.real),
+        codes=np.where(codes, others.codes, rows.codes),
+        further=tuple(
+            np.where(mask, new, cells)
+            for mask, new, cells in zip(further, others.further, rows.further, strict=True)
+        ),
+    )
+
+
+def with_column(
+    rows: Observations, position: int, cells: Float[np.ndarray, " obs"], columns: Columns
+) -> Observations:
+    """Rows with cells of one column measured: numbers, or codes of levels; masks stay.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
+    >>> with_column(encode([[None, 1.5]], columns), 0, np.array([1.0]), columns).codes
+    array([[1]])
+    """
+    kind = columns.kinds[position]
+    place = columns.positions(kind).index(position)
+    if kind == "real":
+        real, codes = rows.real.copy(), rows.codes.copy()
+        real[:, place] = cells
+        if place in columns.atomic:
+            codes[:, columns.atomic[place]] = at_atoms(cells, columns.atoms[place])
+            real[:, place] = np.where(codes[:, columns.atomic[place]] > 0, np.nan, cells)
+        return replace(rows, real=real, codes=codes)
+    if kind == "categorical":
+        codes = rows.codes.copy()
+        codes[:, place] = cells.astype(codes.dtype)
+        return replace(rows, codes=codes)
+    further = tuple(one.copy() for one in rows.further)
+    further[_further(columns).index(columns.positions(kind))][:, place] = cells
+    return replace(rows, further=further)
+
+
+def _by_kind(
+    cells: Bool[np.ndarray, "obs column"], columns: Columns
+) -> tuple[
+    Bool[np.ndarray, "obs feature"],
+    Bool[np.ndarray, "obs categorical"],
+    list[Bool[np.ndarray, "obs _"]],
+]:
+    """Cells of the table as those of the reals, of the codes and of every law of its own."""
+    atomic = tuple(columns.real_positions[feature] for feature in columns.atomic)
+    of_codes = columns.categorical_positions + columns.masked + atomic
+    further = [cells[:, positions] for positions in _further(columns)]
+    return cells[:, columns.real_positions], cells[:, of_codes], further
 
 
 def _further(columns: Columns) -> list[tuple[int, ...]]:

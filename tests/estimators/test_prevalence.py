@@ -161,6 +161,14 @@ def test_another_prevalence_is_bayes_rule_after_refine(name: str, method: str) -
     np.testing.assert_allclose(model.uncertainty(rows())["mean"], moved, atol=1e-12)
 
 
+@pytest.mark.parametrize("class_prior", [None, NEW])
+def test_a_filled_cell_is_the_mean_of_the_density_at_that_prevalence(class_prior: Any) -> None:
+    model, grid = fitted("mixture", class_prior), np.linspace(-10.0, 12.0, 2201)
+    density = np.exp(model.score_samples(np.column_stack([np.full(grid.size, 1.0), grid])))
+    expected = (grid * density).sum() / density.sum()
+    assert model.impute([[1.0, np.nan]])[0, 1] == pytest.approx(expected, abs=1e-6)
+
+
 # ---- what is given out
 
 

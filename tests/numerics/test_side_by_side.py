@@ -8,9 +8,16 @@ import pytest
 from bayesrbf.numerics.mixture import side_by_side
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.mixture.side_by_side import SideBySide
+from bayesrbf.numerics.mixture.side_by_side import SideBySide, joined
 from bayesrbf.records.mixture import Observations
-from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
+from tests.cases import (
+    CLASSES,
+    COVARIANCES,
+    hyperparameters,
+    random_point,
+    structure,
+    table,
+)
 
 
 def one_by_one(target: MixtureLogPosterior, rows: Observations, thetas: np.ndarray) -> np.ndarray:
@@ -39,6 +46,20 @@ def test_points_do_not_meddle_with_each_other(
     monkeypatch.setattr(side_by_side, "MOST_ENTRIES", 2 * len(rows.labels) * len(classes))
     found = SideBySide(rows, target.points).component_log_joints(thetas)
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (0, (3,))])
+def test_points_that_are_joined_are_the_mean_of_their_densities(
+    covariance_type, tied, n_features, levels
+):
+    specification = structure(covariance_type, tied, (0, 0, 1), n_features, levels)
+    rows = table(specification).unlabelled()
+    points = [random_point(specification, seed) for seed in range(3)]
+    alone = [prepare(rows, specification).component_log_joint(point) for point in points]
+    together, wide = joined(points, specification)
+    found = prepare(rows, wide).component_log_joint(together)
+    np.testing.assert_allclose(found, np.hstack(alone) - np.log(3), rtol=1e-9, atol=1e-9)
 
 
 def test_predictions_of_draws_are_those_of_single_points():

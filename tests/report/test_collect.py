@@ -12,11 +12,9 @@ import pytest
 from bayesrbf.report import families
 from bayesrbf.report.collect import Outcome, collect
 from bayesrbf.report.columns import read_columns
-from bayesrbf.report.doubts import measurement_worth
 from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
-from tests.cases import generative
 from tests.report.tables import mixed_table
 
 pytestmark = pytest.mark.slow
@@ -233,20 +231,6 @@ def test_complete_table_with_every_label() -> None:
     assert found.imputations.missing == 0
     assert found.reading.missing == 0
     assert "No cell is missing" in render(found)
-
-
-def test_measurement_is_worth_most_where_it_tells_most() -> None:
-    rng = np.random.default_rng(0)
-    y = np.repeat(["a", "b"], 100)
-    X = pd.DataFrame({"telling": rng.normal(0, 1, 200), "idle": rng.normal(0, 1, 200)})
-    X["telling"] += np.where(y == "b", 3.0, 0.0)
-
-    model = generative(random_state=0).fit(X, y)
-    blank = pd.DataFrame({"telling": [np.nan, np.nan], "idle": [0.0, np.nan]})
-    worth = measurement_worth(blank, model, model)
-    assert (worth["telling"] > 0.3).all()
-    assert worth.loc[0, "idle"] == 0
-    assert worth.loc[1, "idle"] < 0.05
 
 
 def test_oddities_of_columns_are_said() -> None:

@@ -513,6 +513,7 @@ class MedianLVQClassifier(Classifier):
     to_datatree = available_if(_has_kernel)(Classifier.to_datatree)
     explain = available_if(_hides_cells)(Classifier.explain)
     decide = available_if(_gives_probabilities)(Classifier.decide)
+    acquire_labels = available_if(_has_kernel)(Classifier.acquire_labels)
 
     def predict(self, X: object) -> Labels:
         """Most probable class of each row; that of the nearest exemplar for GLVQ.

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.arguments import Rule, integer
-from bayesrbf.estimators.posteriors import drawn_mixtures
 from bayesrbf.fitted.fitted_mixture import mixture_coords
 from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.numerics.mixture.dependence import mutual_information
@@ -66,14 +65,12 @@ def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
     integer().check(draws, "dependence(draws=...)")
     mixture = self._density
     structure = mixture.specification
-    fitted = mutual_information(self._in_use(mixture.parameters), structure)
+    fitted = mutual_information(mixture.parameters, structure)
     lower = upper = np.full(fitted.shape, np.nan)
     if self.draws_ is not None:
         rng = np.random.default_rng(self.seed_)
-        points = drawn_mixtures(self.model_, self._log_posterior(), self.draws_, draws, rng)
-        found = [
-            mutual_information(self._in_use(one), structure, POINTS_OF_DRAWS) for one in points
-        ]
+        points = self._drawn_densities(draws, rng)
+        found = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
         lower, upper = np.quantile(found, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
         lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     columns = mixture_coords(structure, self._axes)[COLUMN]

@@ -9,7 +9,6 @@ from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
@@ -41,7 +40,7 @@ from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.numerics.log_sums import at_prevalence
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import (
@@ -412,22 +411,17 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     # ---- rows
 
+    @property
+    def _density(self) -> FittedMixture:
+        """The mixture at the prevalences of use."""
+        return replace(self.model_, parameters=self._in_use(self.model_.parameters))
+
     def _in_use(self, parameters: MixtureParameters) -> MixtureParameters:
         """A point whose class probabilities are moved to the prevalences of use."""
+        if self._prevalence is None:
+            return parameters
         moved = at_prevalence(np.log(parameters.class_probabilities), self._log_ratio())
         return replace(parameters, class_probabilities=np.exp(moved))
-
-    def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
-        """Log joint of rows and components at the prevalences of use, in standard units."""
-        log_joint = self.model_.component_log_joint(rows)
-        fitted = np.log(self.model_.parameters.class_probabilities)
-        change = at_prevalence(fitted, self._log_ratio()) - fitted
-        return log_joint + change[list(self.model_.specification.component_class)]
-
-    def _log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Log density of rows at the prevalences of use."""
-        log_joint = self._component_log_joint(rows)
-        return np.logaddexp.reduce(log_joint, axis=1) + self.model_.log_unit(rows)
 
     dependence = dependence
 

@@ -18,7 +18,7 @@ from bayesrbf.fitted.completed_rows import hide_masked
 from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.results import Fit
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Probabilities at the fitted point; rows sum to one. Components of
             all classes, class by class.
         """
-        log_joint = self._component_log_joint(self._read(X))
+        log_joint = self._density.component_log_joint(self._read(X))
         responsibilities: Float[np.ndarray, "obs component"] = softmax(log_joint, axis=1)
         return responsibilities
 
@@ -105,15 +105,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ndarray of shape (n_obs,)
             Component numbers.
         """
-        return self._component_log_joint(self._read(X)).argmax(axis=1)
-
-    def _in_use(self, parameters: MixtureParameters) -> MixtureParameters:
-        """A point at the prevalences of use; most have no others than their own."""
-        return parameters
-
-    def _component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
-        """Log joint of rows and components where the model is used, in standard units."""
-        return self._density.component_log_joint(rows)
+        return self._density.component_log_joint(self._read(X)).argmax(axis=1)
 
     def _draw(
         self, n_samples: int, parameters: MixtureParameters, labels: np.ndarray | None = None

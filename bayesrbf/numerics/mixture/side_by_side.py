@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -107,6 +107,33 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
         covariance_type=specification.shape,
         further=specification.further,
     )
+
+
+def joined(
+    points: Sequence[MixtureParameters], specification: MixtureSpecification
+) -> tuple[MixtureParameters, MixtureSpecification]:
+    """One mixture of all components of some points, each point with the same share.
+
+    >>> point = MixtureParameters(np.ones(1), np.ones(1), np.zeros((1, 2)), np.ones((1, 2)), ())
+    >>> both, structure = joined([point, point], MixtureSpecification(2, (), (0,), "diag"))
+    >>> both.weights, structure.n_components
+    (array([0.5, 0.5]), 2)
+    """
+    classes, group = list(specification.component_class), specification.covariance_group
+    weights = [point.class_probabilities[classes] * point.weights for point in points]
+    by_column = zip(*(point.category_probabilities for point in points), strict=True)
+    together = MixtureParameters(
+        class_probabilities=np.ones(1),
+        weights=np.concatenate(weights) / len(points),
+        means=np.concatenate([point.means for point in points]),
+        precisions_cholesky=np.concatenate([point.precisions_cholesky[group] for point in points]),
+        category_probabilities=tuple(map(np.concatenate, by_column)),
+        further={
+            name: np.concatenate([point.further[name] for point in points])
+            for name in points[0].further
+        },
+    )
+    return together, _wide(specification, len(points))
 
 
 class MixturePredictor(Predictor):

@@ -1,0 +1,202 @@
+"""What to measure next, and which rows to label, as labelled datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import table
+from bayesrbf.estimators.deciding import read_costs
+from bayesrbf.fitted.fitted_model import COLUMN
+from bayesrbf.fitted.measuring import measurement_gains
+from bayesrbf.posterior.decisions import expected_costs
+from bayesrbf.posterior.uncertainty import entropy
+from bayesrbf.records import names
+from bayesrbf.records.mixture import Observations
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesrbf.estimators.classifier import Classifier
+
+_DESCRIPTIONS: Final = {
+    "gain": "expected fall of the doubt about the class if the cell were measured",
+    "price": "price of measuring the cell",
+    "best": "column to measure next; empty where none is worth it",
+    "best_price": "price of that cell",
+}
+
+
+@available_if(lambda self: self._has_density())  # type: ignore[untyped-decorator]
+def acquire(self: Classifier, X: Any, costs: Any = None, loss: Any = None) -> xr.Dataset:
+    """What each missing cell is worth if it were measured, and which one to measure next.
+
+    A cell is worth the expected fall of the entropy of the class, or of the expected cost of the
+    best decision: the mean is taken over what the density expects to find in the cell. It is exact
+    over levels; of a real cell the nodes of every component's quadrature are predicted, of a count
+    32 quantiles. Expected costs have corners, at which a quadrature is right to some per cent only.
+    With a density that is not the classifier's own, as in a stack, a gain can be a little below 0.
+    Under ``missingness="informative"`` a cell that is measured still counts as one that was
+    missing.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows with missing cells.
+    costs : float, mapping of column to float, or array-like of shape (n_columns,), optional
+        Prices of the cells, at least 0. Columns that a mapping does not name cannot be measured.
+        None: all prices are 0.
+    loss : frame, nested mapping or array of shape (n_classes, n_decisions), optional
+        Cost of every decision in a row of every class, as :meth:`decide` takes it, in the units of
+        the prices. None: the gain is one of entropy, in nats.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``gain`` and ``price`` over obs and column, NaN where the cell is observed, cannot be
+        measured or was never observed at fit. Over obs ``best``, the column with the largest gain
+        less its price under a ``loss``, with the largest gain per price otherwise, and with the
+        largest gain without prices; an empty string where no gain is left; ``best_price`` is its
+        price.
+
+    Raises
+    ------
+    ValueError
+        If the prices, the losses or the table cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesrbf import HybridMixtureClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["a", "b"], 100)
+    >>> X = rng.normal(size=(200, 2)) + 3 * (y == "b")[:, None] * [1.0, 0.0]
+    >>> told = HybridMixtureClassifier(random_state=0).fit(X, y).acquire([[np.nan, np.nan]])
+    >>> str(told["best"][0].item()), bool(told["gain"][0, 0] > 0.3)
+    ('x0', True)
+    """
+    import xarray as xr
+
+    check_is_fitted(self)
+    columns = self.columns_
+    prices = _read_prices(costs, columns.names)
+    losses = None if loss is None else read_costs(loss, self.classes_, "acquire(loss=...)")[0]
+    cells = self._read_cells(X)
+    measured = ~table.observed_cells(cells, columns) & ~np.isnan(prices)
+    measured[:, columns.empty] = False
+
+    def doubt(rows: Observations) -> Float[np.ndarray, " row"]:
+        p = np.exp(self._delivered(self._seen(rows)))
+        return entropy(p) if losses is None else expected_costs(p, losses).min(axis=1)
+
+    gain = measurement_gains(cells, measured, self._density, columns, doubt)
+    price = np.where(measured, prices, np.nan)
+    best = _best(gain, price, per_price=losses is None)
+    chosen = np.array([*columns.names, ""])[best]
+    paid = np.column_stack([price, np.full(len(price), np.nan)])[np.arange(len(price)), best]
+    cell, row = (names.OBS, COLUMN), (names.OBS,)
+    variables = {
+        "gain": (cell, gain),
+        "price": (cell, price),
+        "best": (row, chosen),
+        "best_price": (row, paid),
+    }
+    return xr.Dataset(
+        {
+            name: (dims, values, {"description": _DESCRIPTIONS[name]})
+            for name, (dims, values) in variables.items()
+        },
+        coords={names.OBS: table.row_names(X, cells.n_obs), COLUMN: list(columns.names)},
+    )
+
+
+def acquire_labels(self: Classifier, X: Any) -> xr.Dataset:
+    """What the label of each row would tell about the parameters.
+
+    The mutual information of label and parameters under the draws of the posterior: large where
+    the draws disagree about the class, and not where all of them find the classes to overlap. The
+    rows with the largest are the ones to label next; rows that are alike tell the same.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows without a label; missing cells are summed out.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``gain`` over obs, in nats.
+
+    Raises
+    ------
+    ValueError
+        If there are no draws.
+    """
+    import xarray as xr
+
+    rows = self._read(X)
+    if self.draws_ is None:
+        raise ValueError(
+            f"{type(self).__name__}.acquire_labels needs draws of the posterior, and the model was "
+            "fitted to a point: call refine() first."
+        )
+    described = {"description": "mutual information of the label and the parameters (nats)"}
+    return xr.Dataset(
+        {"gain": ((names.OBS,), self._class_posterior().information(rows), described)},
+        coords={names.OBS: table.row_names(X, rows.n_obs)},
+    )
+
+
+def _best(
+    gain: Float[np.ndarray, "obs column"], price: Float[np.ndarray, "obs column"], per_price: bool
+) -> np.ndarray:
+    """Position of the cell to measure next in every row; -1 where none is worth it.
+
+    >>> gain, price = np.array([[0.2, 0.3], [-0.1, np.nan]]), np.array([[1.0, 2.0], [0.0, np.nan]])
+    >>> _best(gain, price, per_price=True)
+    array([ 0, -1])
+    """
+    worth = gain > 0
+    if per_price and np.nansum(price) > 0:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.where(worth, gain / price, -np.inf)
+    else:
+        score = np.where(worth, gain - (0.0 if per_price else price), -np.inf)
+    found = score.argmax(axis=1)
+    return np.where(score.max(axis=1) > 0, found, -1)
+
+
+def _read_prices(costs: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " column"]:
+    """Price of every column; NaN where it cannot be measured."""
+    if costs is None or isinstance(costs, Real):
+        values = [0.0 if costs is None else costs] * len(columns)
+        named: dict[str, Any] = dict(zip(columns, values, strict=True))
+    elif isinstance(costs, Mapping) or hasattr(costs, "to_dict"):
+        named = dict(costs)
+        odd = [name for name in named if name not in columns]
+        if odd or not named:
+            raise ValueError(
+                "acquire(costs=...) must name columns of the table, "
+                f"{', '.join(map(repr, columns[:20]))}; received {odd[:1] or named!r}."
+            )
+    else:
+        values = list(costs)
+        if len(values) != len(columns):
+            raise ValueError(
+                f"acquire(costs=...) without names must have one price for each of the "
+                f"{len(columns)} columns; received {len(values)}."
+            )
+        named = dict(zip(columns, values, strict=True))
+    for name, price in named.items():
+        if not isinstance(price, Real) or not 0 <= float(price) < np.inf:
+            raise ValueError(
+                f"acquire(costs=...) of {name!r} must be a finite number of at least 0; received "
+                f"{price!r}."
+            )
+    return np.array([float(named.get(name, np.nan)) for name in columns])

@@ -1,0 +1,260 @@
+"""The distribution of cells of each row given its others, in the user's units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+
+from bayesrbf import table
+from bayesrbf.estimators.arguments import Rule, integer
+from bayesrbf.fitted.completed_rows import conditional_law, drawn, levels_of
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.posterior.conditional_law import ConditionalLaw
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.table import Columns
+from bayesrbf.table.levels import level_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Figures = dict[int, np.ndarray]
+"""Figures of every row, by the position of the column."""
+
+RULES: Final = {
+    "n": integer(),
+    "q": Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"),
+}
+
+
+@dataclass(frozen=True)
+class ConditionalDistribution:
+    """The distribution of cells of each row given its others: what ``conditional`` returns.
+
+    It is exact, a mixture with the responsibilities of the cells that are given. Numbers are in
+    the units of the table, and frames have the index of it. Means, quantiles and draws of columns
+    with a map are held within the range of the training cells, widened by half of it on either
+    side, as :meth:`MixtureDensity.impute` holds them; densities are not.
+
+    Attributes
+    ----------
+    asked : ndarray of shape (n_obs, n_columns)
+        Whether the distribution is of this cell; all other cells are given, or summed out where
+        they are missing.
+    columns : Columns
+        Names and kinds of the columns of the table.
+    given : Observations
+        The rows without the cells that are asked for.
+    mixture : FittedMixture
+        The density.
+    points : tuple of MixtureParameters
+        Its parameters: the fitted ones, or some draws of them, whose distributions are averaged.
+    rows : array-like or frame
+        The table as it was given.
+    seed : int
+        Seed of :meth:`sample` where it is given none.
+    """
+
+    asked: Bool[np.ndarray, "obs column"]
+    columns: Columns
+    given: Observations
+    mixture: FittedMixture
+    points: tuple[MixtureParameters, ...]
+    rows: Any
+    seed: int
+
+    @cached_property
+    def _law(self) -> ConditionalLaw:
+        return conditional_law(self.mixture, self.given, self.columns, self.points)
+
+    def mean(self) -> pd.DataFrame:
+        """Means of real cells and counts.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column for each real column and each column of counts that is asked for; NaN where
+            the cell is given. Levels have no mean.
+        """
+        return self._frame(self._numbers(self._law.mean(), 0))
+
+    def sd(self) -> pd.DataFrame:
+        """Standard deviations of real cells and counts.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns and rows as :meth:`mean` has them.
+        """
+        return self._frame(self._numbers(self._law.sd(), 1))
+
+    def quantile(self, q: float) -> pd.DataFrame:
+        """Smallest cells at or below which a share of the distribution lies.
+
+        Parameters
+        ----------
+        q : float
+            The share, between 0 and 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column for each column of reals, counts and ordered levels that is asked for; NaN or
+            None where the cell is given. Categories have no order, and no quantiles.
+
+        Raises
+        ------
+        ValueError
+            If ``q`` is not between 0 and 1.
+        """
+        RULES["q"].check(q, "quantile(q)")
+        columns, law = self.columns, self._law
+        found = dict(zip(columns.real_positions, law.quantile(q).T, strict=True))
+        for j, position in enumerate(columns.positions("count")):
+            found[position] = law.count_quantile(0, j, q)
+        for position in columns.positions("ordinal"):
+            levels, probabilities = self._levels(position)
+            codes = (probabilities.cumsum(axis=1) < q).sum(axis=1)
+            found[position] = level_values(np.minimum(codes, len(levels) - 1), levels)
+        return self._frame(found)
+
+    def probabilities(self, column: str | int) -> pd.DataFrame:
+        """Probabilities of the levels of one column.
+
+        Parameters
+        ----------
+        column : str or int
+            Name or position of a column of categories or ordered levels, or of a real column with
+            atoms: its levels are ``"another value"`` and the atoms.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column a level; rows sum to one, and are NaN where the cell is given.
+
+        Raises
+        ------
+        ValueError
+            If the column has no levels, or none of its cells is asked for.
+        """
+        import pandas as pd
+
+        position = table.column_position("probabilities(column)", column, self.columns.names)
+        levels, probabilities = self._levels(position)
+        asked = self.asked[:, position]
+        if not asked.any():
+            raise ValueError(
+                f"probabilities({column!r}): every cell of the column is given; name it in "
+                "conditional(X, columns=...)."
+            )
+        known = np.where(asked[:, None], probabilities, np.nan)
+        return pd.DataFrame(known, index=self._index, columns=list(levels))
+
+    def log_density(self, values: Any) -> pd.Series:
+        """Joint log density of values of the cells that are asked for, one number a row.
+
+        Parameters
+        ----------
+        values : array-like or frame of shape (n_obs, n_columns)
+            A table like the one given. Only cells that are asked for are read; those that are
+            missing are summed out.
+
+        Returns
+        -------
+        pandas.Series
+            ``log p(given, values) - log p(given)`` in nats, in the units of the table: a density
+            in real cells, a probability in all others and at atoms.
+
+        Raises
+        ------
+        ValueError
+            If the table has other rows or columns, or a level that was not seen at fit.
+        """
+        import pandas as pd
+
+        cells = table.encode(values, self.columns, handle_unknown="error")
+        if cells.n_obs != self.given.n_obs:
+            raise ValueError(
+                f"log_density(values) must have the {self.given.n_obs} rows of the table that the "
+                f"distribution is of; received {cells.n_obs}."
+            )
+        whole, mixture = self._with(cells), self.mixture
+        found = self._law.log_density(mixture.standardise(whole))
+        found = found + mixture.log_unit(whole) - mixture.log_unit(self.given)
+        return pd.Series(found, index=self._index, name="log_density")
+
+    def sample(self, n: int = 1, seed: int | None = None) -> list[Any]:
+        """Draw the cells that are asked for jointly, row by row.
+
+        Parameters
+        ----------
+        n : int
+            Number of tables.
+        seed : int, optional
+            Seed of the draws; None: that of the fit.
+
+        Returns
+        -------
+        list of the same container as ``X``
+            Tables with the cells that are asked for drawn, and all others as they came. Where the
+            distribution is a mean over draws of the parameters, each table is under one of them.
+
+        Raises
+        ------
+        ValueError
+            If ``n`` is below 1.
+        """
+        RULES["n"].check(n, "sample(n)")
+        rng = np.random.default_rng(self.seed if seed is None else seed)
+        tables = []
+        for place in range(n):
+            point = self.points[place % len(self.points)]
+            real, codes, further = drawn(self.mixture, self.given, point, rng)
+            cells = self._with(replace(self.given, real=real, codes=codes, further=further))
+            tables.append(
+                table.decode(cells.real, cells.codes, self.columns, self.rows, cells.further)
+            )
+        return tables
+
+    @property
+    def _index(self) -> Shaped[np.ndarray, " obs"]:
+        return table.row_names(self.rows, self.given.n_obs)
+
+    def _with(self, cells: Observations) -> Observations:
+        """The rows with the cells that are asked for from others."""
+        return table.replaced(self.given, cells, self.asked, self.columns)
+
+    def _numbers(self, reals: Float[np.ndarray, "obs feature"], moment: int) -> Figures:
+        """A moment of the reals and that of the counts."""
+        found = dict(zip(self.columns.real_positions, reals.T, strict=True))
+        counts = self.columns.positions("count")
+        if counts:
+            found |= dict(zip(counts, self._law.further_moments(0)[moment].T, strict=True))
+        return found
+
+    def _levels(self, position: int) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]]:
+        """Levels of a column, and their probabilities in every row."""
+        columns, law = self.columns, self._law
+        found = levels_of(law, columns, position)
+        if found is not None:
+            return found
+        raise ValueError(
+            f"probabilities({columns.names[position]!r}): the column has no levels; use mean(), "
+            "sd() and quantile(q), or log_density(values)."
+        )
+
+    def _frame(self, found: Figures) -> pd.DataFrame:
+        """Figures of columns side by side in the order of the table, where they are asked for."""
+        import pandas as pd
+
+        named = {}
+        for position in sorted(found):
+            asked, values = self.asked[:, position], found[position]
+            if asked.any():
+                missing = level_values(np.full(len(values), -1), tuple(values[:1]))
+                named[self.columns.names[position]] = np.where(asked, values, missing)
+        return pd.DataFrame(named, index=self._index)

@@ -1,0 +1,88 @@
+r"""What measuring a missing cell is expected to change.
+
+With R the doubt about the class of a row, its entropy or the cost of the best decision, a cell j
+is worth
+
+.. math:: R[p(c | x_o)] - \sum_v p(x_j = v | x_o) \, R[p(c | x_o, x_j = v)],
+
+summed over levels, and over the nodes of every component's quadrature where j is real. Where one
+density gives the cell and the class it is never below 0, but for the quadrature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesrbf import table
+from bayesrbf.fitted.completed_rows import conditional_law, levels_of
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.posterior.conditional_law import ConditionalLaw
+from bayesrbf.records.mixture import Observations
+from bayesrbf.table import Columns
+
+BLOCK_ROWS: Final = 64
+"""Rows whose cells are measured together."""
+PREDICTED_ROWS: Final = 8192
+"""Most rows that are predicted at once."""
+COUNTS: Final = 32
+"""Quantiles that stand for a count."""
+
+Outcomes = tuple[Float[np.ndarray, "obs point"], Float[np.ndarray, "obs point"]]
+"""Values of a cell in every row, as numbers or as codes of levels, and their probabilities."""
+
+
+def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
+    """What may be found in a column, as if all its cells were missing."""
+    kind = columns.kinds[position]
+    if kind == "real":
+        feature = columns.real_positions.index(position)
+        n_obs = law.rows.n_obs
+        blocks = [(rows, *laws.points(feature)) for rows, laws in law.reals()]
+        values, weights = np.empty((2, n_obs, blocks[0][1].shape[1]))
+        for rows, places, masses in blocks:
+            values[rows], weights[rows] = places, masses
+        return values, weights
+    if kind == "count":
+        column = columns.positions("count").index(position)
+        shares = (np.arange(COUNTS) + 0.5) / COUNTS
+        counts = np.column_stack([law.count_quantile(0, column, q) for q in shares])
+        return counts, np.full(counts.shape, 1 / COUNTS)
+    found = levels_of(law, columns, position)
+    assert found is not None  # categories and ordered levels have them
+    probabilities = found[1]
+    codes = np.arange(probabilities.shape[1], dtype=np.float64)
+    return np.broadcast_to(codes, probabilities.shape), probabilities
+
+
+def measurement_gains(
+    rows: Observations,
+    measured: Bool[np.ndarray, "obs column"],
+    mixture: FittedMixture,
+    columns: Columns,
+    doubt: Callable[[Observations], Float[np.ndarray, " row"]],
+) -> Float[np.ndarray, "obs column"]:
+    """Expected fall of the doubt about every row if a missing cell were measured; NaN elsewhere.
+
+    Rows are in the user's units; the mixture says what may be found in a cell.
+    """
+    gains = np.full(measured.shape, np.nan)
+    for start in range(0, rows.n_obs, BLOCK_ROWS):
+        block = np.arange(start, min(start + BLOCK_ROWS, rows.n_obs))
+        before = doubt(rows.take(block))
+        for position in np.flatnonzero(measured[block].any(axis=0)).tolist():
+            mine = block[measured[block, position]]
+            some = rows.take(mine)
+            law = conditional_law(mixture, some, columns, [mixture.parameters])
+            values, shares = outcomes(law, columns, position)
+            after = np.zeros(mine.size)
+            at, point = np.nonzero(shares)
+            for first in range(0, at.size, PREDICTED_ROWS):
+                here, which = (index[first : first + PREDICTED_ROWS] for index in (at, point))
+                found = table.with_column(some.take(here), position, values[here, which], columns)
+                after += np.bincount(here, shares[here, which] * doubt(found), mine.size)
+            gains[mine, position] = before[mine - start] - after
+    return gains
