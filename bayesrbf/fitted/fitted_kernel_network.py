@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -32,10 +32,12 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     class_log_probabilities,
     fit_output,
 )
+from bayesrbf.numerics.kernel_network.learned_rates import learn_rates
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, cell_moments
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records import names
+from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import ClassPrediction
@@ -63,6 +65,8 @@ class KernelSettings:
     tol: float = 1e-3
     max_iter: int = 1000
     seed: int = 0
+    rates: Literal["fixed"] | RateCriterion = "fixed"
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,11 @@ class FittedKernelNetwork(FittedModel):
     def n_features(self) -> int:
         """Width of the hidden layer."""
         return self.basis.n_basis
+
+    @property
+    def rates(self) -> Float[np.ndarray, " column"]:
+        """Rate of every column, reals then categorical."""
+        return self.basis.kernel.rates
 
     @property
     def relevance(self) -> Float[np.ndarray, " column"]:
@@ -207,7 +216,7 @@ def fit_kernel_network(
 def fit_kernel_rows(
     rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
 ) -> tuple[FittedKernelNetwork, OutputFit]:
-    """Place the exemplars, fix the kernel's rates and find the output weights.
+    """Find the kernel's rates, place the exemplars and find the output weights.
 
     ``cells`` are the rows as kernels see them under the companion, which several networks share.
     """
@@ -216,6 +225,12 @@ def fit_kernel_rows(
     standard = companion.standardise(rows)
     factors = relevance_factors(standard, levels, n_classes, settings.relevance)
     kernel = product_kernel(settings.kernel, cells, rows.weights, levels, factors)
+    shares = class_shares(rows.labels, rows.weights, n_classes)
+    if settings.rates != "fixed":
+        kernel = learn_rates(
+            kernel, cells, rows.labels, rows.weights, shares, settings.rates, settings.seed
+        )
+    kernel = kernel.with_rates(kernel.rates / settings.scale)
     chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
     basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
     features = features[place] if place is not None else basis.features(cells)
@@ -223,7 +238,6 @@ def fit_kernel_rows(
         features, rows.labels, rows.weights, n_classes, settings.l2
     )
     fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
-    shares = class_shares(rows.labels, rows.weights, n_classes)
     return FittedKernelNetwork(companion, basis, fit.theta, shares, settings.l2), fit
 
 

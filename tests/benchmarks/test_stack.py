@@ -186,20 +186,22 @@ def chosen(names: Iterable[str], variable: str) -> list[str]:
     return [name for name in names if not wanted or name.startswith(wanted)]
 
 
-def contest(names: Iterable[str], holes: bool) -> Iterator[dict[str, object]]:
+def contest(
+    names: Iterable[str], holes: bool, contestants: dict[str, Contestant] = CONTESTANTS
+) -> Iterator[dict[str, object]]:
     """Every contestant on every split of the tables."""
     known = _known()
     for name in chosen(names, "BAYESRBF_TABLES"):
         for seed in range(SEEDS):
             data = split(name, seed, holes)
-            for model in chosen(CONTESTANTS, "BAYESRBF_METHODS"):
+            for model in chosen(contestants, "BAYESRBF_METHODS"):
                 key = {"table": name, "holes": holes, "seed": seed, "model": model}
                 row = known.get(tuple(key.values()))
                 if row is None:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         begun = time.perf_counter()
-                        predict = CONTESTANTS[model](data.X, data.y, seed)
+                        predict = contestants[model](data.X, data.y, seed)
                         seconds = time.perf_counter() - begun
                         row = {**key, "seconds": seconds, **scores(predict(data.X_new), data.y_new)}
                     _keep(row)

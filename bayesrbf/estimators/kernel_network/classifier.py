@@ -23,11 +23,14 @@ from bayesrbf.fitted.fitted_kernel_network import (
 )
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.kernel_network.product_kernels import KernelName
+from bayesrbf.records import names
+from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Trace
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pymc as pm
 
 
@@ -44,14 +47,29 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     labelled training rows. The features f are the leading eigenfunctions of the kernel. Rows
     without a label teach the companion and the eigenfunctions.
 
+    The kernel falls along column j at the rate :math:`a_j`. Learned rates are fixed ones times
+    factors, under log-normal priors. With class indicators R less the shares :math:`\pi` of the
+    classes, distances :math:`D_j` of labelled rows, :math:`K = \exp(-\sum_j a_j D_j)` and row
+    weights V they are the mode of the evidence of a Gaussian process on R [3]_, or of a
+    pseudo-posterior, its leave-one-out log score [4]_,
+
+    .. math:: N(R; 0, s K + \nu V^{-1}) \quad \text{or} \quad
+        \prod_n \mathrm{softmax}\Bigl(t \Bigl(R_n - \frac{(G^{-1} R)_n}{(G^{-1})_{nn}}\Bigr)
+        + \log \pi\Bigr)[y_n]^{v_n}, \quad G = K + \nu V^{-1},
+
+    of four sub-samples of at most 300 rows, whose log rates are averaged (:doc:`/mathematics`).
+
     Parameters
     ----------
     kernel : {"laplace", "gaussian"}
         ``exp(-sum_j a_j |d_j|)`` or ``exp(-sum_j a_j d_j^2 / 2)`` of the reals; levels
         that differ have the factor ``exp(-a_j)``.
     relevance : float
-        Columns that tell nothing about the class keep ``1 - relevance`` of their
-        rate; 0 treats all columns alike.
+        Columns that tell nothing about the class keep ``1 - relevance`` of their rate; 0: none.
+    rates : {"fixed", "evidence", "leave-one-out"}
+        What the columns' rates are: fixed by ``relevance``, or learned from there.
+    scale : float
+        Length that all rates are divided by, fixed or learned: 1/3 is a short scale.
     l2 : float
         Precision lambda of the normal prior of the output weights; intercepts are as good as free.
     n_basis : int
@@ -67,15 +85,14 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration. An integer deals the rows of every class in turn; the only row
-        of a class stays in every training fold.
+        Folds of the calibration, which learn rates anew. An integer deals the rows of every class
+        in turn; the only row of a class stays in every training fold.
     prior : MixturePrior, optional
         Hyper-parameters of the companion mixture; ``MixturePrior()`` by default.
     max_iter : int
         Most iterations of the search for the output weights.
     tol : float
-        It ends where no slope is above ``tol``, in nats per posterior standard
-        deviation (of a fit that tells nothing).
+        It ends where no slope is above ``tol``, in nats per sd of a posterior that knows no label.
     random_state : int, RandomState or None
         Source of exemplars, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}
@@ -94,8 +111,11 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Class labels, sorted.
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
+    rates_ : pandas.Series
+        Rates of the columns, reals then categorical: what the log of the kernel loses a standard
+        unit, or where levels differ. A column of rate 0 is not used.
     relevance_ : ndarray of shape (n_columns,)
-        Rate of every column over the largest of its kind, reals then categorical.
+        The same over the largest of its kind.
     temperature_ : float
         Factor of the class log probabilities; 1 without calibration.
     status_ : str
@@ -117,6 +137,10 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
        variables, AISTATS, section 2.
     .. [2] Williams, Barber (1998), Bayesian classification with Gaussian
        processes, IEEE PAMI 20, section 2.
+    .. [3] Rasmussen, Williams (2006), Gaussian processes for machine learning,
+       sections 5.1, 5.4 and 6.5.
+    .. [4] Sundararajan, Keerthi (2001), Predictive approaches for choosing
+       hyperparameters in Gaussian processes, Neural Computation 13, section 4.
 
     Examples
     --------
@@ -136,6 +160,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     _rules = SHARED | {
         "kernel": one_of(*get_args(KernelName)),
         "relevance": Rule("a number in [0, 1]", kind=Real, low=0.0, high=1.0, closed="both"),
+        "rates": one_of("fixed", *get_args(RateCriterion)),
+        "scale": positive(),
         "l2": positive(),
         "n_basis": integer(),
         "n_exemplars": integer(),
@@ -146,6 +172,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         kernel: Stored[KernelName] = "laplace",
         *,
         relevance: Stored[float] = 0.8,
+        rates: Stored[Literal["fixed"] | RateCriterion] = "fixed",
+        scale: Stored[float] = 1.0,
         l2: Stored[float] = 0.1,
         n_basis: Stored[int] = KernelSettings.n_basis,
         n_exemplars: Stored[int] = KernelSettings.n_exemplars,
@@ -165,6 +193,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     ) -> None:
         self.kernel = kernel
         self.relevance = relevance
+        self.rates = rates
+        self.scale = scale
         self.l2 = l2
         self.n_basis = n_basis
         self.n_exemplars = n_exemplars
@@ -229,6 +259,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             float(self.tol),
             self.max_iter,
             self.seed_,
+            self.rates,
+            float(self.scale),
         )
 
     def _fit_rows(
@@ -248,6 +280,15 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self._fit_rows(train, seeded)[0].class_log_joint(test)
 
     # ---- rows
+
+    @property
+    def rates_(self) -> pd.Series:
+        """Rate of every column by its name."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        columns = self.columns_.real_names + self.columns_.categorical_names
+        return pd.Series(self.model_.rates, pd.Index(columns, name=names.COLUMN), name=names.RATES)
 
     def transform(self, X: object) -> Float[np.ndarray, "obs basis"]:
         """Hidden layer: the leading eigenfunctions of the kernel.
