@@ -33,7 +33,12 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     fit_output,
 )
 from bayesrbf.numerics.kernel_network.learned_rates import learn_rates
-from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, cell_moments
+from bayesrbf.numerics.kernel_network.product_kernels import (
+    CellMoments,
+    KernelName,
+    ProductKernel,
+    cell_moments,
+)
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records import names
@@ -47,6 +52,8 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
+Rates = Literal["fixed"] | RateCriterion
+"""How the rates of a kernel are found."""
 SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
 """Rows of prior per real column behind a covariance that all classes share."""
 COMPANION_TOL, COMPANION_ITERATIONS = 1e-4, 100
@@ -65,7 +72,7 @@ class KernelSettings:
     tol: float = 1e-3
     max_iter: int = 1000
     seed: int = 0
-    rates: Literal["fixed"] | RateCriterion = "fixed"
+    rates: Rates = "fixed"
     scale: float = 1.0
 
 
@@ -210,13 +217,15 @@ def fit_kernel_network(
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Fit companion and network to distinct weighted rows, in the user's units."""
     companion = fit_companion(rows, levels, n_classes, prior, settings.seed)
-    return fit_kernel_rows(rows, cells_of(rows, companion), companion, settings)
+    cells = cells_of(rows, companion)
+    kernel = find_kernel(rows, cells, companion, settings)
+    return fit_kernel_rows(rows, cells, companion, kernel, settings)
 
 
-def fit_kernel_rows(
+def find_kernel(
     rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
-) -> tuple[FittedKernelNetwork, OutputFit]:
-    """Find the kernel's rates, place the exemplars and find the output weights.
+) -> ProductKernel:
+    """The kernel with its rates, fixed or learned, at its scale.
 
     ``cells`` are the rows as kernels see them under the companion, which several networks share.
     """
@@ -225,12 +234,22 @@ def fit_kernel_rows(
     standard = companion.standardise(rows)
     factors = relevance_factors(standard, levels, n_classes, settings.relevance)
     kernel = product_kernel(settings.kernel, cells, rows.weights, levels, factors)
-    shares = class_shares(rows.labels, rows.weights, n_classes)
     if settings.rates != "fixed":
-        kernel = learn_rates(
-            kernel, cells, rows.labels, rows.weights, shares, settings.rates, settings.seed
-        )
-    kernel = kernel.with_rates(kernel.rates / settings.scale)
+        shares = class_shares(rows.labels, rows.weights, n_classes)
+        known = rows.labels, rows.weights, shares
+        kernel = learn_rates(kernel, cells, *known, settings.rates, settings.seed)
+    return kernel.with_rates(kernel.rates / settings.scale)
+
+
+def fit_kernel_rows(
+    rows: Observations,
+    cells: CellMoments,
+    companion: FittedMixture,
+    kernel: ProductKernel,
+    settings: KernelSettings,
+) -> tuple[FittedKernelNetwork, OutputFit]:
+    """Place the exemplars and find the output weights."""
+    n_classes = companion.specification.n_classes
     chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
     basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
     features = features[place] if place is not None else basis.features(cells)
@@ -238,6 +257,7 @@ def fit_kernel_rows(
         features, rows.labels, rows.weights, n_classes, settings.l2
     )
     fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
+    shares = class_shares(rows.labels, rows.weights, n_classes)
     return FittedKernelNetwork(companion, basis, fit.theta, shares, settings.l2), fit
 
 

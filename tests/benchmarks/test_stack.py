@@ -55,7 +55,7 @@ def of(classifier: object, X: Frame, y: np.ndarray) -> Fitted:
     return classifier.fit(X, y).predict_proba
 
 
-def stack(members: str, extra: Callable[[int], list[object]] | None = None) -> Contestant:
+def stack(members: object, extra: Callable[[int], list[object]] | None = None) -> Contestant:
     """Ours."""
 
     def fit(X: Frame, y: np.ndarray, seed: int) -> Fitted:
@@ -154,6 +154,7 @@ def mixture(**settings: object) -> Contestant:
 CONTESTANTS: dict[str, Contestant] = {
     "stack": stack("default"),
     "lite": stack("lite"),
+    "learned rates": stack(["K1", "K2", "SL", "AL", "VG10", "VG100", "G1", "G2", "B1", "B2"]),
     "wide": stack(
         "default",
         lambda seed: [

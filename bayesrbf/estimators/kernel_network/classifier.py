@@ -19,6 +19,7 @@ from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
+    Rates,
     fit_kernel_network,
 )
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
@@ -172,7 +173,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         kernel: Stored[KernelName] = "laplace",
         *,
         relevance: Stored[float] = 0.8,
-        rates: Stored[Literal["fixed"] | RateCriterion] = "fixed",
+        rates: Stored[Rates] = "fixed",
         scale: Stored[float] = 1.0,
         l2: Stored[float] = 0.1,
         n_basis: Stored[int] = KernelSettings.n_basis,
@@ -268,8 +269,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     ) -> tuple[FittedKernelNetwork, OutputFit]:
         """Companion and network of distinct weighted rows."""
         prior = MixturePrior() if self.prior is None else self.prior
-        levels, n_classes = self.columns_.n_levels, self.classes_.size
-        return fit_kernel_network(rows, levels, n_classes, prior, settings)
+        return fit_kernel_network(rows, self.columns_.n_levels, self.classes_.size, prior, settings)
 
     def _held_out_log_joint(
         self, fold: int, train: Observations, test: Observations

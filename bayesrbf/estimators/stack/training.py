@@ -6,18 +6,23 @@ member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_kernel_network import cells_of, fit_companion
+from bayesrbf.fitted.fitted_kernel_network import (
+    KernelSettings,
+    cells_of,
+    find_kernel,
+    fit_companion,
+)
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
-from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
 from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
@@ -74,6 +79,7 @@ class Training:
     prior: MixturePrior
     """Declared prior of mixtures and companion."""
     seed: int
+    _kernels: dict[KernelSettings, ProductKernel] = field(default_factory=dict, init=False)
 
     @cached_property
     def units(self) -> Standardisation:
@@ -100,6 +106,14 @@ class Training:
     def cells(self) -> CellMoments:
         """The rows as the kernels see them."""
         return cells_of(self.mapped("half_rank"), self.companion)
+
+    def kernel(self, settings: KernelSettings) -> ProductKernel:
+        """The kernel of a network; networks that differ in their output layer share one."""
+        key = replace(settings, l2=1.0)
+        if key not in self._kernels:
+            rows = self.mapped("half_rank")
+            self._kernels[key] = find_kernel(rows, self.cells, self.companion, settings)
+        return self._kernels[key]
 
     def maps(self, shape: Shape) -> ColumnMaps:
         """The maps of a kind."""
