@@ -82,10 +82,10 @@ def declare_kernel_rates(
         kernel = pt.exp(-pt.tensordot(rates, distances, axes=1)) + NUGGET * np.eye(n_obs)
         noises = pt.diag(noise / pm.Data("row_weight", rows.weights, dims=names.OBS))
         if criterion == "evidence":
-            signal = pt.exp(_normal(names.LOG_SIGNAL, priors.last))
+            signal = pt.exp(_normal(names.LOG_SIGNAL, priors.output_scale))
             _observe(rows, signal * kernel + noises, noise)
         else:
-            temperature = pt.exp(_normal(names.LOG_TEMPERATURE, priors.last))
+            temperature = pt.exp(_normal(names.LOG_TEMPERATURE, priors.output_scale))
             _score(rows, kernel + noises, temperature)
     return model
 

@@ -51,12 +51,12 @@ class RatePrior:
     """Of the logarithm of the factor that all columns share."""
     noise: Normal
     """Of the logarithm of the noise's variance."""
-    last: Normal
+    output_scale: Normal
     """Of the logarithm of the signal's variance (evidence) or of the temperature."""
 
 
 RATE_PRIORS: Final[Mapping[RateCriterion, RatePrior]] = {
-    "evidence": RatePrior(Normal(0.0, 1.0), Normal(0.0, 1.0), Normal(-1.0, 2.0), Normal(0.0, 2.0)),
+    "evidence": RatePrior(Normal(0.0, 0.5), Normal(0.0, 1.0), Normal(-1.0, 2.0), Normal(0.0, 2.0)),
     "leave-one-out": RatePrior(
         Normal(0.0, 0.5), Normal(0.0, 1.5), Normal(-1.0, 1.5), Normal(1.5, 1.0)
     ),

@@ -58,7 +58,7 @@ class Judged(NamedTuple):
     value: float
     by_kernel: Float[np.ndarray, "obs obs"]
     by_noise: float
-    by_last: float
+    by_output_scale: float
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,7 @@ class RateLogPosterior:
     """Log posterior of the rates, or log pseudo-posterior, given labelled rows.
 
     Coordinates are the logarithms of the columns' own factors, of the common factor, of the noise
-    and of the signal variance s or the temperature t. Their priors are normal, so that those
-    of the values are log-normal, and their Jacobian is in the density.
+    and of the signal variance s or the temperature t, as in the declared graph.
     """
 
     rows: RateRows
@@ -78,7 +77,7 @@ class RateLogPosterior:
     def priors(self) -> tuple[Normal, ...]:
         """Prior of every coordinate."""
         prior = RATE_PRIORS[self.criterion]
-        return (prior.factors,) * self.fixed.size + (prior.common, prior.noise, prior.last)
+        return (prior.factors,) * self.fixed.size + (prior.common, prior.noise, prior.output_scale)
 
     def log_factors(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " column"]:
         """Logarithms of the rates over the fixed ones."""
@@ -88,18 +87,20 @@ class RateLogPosterior:
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
         """Log density in nats and its gradient in the coordinates."""
-        rates, (noise, last) = self.fixed * np.exp(self.log_factors(theta)), np.exp(theta[-2:])
+        rates = self.fixed * np.exp(self.log_factors(theta))
+        noise, output_scale = np.exp(theta[-2:])
         pairs = np.exp(-rates @ self.rows.distances)
         kernel = squareform(pairs)
         np.fill_diagonal(kernel, 1 + NUGGET)
-        judged = CRITERIA[self.criterion](kernel, noise, last, self.rows)
+        judged = CRITERIA[self.criterion](kernel, noise, output_scale, self.rows)
         by_pair = 2 * squareform(judged.by_kernel, checks=False) * pairs
         by_factor = -rates * (self.rows.distances @ by_pair)
-        of_criterion = [by_factor.sum(), noise * judged.by_noise, last * judged.by_last]
+        by_scale = output_scale * judged.by_output_scale
+        by_others = [by_factor.sum(), noise * judged.by_noise, by_scale]
         mean, sd = np.array([(one.mean, one.sd) for one in self.priors]).T
         z = (theta - mean) / sd
         log_prior = -0.5 * z @ z - np.log(sd).sum() - 0.5 * z.size * LOG_2PI
-        return judged.value + log_prior, np.concatenate([by_factor, of_criterion]) - z / sd
+        return judged.value + log_prior, np.concatenate([by_factor, by_others]) - z / sd
 
 
 def log_evidence(
@@ -119,7 +120,7 @@ def log_evidence(
         value=-0.5 * float((responses * smoothed).sum() + n_contrasts * of_all),
         by_kernel=signal * by_gram,
         by_noise=float((np.diag(by_gram) / weights).sum() - 0.5 * n_contrasts * copies / noise),
-        by_last=float((by_gram * kernel).sum()),
+        by_output_scale=float((by_gram * kernel).sum()),
     )
 
 
@@ -140,7 +141,7 @@ def leave_one_out(
         value=float(weights @ log_p[np.arange(weights.size), rows.labels]),
         by_kernel=0.5 * (by_gram + by_gram.T),
         by_noise=float((np.diag(by_gram) / weights).sum()),
-        by_last=float((slope * predicted).sum()),
+        by_output_scale=float((slope * predicted).sum()),
     )
 
 
