@@ -36,7 +36,6 @@ from bayesrbf.numerics.kernel_network.learned_rates import learn_rates
 from bayesrbf.numerics.kernel_network.product_kernels import (
     CellMoments,
     KernelName,
-    ProductKernel,
     cell_moments,
 )
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
@@ -217,15 +216,18 @@ def fit_kernel_network(
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Fit companion and network to distinct weighted rows, in the user's units."""
     companion = fit_companion(rows, levels, n_classes, prior, settings.seed)
-    cells = cells_of(rows, companion)
-    kernel = find_kernel(rows, cells, companion, settings)
-    return fit_kernel_rows(rows, cells, companion, kernel, settings)
+    layer = hidden_layer(rows, cells_of(rows, companion), companion, settings)
+    return fit_kernel_rows(rows, companion, layer, settings)
 
 
-def find_kernel(
+HiddenLayer = tuple[EigenBasis, Float[np.ndarray, "obs basis"]]
+"""Eigenfunctions of a kernel, and their values at the training rows."""
+
+
+def hidden_layer(
     rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
-) -> ProductKernel:
-    """The kernel with its rates, fixed or learned, at its scale.
+) -> HiddenLayer:
+    """Find the kernel's rates and place the exemplars.
 
     ``cells`` are the rows as kernels see them under the companion, which several networks share.
     """
@@ -238,21 +240,18 @@ def find_kernel(
         shares = class_shares(rows.labels, rows.weights, n_classes)
         known = rows.labels, rows.weights, shares
         kernel = learn_rates(kernel, cells, *known, settings.rates, settings.seed)
-    return kernel.with_rates(kernel.rates / settings.scale)
+    kernel = kernel.with_rates(kernel.rates / settings.scale)
+    chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
+    basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
+    return basis, features[place] if place is not None else basis.features(cells)
 
 
 def fit_kernel_rows(
-    rows: Observations,
-    cells: CellMoments,
-    companion: FittedMixture,
-    kernel: ProductKernel,
-    settings: KernelSettings,
+    rows: Observations, companion: FittedMixture, layer: HiddenLayer, settings: KernelSettings
 ) -> tuple[FittedKernelNetwork, OutputFit]:
-    """Place the exemplars and find the output weights."""
+    """Find the output weights of a network with a hidden layer."""
+    basis, features = layer
     n_classes = companion.specification.n_classes
-    chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
-    basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
-    features = features[place] if place is not None else basis.features(cells)
     log_posterior = KernelNetworkLogPosterior(
         features, rows.labels, rows.weights, n_classes, settings.l2
     )

@@ -77,8 +77,8 @@ class KernelMember:
             self.rates,
             self.scale,
         )
-        rows, kernel = training.mapped(self.shape), training.kernel(settings)
-        return fit_kernel_rows(rows, training.cells, training.companion, kernel, settings)[0]
+        rows, layer = training.mapped(self.shape), training.layer(settings)
+        return fit_kernel_rows(rows, training.companion, layer, settings)[0]
 
     def class_log_joint(
         self, model: FittedKernelNetwork, columns: ColumnMaps, views: Views

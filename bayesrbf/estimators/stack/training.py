@@ -14,15 +14,16 @@ import numpy as np
 
 from bayesrbf import table
 from bayesrbf.fitted.fitted_kernel_network import (
+    HiddenLayer,
     KernelSettings,
     cells_of,
-    find_kernel,
     fit_companion,
+    hidden_layer,
 )
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
-from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
@@ -79,7 +80,7 @@ class Training:
     prior: MixturePrior
     """Declared prior of mixtures and companion."""
     seed: int
-    _kernels: dict[KernelSettings, ProductKernel] = field(default_factory=dict, init=False)
+    _layers: dict[KernelSettings, HiddenLayer] = field(default_factory=dict, init=False)
 
     @cached_property
     def units(self) -> Standardisation:
@@ -107,13 +108,13 @@ class Training:
         """The rows as the kernels see them."""
         return cells_of(self.mapped("half_rank"), self.companion)
 
-    def kernel(self, settings: KernelSettings) -> ProductKernel:
-        """The kernel of a network; networks that differ in their output layer share one."""
+    def layer(self, settings: KernelSettings) -> HiddenLayer:
+        """The hidden layer of a network; networks that differ in their output alone share it."""
         key = replace(settings, l2=1.0)
-        if key not in self._kernels:
+        if key not in self._layers:
             rows = self.mapped("half_rank")
-            self._kernels[key] = find_kernel(rows, self.cells, self.companion, settings)
-        return self._kernels[key]
+            self._layers[key] = hidden_layer(rows, self.cells, self.companion, settings)
+        return self._layers[key]
 
     def maps(self, shape: Shape) -> ColumnMaps:
         """The maps of a kind."""
