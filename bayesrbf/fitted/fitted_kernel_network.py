@@ -32,10 +32,11 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     class_log_probabilities,
     fit_output,
 )
-from bayesrbf.numerics.kernel_network.learned_rates import learn_rates
+from bayesrbf.numerics.kernel_network.learned_rates import learn_rates, rate_log_posteriors
 from bayesrbf.numerics.kernel_network.product_kernels import (
     CellMoments,
     KernelName,
+    ProductKernel,
     cell_moments,
 )
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
@@ -231,19 +232,26 @@ def hidden_layer(
 
     ``cells`` are the rows as kernels see them under the companion, which several networks share.
     """
-    structure = companion.specification
-    levels, n_classes = structure.levels, structure.n_classes
-    standard = companion.standardise(rows)
-    factors = relevance_factors(standard, levels, n_classes, settings.relevance)
-    kernel = product_kernel(settings.kernel, cells, rows.weights, levels, factors)
-    if settings.rates != "fixed":
-        shares = class_shares(rows.labels, rows.weights, n_classes)
-        known = rows.labels, rows.weights, shares
-        kernel = learn_rates(kernel, cells, *known, settings.rates, settings.seed)
+    kernel = fixed_kernel(rows, cells, companion, settings)
+    n_classes, criterion = companion.specification.n_classes, settings.rates
+    if criterion != "fixed" and n_classes > 1:
+        judges = rate_log_posteriors(kernel, cells, rows, n_classes, criterion, settings.seed)
+        kernel = kernel.with_rates(learn_rates(kernel.rates, judges))
     kernel = kernel.with_rates(kernel.rates / settings.scale)
     chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
     basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
     return basis, features[place] if place is not None else basis.features(cells)
+
+
+def fixed_kernel(
+    rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
+) -> ProductKernel:
+    """The kernel at fixed rates."""
+    structure = companion.specification
+    levels, n_classes = structure.levels, structure.n_classes
+    standard = companion.standardise(rows)
+    factors = relevance_factors(standard, levels, n_classes, settings.relevance)
+    return product_kernel(settings.kernel, cells, rows.weights, levels, factors)
 
 
 def fit_kernel_rows(

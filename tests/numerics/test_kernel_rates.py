@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from scipy.stats import multivariate_normal, norm
 
 from bayesrbf.models import declare_kernel_rates
 from bayesrbf.numerics.kernel_network.expected_distances import expected_distances
-from bayesrbf.numerics.kernel_network.learned_rates import learn_rates
+from bayesrbf.numerics.kernel_network.learned_rates import learn_rates, rate_log_posteriors
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
 from bayesrbf.numerics.kernel_network.rate_log_posterior import CRITERIA, RateLogPosterior
 from bayesrbf.records.kernel_rates import NUGGET, RateRows
+from bayesrbf.records.mixture import Observations
 
 LEVELS = (3, 2)
 KERNELS = ("laplace", "gaussian")
@@ -151,65 +153,66 @@ def test_the_graph_is_equal_and_gradients_are_those_of_differences(
 # ---- learned rates
 
 
-def telling(n: int = 150, noise: int = 3) -> tuple[CellMoments, np.ndarray]:
+def telling(n: int = 150, weight: float = 1.0) -> Observations:
     """A class in the middle of the first column between another, and columns of noise."""
-    rng = np.random.default_rng(2)
-    mean = rng.uniform(-1.7, 1.7, (n, 1 + noise))
-    none = np.zeros((n, 0))
-    labels = (np.abs(mean[:, 0]) < 0.85).astype(np.intp)
-    return CellMoments(mean, np.zeros_like(mean), none, none.astype(bool)), labels
+    real = np.random.default_rng(2).uniform(-1.7, 1.7, (n, 4))
+    labels = (np.abs(real[:, 0]) < 0.85).astype(np.intp)
+    return Observations(real, np.zeros((n, 0), int), labels, np.full(n, weight))
 
 
-def learned(criterion: str, name: str, seed: int = 0) -> np.ndarray:
-    moments, labels = telling()
-    kernel = ProductKernel(name, np.full(4, 0.3), np.zeros(0), ())
-    shares = np.bincount(labels) / labels.size
-    weights = np.ones(labels.size)
-    return learn_rates(kernel, moments, labels, weights, shares, criterion, seed).rates
+def learned(
+    criterion: str,
+    name: str,
+    table: Observations,
+    seed: int = 0,
+    start: tuple[float, ...] = (0.3,) * 4,
+) -> np.ndarray:
+    none = np.zeros((table.n_obs, 0))
+    moments = CellMoments(table.real, np.zeros_like(table.real), none, none.astype(bool))
+    kernel = ProductKernel(name, np.array(start), np.zeros(0), ())
+    judges = rate_log_posteriors(kernel, moments, table, 2, criterion, seed)
+    return learn_rates(kernel.rates, judges)
 
 
 @every_criterion
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_column_of_noise_gets_a_small_rate(criterion: str, name: str) -> None:
-    rates = learned(criterion, name)
+    rates = learned(criterion, name, telling())
     # The prior of leave-one-out rates holds the columns' factors near 1.
     assert rates[0] > (20 if criterion == "evidence" else 1.6) * rates[1:].max()
 
 
 @every_criterion
+def test_a_column_of_rate_zero_is_no_column(criterion: str) -> None:
+    whole = telling()
+    found = learned(criterion, "laplace", whole, start=(0.3, 0.3, 0.0, 0.3))
+    fewer = replace(whole, real=whole.real[:, [0, 1, 3]])
+    expected = learned(criterion, "laplace", fewer, start=(0.3, 0.3, 0.3))
+    assert found[2] == 0
+    np.testing.assert_allclose(found[[0, 1, 3]], expected, rtol=1e-6)
+
+
+@every_criterion
 def test_a_seed_gives_the_same_rates_and_another_nearly_the_same(criterion: str) -> None:
-    first = learned(criterion, "laplace")
-    np.testing.assert_array_equal(first, learned(criterion, "laplace"))
-    other = learned(criterion, "laplace", seed=1)
+    first = learned(criterion, "laplace", telling())
+    np.testing.assert_array_equal(first, learned(criterion, "laplace", telling()))
+    other = learned(criterion, "laplace", telling(), seed=1)
     assert not np.array_equal(first, other)
     np.testing.assert_allclose(np.log(first / other), 0, atol=1.0)
 
 
 @every_criterion
-def test_one_class_and_rows_without_a_label_teach_no_rate(criterion: str) -> None:
-    moments, labels = telling()
-    kernel = ProductKernel("laplace", np.full(4, 0.3), np.zeros(0), ())
-    weights = np.ones(labels.size)
-    alone = learn_rates(kernel, moments, 0 * labels, weights, np.ones(1), criterion, 0)
-    assert alone is kernel
-    shares = np.bincount(labels[:100]) / 100
-    hidden = np.where(np.arange(labels.size) < 100, labels, -1)
-    first = np.arange(100)
-    with_them = learn_rates(kernel, moments, hidden, weights, shares, criterion, 0)
-    without = learn_rates(
-        kernel, moments.take(first), hidden[first], weights[first], shares, criterion, 0
+def test_rows_without_a_label_teach_no_rate(criterion: str) -> None:
+    whole, first = telling(), np.arange(100)
+    hidden = replace(whole, labels=np.where(np.arange(whole.n_obs) < 100, whole.labels, -1))
+    np.testing.assert_array_equal(
+        learned(criterion, "laplace", hidden), learned(criterion, "laplace", whole.take(first))
     )
-    np.testing.assert_array_equal(with_them.rates, without.rates)
 
 
 @every_criterion
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("weight", [1e-8, 1e10])
 def test_no_weight_is_too_small_or_too_large(criterion: str, weight: float) -> None:
-    moments, labels = telling(60)
-    kernel = ProductKernel("gaussian", np.full(4, 0.3), np.zeros(0), ())
-    shares = np.bincount(labels) / labels.size
-    weights = np.full(labels.size, weight)
-    rates = learn_rates(kernel, moments, labels, weights, shares, criterion, 0).rates
+    rates = learned(criterion, "gaussian", telling(60, weight))
     assert np.isfinite(rates).all()
     assert (rates > 0).all()

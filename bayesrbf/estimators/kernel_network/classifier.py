@@ -15,6 +15,7 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier
+from bayesrbf.estimators.kernel_network.rates import declare_rates, named_rates
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
@@ -24,14 +25,12 @@ from bayesrbf.fitted.fitted_kernel_network import (
 )
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.kernel_network.product_kernels import KernelName
-from bayesrbf.records import names
 from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Trace
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pymc as pm
 
 
@@ -281,14 +280,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     # ---- rows
 
-    @property
-    def rates_(self) -> pd.Series:
-        """Rate of every column by its name."""
-        import pandas as pd
-
-        check_is_fitted(self)
-        columns = self.columns_.real_names + self.columns_.categorical_names
-        return pd.Series(self.model_.rates, pd.Index(columns, name=names.COLUMN), name=names.RATES)
+    rates_ = property(named_rates)
+    declare_rates = declare_rates
 
     def transform(self, X: object) -> Float[np.ndarray, "obs basis"]:
         """Hidden layer: the leading eigenfunctions of the kernel.

@@ -7,16 +7,19 @@ tables two sub-samples were worse by .004 nats of held-out log loss, and eight n
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.optimize import minimize
 
 from bayesrbf.numerics.kernel_network.expected_distances import expected_distances
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
 from bayesrbf.numerics.kernel_network.rate_log_posterior import RateLogPosterior
+from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records.kernel_rates import RateCriterion, RateRows
+from bayesrbf.records.mixture import Observations
 
 SUBSAMPLES: Final = 4
 SHARE, FEWEST_ROWS, MOST_ROWS = 0.75, 20, 300
@@ -30,29 +33,33 @@ LOG_FACTOR, LOG_NOISE = (-6.0, 6.0), (-6.0, 3.0)
 
 
 def learn_rates(
+    fixed: Float[np.ndarray, " column"], judges: Iterable[RateLogPosterior]
+) -> Float[np.ndarray, " column"]:
+    """Rates at the modes of the sub-samples, averaged by their logarithms."""
+    return fixed * np.exp(np.mean([_climb(judge) for judge in judges], axis=0))
+
+
+def rate_log_posteriors(
     kernel: ProductKernel,
     cells: CellMoments,
-    labels: Int[np.ndarray, " row"],
-    weights: Float[np.ndarray, " row"],
-    shares: Float[np.ndarray, " label"],
+    rows: Observations,
+    n_classes: int,
     criterion: RateCriterion,
     seed: int,
-) -> ProductKernel:
-    """The kernel at learned rates; its own are where the search starts.
+) -> Iterator[RateLogPosterior]:
+    """Log posteriors of the rates given each sub-sample; those of the kernel are the fixed ones.
 
-    ``shares`` are those of the classes among the labelled rows. Of one class nothing is learned.
+    ``cells`` are the rows as the kernel sees them, of two or more classes.
     """
-    if shares.size < 2:
-        return kernel
-    labelled, found = np.flatnonzero(labels >= 0), []
+    labelled = np.flatnonzero(rows.labels >= 0)
+    size = _sample_size(labelled.size, kernel.rates.size)
+    shares = class_shares(rows.labels, rows.weights, n_classes)
     for draw in range(SUBSAMPLES):
         rng = np.random.default_rng([seed, draw])
-        size = _sample_size(labelled.size, kernel.rates.size)
-        rows = np.sort(rng.choice(labelled, size, replace=False))
-        distances = expected_distances(cells.take(rows), kernel.levels, kernel.name)
-        sample = RateRows(distances, labels[rows], weights[rows], shares)
-        found.append(_climb(RateLogPosterior(sample, kernel.rates, criterion)))
-    return kernel.with_rates(kernel.rates * np.exp(np.mean(found, axis=0)))
+        chosen = np.sort(rng.choice(labelled, size, replace=False))
+        distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
+        sample = RateRows(distances, rows.labels[chosen], rows.weights[chosen], shares)
+        yield RateLogPosterior(sample, kernel.rates, criterion)
 
 
 def _sample_size(n_labelled: int, n_columns: int) -> int:
