@@ -24,8 +24,8 @@ from bayesrbf.records.mixture import Observations
 SUBSAMPLES: Final = 4
 SHARE, FEWEST_ROWS, MOST_ROWS = 0.75, 20, 300
 """Part of the labelled rows that a sub-sample has, and the bounds of their number."""
-MOST_DISTANCES: Final = 2**24
-"""Columns times pairs of rows of a sub-sample: 128 MiB."""
+MOST_DISTANCES: Final = 2**23
+"""Columns times pairs of rows of a sub-sample: 64 MiB, which 300 rows of 187 columns take."""
 STEPS, SLOPE = 50, 0.1
 """The search ends where no slope is larger, in nats per unit of a log rate, or after the steps."""
 LOG_FACTOR, LOG_NOISE = (-6.0, 6.0), (-6.0, 3.0)
