@@ -33,11 +33,13 @@ def declare_kernel_rates(
        \log g_j, \log h, \log \nu, \log s, \log t \sim N, \\
        \text{evidence: } R_c \sim N(0, s K + \nu V^{-1}), \\
        \text{leave-one-out: } \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n], \quad
-       F_n = R_n - (G^{-1} R)_n / (G^{-1})_{nn}, \quad G = K + \nu V^{-1}
+       F_n = R_n - (G^{-1} R)_n / c_n, \quad G = K + \nu V^{-1}
 
-    R are the class indicators less the shares :math:`\pi`; for the evidence their contrasts, in
-    units of their root mean square. The evidence is a log density. The leave-one-out score is none:
-    it is a potential, and the graph a pseudo-posterior.
+    with :math:`c_n = (G^{-1})_{nn}` for weights up to one; of larger ones a single copy is left
+    out. R are the class indicators less the shares :math:`\pi`; for the evidence their contrasts,
+    in units of their root mean square, and a row of weight two is the row twice. The evidence is a
+    log density. The leave-one-out score is none: it is a potential, and the graph a
+    pseudo-posterior.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ def declare_kernel_rates(
             _observe(rows, signal * kernel + noises, noise)
         else:
             temperature = pt.exp(_normal(names.LOG_TEMPERATURE, priors.output_scale))
-            _score(rows, kernel + noises, temperature)
+            _score(rows, kernel + noises, noise, temperature)
     return model
 
 
@@ -110,10 +112,13 @@ def _observe(rows: RateRows, covariance: TensorVariable, noise: TensorVariable) 
     pm.Potential("copies", -0.5 * len(contrasts) * of_copies.sum())
 
 
-def _score(rows: RateRows, gram: TensorVariable, temperature: TensorVariable) -> None:
-    """Log score of every label given the other rows."""
-    precision = pt.linalg.inv(gram)
-    predicted = rows.residuals - (precision @ rows.residuals) / pt.diag(precision)[:, None]
+def _score(
+    rows: RateRows, gram: TensorVariable, noise: TensorVariable, temperature: TensorVariable
+) -> None:
+    """Log score of every label given the other rows and the other copies of its own."""
+    precision, left_out = pt.linalg.inv(gram), np.minimum(rows.weights, 1)
+    own = left_out / rows.weights * pt.diag(precision) + (rows.weights - left_out) / noise
+    predicted = rows.residuals - (precision @ rows.residuals) / own[:, None]
     log_p = pm.math.log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
     own = log_p[np.arange(rows.labels.size), rows.labels]
     pm.Potential("leave_one_out", (rows.weights * own).sum())

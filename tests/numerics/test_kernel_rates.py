@@ -110,15 +110,20 @@ def test_the_evidence_is_the_log_density_of_the_table_with_its_copies(n_classes:
 
 @every_number_of_classes
 def test_leave_one_out_is_what_refits_without_each_row_say(n_classes: int) -> None:
+    """A weight below one is left out whole, one copy of a row of weight three."""
     of, noise, temperature = rows(n_classes), 0.4, 1.7
+    weights = np.r_[3.0, 2.0, 0.5, 0.7, np.ones(N - 4)]
+    of = RateRows(of.distances, of.labels, weights, of.shares)
+    copies = np.ceil(weights).astype(int)
+    each, parts = np.repeat(np.arange(N), copies), np.repeat(weights / copies, copies)
     gram, total = covariance(of), 0.0
     residuals = np.eye(n_classes)[of.labels] - of.shares
-    for left in range(N):
-        kept = np.delete(np.arange(N), left)
-        among = gram[np.ix_(kept, kept)] + np.diag(noise / of.weights[kept])
-        predicted = gram[left, kept] @ np.linalg.solve(among, residuals[kept])
+    for left, row in enumerate(each):
+        kept = np.delete(each, left)
+        among = gram[np.ix_(kept, kept)] + np.diag(noise / np.delete(parts, left))
+        predicted = gram[row, kept] @ np.linalg.solve(among, residuals[kept])
         log_p = log_softmax(temperature * predicted + np.log(of.shares))
-        total += of.weights[left] * log_p[of.labels[left]]
+        total += parts[left] * log_p[of.labels[row]]
     found = CRITERIA["leave-one-out"](gram, noise, temperature, of).value
     assert found == pytest.approx(total, rel=1e-10)
 

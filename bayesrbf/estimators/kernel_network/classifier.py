@@ -65,7 +65,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ``exp(-sum_j a_j |d_j|)`` or ``exp(-sum_j a_j d_j^2 / 2)`` of the reals; levels
         that differ have the factor ``exp(-a_j)``.
     relevance : float
-        Columns that tell nothing about the class keep ``1 - relevance`` of their rate; 0: none.
+        Columns that tell nothing about the class keep ``1 - relevance`` of their
+        rate; 0 treats all columns alike.
     rates : {"fixed", "evidence", "leave-one-out"}
         What the columns' rates are: fixed by ``relevance``, or learned from there.
     scale : float
@@ -92,7 +93,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     max_iter : int
         Most iterations of the search for the output weights.
     tol : float
-        It ends where no slope is above ``tol``, in nats per sd of a posterior that knows no label.
+        It ends where no slope is above ``tol``, in nats per posterior standard
+        deviation (of a fit that tells nothing).
     random_state : int, RandomState or None
         Source of exemplars, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}

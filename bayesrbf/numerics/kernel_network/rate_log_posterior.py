@@ -16,9 +16,12 @@ The second sum makes a row of weight two the row twice.
 **Leave-one-out.** With :math:`G = K + \nu V^{-1}` and :math:`A = G^{-1} R`, the prediction of a
 row's indicators from all other rows is in closed form, and so is its log score:
 
-.. math:: F_n = R_n - A_n / (G^{-1})_{nn}, \quad
+.. math:: F_n = R_n - A_n / c_n, \quad
+   c_n = \tfrac{u_n}{v_n} (G^{-1})_{nn} + \tfrac{v_n - u_n}{\nu}, \quad u_n = \min(v_n, 1), \quad
    \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n].
 
+Of a row of weight two one copy is left out, and the other stays: were both left out, a row that
+stands in the table with two labels would be predicted from the other label alone.
 It is not the log density of anything: with the prior it is the log of a pseudo-posterior.
 
 All gradients come from one inverse. With the gradient g of the score in A and h in the diagonal of
@@ -127,20 +130,24 @@ def log_evidence(
 def leave_one_out(
     kernel: Float[np.ndarray, "obs obs"], noise: float, temperature: float, rows: RateRows
 ) -> Judged:
-    """Log score of every label given all other rows; copies of a row are left out with it."""
+    """Log score of every label given all other rows and the other copies of its own."""
     weights, residuals = rows.weights, rows.residuals
+    left_out = np.minimum(weights, 1.0)
     precision, _ = inverse(kernel + np.diag(noise / weights))
-    smoothed, own = precision @ residuals, np.diag(precision)[:, None]
-    predicted = residuals - smoothed / own
+    smoothed, staying = precision @ residuals, (weights - left_out) / noise
+    own = left_out / weights * np.diag(precision) + staying
+    predicted = residuals - smoothed / own[:, None]
     log_p = log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
     slope = weights[:, None] * (residuals + rows.shares - np.exp(log_p))
     by_prediction = temperature * slope
-    by_own = (by_prediction * smoothed).sum(axis=1) / own[:, 0] ** 2
-    by_gram = (precision @ (by_prediction / own)) @ smoothed.T - (precision * by_own) @ precision
+    by_own = (by_prediction * smoothed).sum(axis=1) / own**2
+    by_precision = by_own * left_out / weights
+    by_smoothed = -by_prediction / own[:, None]
+    by_gram = -(precision @ by_smoothed) @ smoothed.T - (precision * by_precision) @ precision
     return Judged(
         value=float(weights @ log_p[np.arange(weights.size), rows.labels]),
         by_kernel=0.5 * (by_gram + by_gram.T),
-        by_noise=float((np.diag(by_gram) / weights).sum()),
+        by_noise=float((np.diag(by_gram) / weights - by_own * staying / noise).sum()),
         by_output_scale=float((slope * predicted).sum()),
     )
 
