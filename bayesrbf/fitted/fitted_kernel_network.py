@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -32,10 +32,17 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     class_log_probabilities,
     fit_output,
 )
-from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, cell_moments
+from bayesrbf.numerics.kernel_network.learned_rates import learn_rates, rate_log_posteriors
+from bayesrbf.numerics.kernel_network.product_kernels import (
+    CellMoments,
+    KernelName,
+    ProductKernel,
+    cell_moments,
+)
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records import names
+from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import ClassPrediction
@@ -45,6 +52,8 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
+Rates = Literal["fixed"] | RateCriterion
+"""How the rates of a kernel are found."""
 SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
 """Rows of prior per real column behind a covariance that all classes share."""
 COMPANION_TOL, COMPANION_ITERATIONS = 1e-4, 100
@@ -63,6 +72,8 @@ class KernelSettings:
     tol: float = 1e-3
     max_iter: int = 1000
     seed: int = 0
+    rates: Rates = "fixed"
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,11 @@ class FittedKernelNetwork(FittedModel):
     def n_features(self) -> int:
         """Width of the hidden layer."""
         return self.basis.n_basis
+
+    @property
+    def rates(self) -> Float[np.ndarray, " column"]:
+        """Rate of every column, reals then categorical."""
+        return self.basis.kernel.rates
 
     @property
     def relevance(self) -> Float[np.ndarray, " column"]:
@@ -201,24 +217,49 @@ def fit_kernel_network(
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Fit companion and network to distinct weighted rows, in the user's units."""
     companion = fit_companion(rows, levels, n_classes, prior, settings.seed)
-    return fit_kernel_rows(rows, cells_of(rows, companion), companion, settings)
+    layer = hidden_layer(rows, cells_of(rows, companion), companion, settings)
+    return fit_kernel_rows(rows, companion, layer, settings)
 
 
-def fit_kernel_rows(
+HiddenLayer = tuple[EigenBasis, Float[np.ndarray, "obs basis"]]
+"""Eigenfunctions of a kernel, and their values at the training rows."""
+
+
+def hidden_layer(
     rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
-) -> tuple[FittedKernelNetwork, OutputFit]:
-    """Place the exemplars, fix the kernel's rates and find the output weights.
+) -> HiddenLayer:
+    """Find the kernel's rates and place the exemplars.
 
     ``cells`` are the rows as kernels see them under the companion, which several networks share.
     """
+    kernel = fixed_kernel(rows, cells, companion, settings)
+    n_classes, criterion = companion.specification.n_classes, settings.rates
+    if criterion != "fixed" and n_classes > 1:
+        judges = rate_log_posteriors(kernel, cells, rows, n_classes, criterion, settings.seed)
+        kernel = kernel.with_rates(learn_rates(kernel.rates, judges))
+    kernel = kernel.with_rates(kernel.rates / settings.scale)
+    chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
+    basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
+    return basis, features[place] if place is not None else basis.features(cells)
+
+
+def fixed_kernel(
+    rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
+) -> ProductKernel:
+    """The kernel at fixed rates."""
     structure = companion.specification
     levels, n_classes = structure.levels, structure.n_classes
     standard = companion.standardise(rows)
     factors = relevance_factors(standard, levels, n_classes, settings.relevance)
-    kernel = product_kernel(settings.kernel, cells, rows.weights, levels, factors)
-    chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
-    basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
-    features = features[place] if place is not None else basis.features(cells)
+    return product_kernel(settings.kernel, cells, rows.weights, levels, factors)
+
+
+def fit_kernel_rows(
+    rows: Observations, companion: FittedMixture, layer: HiddenLayer, settings: KernelSettings
+) -> tuple[FittedKernelNetwork, OutputFit]:
+    """Find the output weights of a network with a hidden layer."""
+    basis, features = layer
+    n_classes = companion.specification.n_classes
     log_posterior = KernelNetworkLogPosterior(
         features, rows.labels, rows.weights, n_classes, settings.l2
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bayesrbf.fitted.fitted_mixture import FittedMixture
 
-COLUMN = "column"
+COLUMN = names.COLUMN
 """Dim of the cells of a row: label code, reals, category codes, cells under laws of their own."""
 
 Named = dict[str, tuple[tuple[str, ...], np.ndarray]]

@@ -10,6 +10,7 @@ from typing import Final
 
 OBS: Final = "obs"
 FEATURE: Final = "feature"
+COLUMN: Final = "column"  # Columns of any kind; in a row of cells, the label too.
 COMPONENT: Final = "component"
 FEATURE_BIS: Final = "feature_bis"  # The second axis of a matrix over features.
 
@@ -56,6 +57,12 @@ STANDARD_COEFFICIENTS: Final = "standard_coefficients"
 """Coefficients in units of their prior's standard deviations."""
 LOCAL_SCALES: Final = "local_scales"
 GLOBAL_SCALE: Final = "global_scale"
+
+RATES: Final = "rates"  # How fast a kernel falls along each column.
+LOG_RATE_FACTORS: Final = "log_rate_factors"
+LOG_COMMON_FACTOR: Final = "log_common_factor"
+LOG_NOISE: Final = "log_noise"
+LOG_SIGNAL: Final = "log_signal"
 
 PROTOTYPE: Final = "prototype"
 EXEMPLARS: Final = "exemplars"  # Training row that each prototype is.

@@ -55,7 +55,7 @@ def of(classifier: object, X: Frame, y: np.ndarray) -> Fitted:
     return classifier.fit(X, y).predict_proba
 
 
-def stack(members: str, extra: Callable[[int], list[object]] | None = None) -> Contestant:
+def stack(members: object, extra: Callable[[int], list[object]] | None = None) -> Contestant:
     """Ours."""
 
     def fit(X: Frame, y: np.ndarray, seed: int) -> Fitted:
@@ -154,6 +154,7 @@ def mixture(**settings: object) -> Contestant:
 CONTESTANTS: dict[str, Contestant] = {
     "stack": stack("default"),
     "lite": stack("lite"),
+    "learned rates": stack(["K1", "K2", "SL", "AL", "VG10", "VG100", "G1", "G2", "B1", "B2"]),
     "wide": stack(
         "default",
         lambda seed: [
@@ -186,20 +187,22 @@ def chosen(names: Iterable[str], variable: str) -> list[str]:
     return [name for name in names if not wanted or name.startswith(wanted)]
 
 
-def contest(names: Iterable[str], holes: bool) -> Iterator[dict[str, object]]:
+def contest(
+    names: Iterable[str], holes: bool, contestants: dict[str, Contestant] = CONTESTANTS
+) -> Iterator[dict[str, object]]:
     """Every contestant on every split of the tables."""
     known = _known()
     for name in chosen(names, "BAYESRBF_TABLES"):
         for seed in range(SEEDS):
             data = split(name, seed, holes)
-            for model in chosen(CONTESTANTS, "BAYESRBF_METHODS"):
+            for model in chosen(contestants, "BAYESRBF_METHODS"):
                 key = {"table": name, "holes": holes, "seed": seed, "model": model}
                 row = known.get(tuple(key.values()))
                 if row is None:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         begun = time.perf_counter()
-                        predict = CONTESTANTS[model](data.X, data.y, seed)
+                        predict = contestants[model](data.X, data.y, seed)
                         seconds = time.perf_counter() - begun
                         row = {**key, "seconds": seconds, **scores(predict(data.X_new), data.y_new)}
                     _keep(row)

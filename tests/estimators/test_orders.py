@@ -76,6 +76,8 @@ CLASSIFIERS = {
     "rbf, apart": RBFNetworkClassifier(2, scheme="em_lr", shared=False, max_iter=10, **FAST),
     "kernel": KernelNetworkClassifier(calibrate=True, cv=2),
     "few exemplars": KernelNetworkClassifier(n_exemplars=20),
+    "kernel, evidence": KernelNetworkClassifier(rates="evidence"),
+    "kernel, leave-one-out": KernelNetworkClassifier("gaussian", rates="leave-one-out"),
     "sdgm": SDGMClassifier(2, n_init=2, max_iter=10),
     "sdgm, kernel": SDGMClassifier(form="kernel", max_iter=10),
     "lvq": MedianLVQClassifier(2, metric="gower", calibrate=True, cv=3),

@@ -35,6 +35,8 @@ OTHERS = [
     HybridMixtureClassifier(2, covariance_type="diag", n_init=1),
     HybridMixtureClassifier(objective="hinge", tied=True, n_init=1, objective_iter=20),
     KernelNetworkClassifier("gaussian", relevance=0.0, calibrate=True, cv=3),
+    KernelNetworkClassifier(rates="evidence", scale=0.5),
+    KernelNetworkClassifier("gaussian", rates="leave-one-out", missingness="informative"),
     MedianLVQClassifier(metric="precomputed", sigma=1.0),
     MedianLVQClassifier(1, objective="glvq", metric="sqeuclidean"),
     MedianLVQClassifier(1, objective="glvq", metric="precomputed", calibrate=True, cv=3),

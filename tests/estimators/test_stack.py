@@ -76,6 +76,18 @@ def test_every_default_member_deals_with_holes_categories_and_hidden_labels() ->
     assert (model.predict(X)[known] == y[known]).mean() > 0.8
 
 
+def test_members_with_learned_rates_are_named_and_share_what_they_learn() -> None:
+    X, y = table(60)
+    names = ("SL", "AL", "VG10", "VG100", "G1")
+    model = StackedClassifier(names, cv=2, random_state=0).fit(X, y)
+    assert model.members_ == names
+    _, _, one, other, _ = model.model_.members.own
+    np.testing.assert_array_equal(one.model.rates, other.model.rates)
+    assert one.model.l2 == 10 * other.model.l2
+    alone = StackedClassifier(["VG100", "G1"], cv=2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(alone.model_.members.own[0].model.rates, other.model.rates)
+
+
 def test_neither_units_nor_order_matter(fitted) -> None:
     X, y = table(60)
     expected = fitted.predict_proba(X)

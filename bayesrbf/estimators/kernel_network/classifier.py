@@ -15,14 +15,17 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier
+from bayesrbf.estimators.kernel_network.rates import declare_rates, named_rates
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
+    Rates,
     fit_kernel_network,
 )
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.kernel_network.product_kernels import KernelName
+from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Trace
@@ -44,6 +47,18 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     labelled training rows. The features f are the leading eigenfunctions of the kernel. Rows
     without a label teach the companion and the eigenfunctions.
 
+    The kernel falls along column j at the rate :math:`a_j`. Learned rates are fixed ones times
+    factors, under log-normal priors. With class indicators R less the shares :math:`\pi` of the
+    classes, distances :math:`D_j` of labelled rows, :math:`K = \exp(-\sum_j a_j D_j)` and row
+    weights V they are the mode of the evidence of a Gaussian process on R [3]_, or of a
+    pseudo-posterior, its leave-one-out log score [4]_,
+
+    .. math:: N(R; 0, s K + \nu V^{-1}) \quad \text{or} \quad
+        \prod_n \mathrm{softmax}\Bigl(t \Bigl(R_n - \frac{(G^{-1} R)_n}{(G^{-1})_{nn}}\Bigr)
+        + \log \pi\Bigr)[y_n]^{v_n}, \quad G = K + \nu V^{-1},
+
+    of four sub-samples of at most 300 rows, whose log rates are averaged (:doc:`/mathematics`).
+
     Parameters
     ----------
     kernel : {"laplace", "gaussian"}
@@ -52,6 +67,10 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     relevance : float
         Columns that tell nothing about the class keep ``1 - relevance`` of their
         rate; 0 treats all columns alike.
+    rates : {"fixed", "evidence", "leave-one-out"}
+        What the columns' rates are: fixed by ``relevance``, or learned from there.
+    scale : float
+        Length that all rates are divided by, fixed or learned: 1/3 is a short scale.
     l2 : float
         Precision lambda of the normal prior of the output weights; intercepts are as good as free.
     n_basis : int
@@ -67,8 +86,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration. An integer deals the rows of every class in turn; the only row
-        of a class stays in every training fold.
+        Folds of the calibration, which learn rates anew. An integer deals the rows of every class
+        in turn; the only row of a class stays in every training fold.
     prior : MixturePrior, optional
         Hyper-parameters of the companion mixture; ``MixturePrior()`` by default.
     max_iter : int
@@ -94,8 +113,11 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Class labels, sorted.
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
+    rates_ : pandas.Series
+        Rates of the columns, reals then categorical: what the log of the kernel loses a standard
+        unit, or where levels differ. A column of rate 0 is not used.
     relevance_ : ndarray of shape (n_columns,)
-        Rate of every column over the largest of its kind, reals then categorical.
+        The same over the largest of its kind.
     temperature_ : float
         Factor of the class log probabilities; 1 without calibration.
     status_ : str
@@ -117,6 +139,10 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
        variables, AISTATS, section 2.
     .. [2] Williams, Barber (1998), Bayesian classification with Gaussian
        processes, IEEE PAMI 20, section 2.
+    .. [3] Rasmussen, Williams (2006), Gaussian processes for machine learning,
+       sections 5.1, 5.4 and 6.5.
+    .. [4] Sundararajan, Keerthi (2001), Predictive approaches for choosing
+       hyperparameters in Gaussian processes, Neural Computation 13, section 4.
 
     Examples
     --------
@@ -136,6 +162,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     _rules = SHARED | {
         "kernel": one_of(*get_args(KernelName)),
         "relevance": Rule("a number in [0, 1]", kind=Real, low=0.0, high=1.0, closed="both"),
+        "rates": one_of("fixed", *get_args(RateCriterion)),
+        "scale": positive(),
         "l2": positive(),
         "n_basis": integer(),
         "n_exemplars": integer(),
@@ -146,6 +174,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         kernel: Stored[KernelName] = "laplace",
         *,
         relevance: Stored[float] = 0.8,
+        rates: Stored[Rates] = "fixed",
+        scale: Stored[float] = 1.0,
         l2: Stored[float] = 0.1,
         n_basis: Stored[int] = KernelSettings.n_basis,
         n_exemplars: Stored[int] = KernelSettings.n_exemplars,
@@ -165,6 +195,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     ) -> None:
         self.kernel = kernel
         self.relevance = relevance
+        self.rates = rates
+        self.scale = scale
         self.l2 = l2
         self.n_basis = n_basis
         self.n_exemplars = n_exemplars
@@ -229,6 +261,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             float(self.tol),
             self.max_iter,
             self.seed_,
+            self.rates,
+            float(self.scale),
         )
 
     def _fit_rows(
@@ -236,8 +270,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     ) -> tuple[FittedKernelNetwork, OutputFit]:
         """Companion and network of distinct weighted rows."""
         prior = MixturePrior() if self.prior is None else self.prior
-        levels, n_classes = self.columns_.n_levels, self.classes_.size
-        return fit_kernel_network(rows, levels, n_classes, prior, settings)
+        return fit_kernel_network(rows, self.columns_.n_levels, self.classes_.size, prior, settings)
 
     def _held_out_log_joint(
         self, fold: int, train: Observations, test: Observations
@@ -248,6 +281,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self._fit_rows(train, seeded)[0].class_log_joint(test)
 
     # ---- rows
+
+    rates_ = property(named_rates)
+    declare_rates = declare_rates
 
     def transform(self, X: object) -> Float[np.ndarray, "obs basis"]:
         """Hidden layer: the leading eigenfunctions of the kernel.

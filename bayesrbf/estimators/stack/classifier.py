@@ -47,9 +47,8 @@ class StackedClassifier(Classifier):
 
     Every member is fitted without each fold in turn. What it says about the rows held out gives
     its temperature :math:`t_j`, then the weights w of the pool by EM, then the pool's temperature
-    t. Members are then fitted to all rows; own ones deal with missing cells, categories and rows
-    without a label. Density, novelty and imputations are those of a companion: three Gaussians a
-    class with full covariances, columns as they are.
+    t. Members are then fitted to all rows; own ones deal with missing cells, categories and hidden
+    labels. Density, novelty, imputations are a companion's: three full Gaussians a class, no map.
 
     ====== ================================================================ =============
     member what it is                                                       reals mapped
@@ -57,6 +56,10 @@ class StackedClassifier(Classifier):
     K1     kernel network, Laplace, relevance 0.8, l2 = 1/10                half ranks
     K2     kernel network, Laplace, relevance 0, l2 = 1/30                  half ranks
     K3     kernel network, Gaussian, relevance 0.8, l2 = 1/10               half ranks
+    SL     as K1, at a third of the length                                  half ranks
+    AL     as K1, l2 = 1/30, rates by evidence                              half ranks
+    VG10   as K3, rates by leave-one-out                                    half ranks
+    VG100  as VG10, l2 = 1/100                                              half ranks
     G1     one Gaussian a class, one covariance for all                     Yeo-Johnson
     G2     three Gaussians a class, full covariances                        Yeo-Johnson
     B1     as G1, by the blend log p(y|x) + 0.3 log p(x)                    Yeo-Johnson
@@ -66,7 +69,7 @@ class StackedClassifier(Classifier):
     Parameters
     ----------
     members : {"default", "lite"} or sequence of str
-        All seven, or K1, G2 and B1 at half the cost, or names from the table above.
+        All but SL, AL, VG10 and VG100; or K1, G2 and B1 at half the cost; or names from the table.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -126,9 +129,8 @@ class StackedClassifier(Classifier):
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["a", "b"], 30)
-    >>> X = rng.normal(size=(60, 2)) + 3 * (y == "b")[:, None]
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + 3 * (y == "b")[:, None]
     >>> X[::4, 1] = np.nan
     >>> stack = StackedClassifier("lite", random_state=0).fit(X, y)
     >>> stack.predict([[0.1, np.nan], [np.nan, 3.1]])
@@ -214,11 +216,10 @@ class StackedClassifier(Classifier):
 
     def _settings(self) -> StackSettings:
         """Which members are fitted, and to what."""
-        own = own_members(self.members)
         extra = extra_members(self.extra, self.columns_, self._template)
         prior = MixturePrior() if self.prior is None else self.prior
         levels, n_classes = self.columns_.n_levels, self.classes_.size
-        return StackSettings(own, extra, levels, n_classes, prior, self.seed_)
+        return StackSettings(own_members(self.members), extra, levels, n_classes, prior, self.seed_)
 
     def _pooled(self, held: HeldOut | None, n_members: int) -> tuple[HeldOut, Pool]:
         """Weights and temperatures; equal ones where no row could be held out."""
@@ -312,9 +313,8 @@ class StackedClassifier(Classifier):
         Returns
         -------
         pandas.DataFrame
-            One row a member and one for the stack: ``weight``, its posterior ``sd`` and
-            90 % interval (``lower``, ``upper``), ``temperature``, and held-out ``log_loss`` in
-            nats (that of the stack is optimistic by its own few parameters).
+            One row a member, one for the stack: ``weight``, its ``sd`` and ends of 90 % (``lower``,
+            ``upper``), ``temperature``, held-out ``log_loss`` in nats (the stack's is optimistic).
         """
         check_is_fitted(self)
         return self.model_.member_table(self.rows_, self.seed_)

@@ -23,6 +23,7 @@ from bayesrbf.estimators.stack.training import (
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
+    Rates,
     fit_kernel_rows,
     shared_prior,
 )
@@ -51,6 +52,8 @@ class KernelMember:
     relevance: float
     """How far columns that tell nothing are shrunk, from 0 to 1."""
     l2: float
+    rates: Rates = "fixed"
+    scale: float = 1.0
 
     kind: ClassVar = "kernel network"
     """Members of one kind err together."""
@@ -71,9 +74,11 @@ class KernelMember:
             NETWORK_TOL,
             NETWORK_ITERATIONS,
             training.seed,
+            self.rates,
+            self.scale,
         )
-        rows = training.mapped(self.shape)
-        return fit_kernel_rows(rows, training.cells, training.companion, settings)[0]
+        rows, layer = training.mapped(self.shape), training.layer(settings)
+        return fit_kernel_rows(rows, training.companion, layer, settings)[0]
 
     def class_log_joint(
         self, model: FittedKernelNetwork, columns: ColumnMaps, views: Views
@@ -139,13 +144,17 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "K1": KernelMember("laplace", 0.8, 1 / 10),
     "K2": KernelMember("laplace", 0.0, 1 / 30),
     "K3": KernelMember("gaussian", 0.8, 1 / 10),
+    "SL": KernelMember("laplace", 0.8, 1 / 10, scale=1 / 3),
+    "AL": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
+    "VG10": KernelMember("gaussian", 0.8, 1 / 10, "leave-one-out"),
+    "VG100": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
     "G1": MixtureMember(1, "full", True, _LIKELIHOOD),
     "G2": MixtureMember(3, "full", False, _LIKELIHOOD),
     "B1": MixtureMember(1, "full", True, _BLEND),
     "B2": MixtureMember(3, "full", True, _BLEND),
 }
 """Recipes by name; the stack's documentation says what each is."""
-DEFAULT: Final = tuple(MEMBERS)
+DEFAULT: Final = ("K1", "K2", "K3", "G1", "G2", "B1", "B2")
 LITE: Final = ("K1", "G2", "B1")
 
 

@@ -6,14 +6,20 @@ member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_kernel_network import cells_of, fit_companion
+from bayesrbf.fitted.fitted_kernel_network import (
+    HiddenLayer,
+    KernelSettings,
+    cells_of,
+    fit_companion,
+    hidden_layer,
+)
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
@@ -74,6 +80,7 @@ class Training:
     prior: MixturePrior
     """Declared prior of mixtures and companion."""
     seed: int
+    _layers: dict[KernelSettings, HiddenLayer] = field(default_factory=dict, init=False)
 
     @cached_property
     def units(self) -> Standardisation:
@@ -100,6 +107,14 @@ class Training:
     def cells(self) -> CellMoments:
         """The rows as the kernels see them."""
         return cells_of(self.mapped("half_rank"), self.companion)
+
+    def layer(self, settings: KernelSettings) -> HiddenLayer:
+        """The hidden layer of a network; networks that differ in their output alone share it."""
+        key = replace(settings, l2=1.0)
+        if key not in self._layers:
+            rows = self.mapped("half_rank")
+            self._layers[key] = hidden_layer(rows, self.cells, self.companion, settings)
+        return self._layers[key]
 
     def maps(self, shape: Shape) -> ColumnMaps:
         """The maps of a kind."""

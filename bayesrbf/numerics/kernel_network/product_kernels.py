@@ -25,7 +25,7 @@ every cell were known, and then a correction of the pairs with a missing cell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -107,6 +107,16 @@ class ProductKernel:
     """Rates a of the categorical columns, at least 0: levels that differ have the factor
     ``exp(-a)``."""
     levels: tuple[int, ...]  # Number of levels of every categorical column.
+
+    @property
+    def rates(self) -> Float[np.ndarray, " column"]:
+        """Rates of the real, then of the categorical columns."""
+        return np.concatenate([self.real_rates, self.category_rates])
+
+    def with_rates(self, rates: Float[np.ndarray, " column"]) -> ProductKernel:
+        """The same kernel at other rates."""
+        d = self.real_rates.size
+        return replace(self, real_rates=rates[:d], category_rates=rates[d:])
 
     def __call__(
         self, left: CellMoments, right: CellMoments

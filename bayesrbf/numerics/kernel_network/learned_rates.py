@@ -1,0 +1,89 @@
+r"""Rates of a kernel that are learned from the labels, column by column.
+
+The rates of one table are partly chance. So the mode is found, by L-BFGS from the fixed rates, on
+several sub-samples of the labelled rows, and the logarithms of the rates are averaged. On eight
+tables two sub-samples were worse by .004 nats of held-out log loss, and eight no better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from bayesrbf.numerics.kernel_network.expected_distances import expected_distances
+from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
+from bayesrbf.numerics.kernel_network.rate_log_posterior import RateLogPosterior
+from bayesrbf.numerics.log_sums import class_shares
+from bayesrbf.records.kernel_rates import RateCriterion, RateRows
+from bayesrbf.records.mixture import Observations
+
+SUBSAMPLES: Final = 4
+SHARE, FEWEST_ROWS, MOST_ROWS = 0.75, 20, 300
+"""Part of the labelled rows that a sub-sample has, and the bounds of their number."""
+MOST_DISTANCES: Final = 2**23
+"""Columns times pairs of rows of a sub-sample: 64 MiB, which 300 rows of 187 columns take."""
+STEPS, SLOPE = 50, 0.1
+"""The search ends where no slope is larger, in nats per unit of a log rate, or after the steps."""
+LOG_FACTOR, LOG_NOISE = (-6.0, 6.0), (-6.0, 3.0)
+"""Bounds of the search."""
+
+
+def learn_rates(
+    fixed: Float[np.ndarray, " column"], judges: Iterable[RateLogPosterior]
+) -> Float[np.ndarray, " column"]:
+    """Rates at the modes of the sub-samples, averaged by their logarithms."""
+    return fixed * np.exp(np.mean([_climb(judge) for judge in judges], axis=0))
+
+
+def rate_log_posteriors(
+    kernel: ProductKernel,
+    cells: CellMoments,
+    rows: Observations,
+    n_classes: int,
+    criterion: RateCriterion,
+    seed: int,
+) -> Iterator[RateLogPosterior]:
+    """Log posteriors of the rates given each sub-sample; those of the kernel are the fixed ones.
+
+    ``cells`` are the rows as the kernel sees them, of two or more classes.
+    """
+    labelled = np.flatnonzero(rows.labels >= 0)
+    size = _sample_size(labelled.size, kernel.rates.size)
+    shares = class_shares(rows.labels, rows.weights, n_classes)
+    for draw in range(SUBSAMPLES):
+        rng = np.random.default_rng([seed, draw])
+        chosen = np.sort(rng.choice(labelled, size, replace=False))
+        distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
+        sample = RateRows(distances, rows.labels[chosen], rows.weights[chosen], shares)
+        yield RateLogPosterior(sample, kernel.rates, criterion)
+
+
+def _sample_size(n_labelled: int, n_columns: int) -> int:
+    """Rows of a sub-sample."""
+    wanted = max(int(SHARE * n_labelled), FEWEST_ROWS)
+    fitting = int(np.sqrt(2 * MOST_DISTANCES / max(n_columns, 1)))
+    return min(wanted, MOST_ROWS, max(fitting, FEWEST_ROWS), n_labelled)
+
+
+def _climb(log_posterior: RateLogPosterior) -> Float[np.ndarray, " column"]:
+    """Logarithms of the rates over the fixed ones, at the mode."""
+    start = np.array([prior.mean for prior in log_posterior.priors])
+
+    def falling(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = log_posterior.value_and_gradient(theta)
+        return -value, -gradient
+
+    bounds = [*[LOG_FACTOR] * (start.size - 2), LOG_NOISE, LOG_FACTOR]
+    theta = minimize(
+        falling,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": STEPS, "gtol": SLOPE, "ftol": 0.0},
+    ).x
+    return log_posterior.log_factors(theta)

@@ -1,0 +1,63 @@
+"""What the rates of a kernel are learned from, and their priors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+RateCriterion = Literal["evidence", "leave-one-out"]
+
+NUGGET: Final = 1e-6
+"""Added to the kernel of every row with itself, so that any kernel can be inverted."""
+
+
+@dataclass(frozen=True)
+class RateRows:
+    """Labelled rows as rates are learned from them."""
+
+    distances: Float[np.ndarray, "column pair"]
+    """Distances D of every pair of rows n < m in each column, in the order of SciPy's pdist."""
+    labels: Int[np.ndarray, " obs"]
+    weights: Float[np.ndarray, " obs"]
+    shares: Float[np.ndarray, " label"]
+    """Shares of the classes in the whole table, each positive."""
+
+    @cached_property
+    def residuals(self) -> Float[np.ndarray, "obs label"]:
+        """Class indicators less the shares."""
+        return np.eye(self.shares.size)[self.labels] - self.shares
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A normal distribution of a logarithm."""
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class RatePrior:
+    """Log-normal priors of the rates and of what is learned beside them."""
+
+    factors: Normal
+    """Of the logarithm of every column's own factor."""
+    common: Normal
+    """Of the logarithm of the factor that all columns share."""
+    noise: Normal
+    """Of the logarithm of the noise's variance."""
+    output_scale: Normal
+    """Of the logarithm of the signal's variance (evidence) or of the temperature."""
+
+
+RATE_PRIORS: Final[Mapping[RateCriterion, RatePrior]] = {
+    "evidence": RatePrior(Normal(0.0, 0.5), Normal(0.0, 1.0), Normal(-1.0, 2.0), Normal(0.0, 2.0)),
+    "leave-one-out": RatePrior(
+        Normal(0.0, 0.5), Normal(0.0, 1.5), Normal(-1.0, 1.5), Normal(1.5, 1.0)
+    ),
+}
