@@ -67,8 +67,8 @@ def conditional(
     asked = ~observed
     if columns is not None:
         asked[:] = False
-        named = [columns] if isinstance(columns, str | int) else columns
-        for item in named:
+        named = columns.tolist() if hasattr(columns, "tolist") else columns
+        for item in [named] if isinstance(named, str | int) else named:
             place = table.column_position("conditional(columns=...)", item, self.columns_.names)
             asked[:, place] = True
     points = (self._density.parameters,)

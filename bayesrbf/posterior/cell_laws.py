@@ -23,7 +23,7 @@ HALVINGS: Final = 36
 FARTHEST: Final = 12.0
 """Quantiles lie within so many standard deviations of some component."""
 
-LEAST: Final = 1e-6
+LEAST: Final = 1e-4
 """Least weight of a place that stands for a cell."""
 
 

@@ -320,7 +320,7 @@ def test_every_column_at_once_is_the_marginal() -> None:
     X, y = table()
     model = generative(n_init=1, random_state=0).fit(X, y)
     complete = X.dropna().iloc[:4]
-    told = model.conditional(complete, list(X))
+    told = model.conditional(complete, X.columns)
     np.testing.assert_allclose(told.log_density(complete), model.score_samples(complete), atol=1e-9)
     assert told.mean().nunique().eq(1).all()
 
