@@ -83,7 +83,11 @@ def check_rows(model: Any, read: NewRows) -> list[Remark]:
         held_out, judged = judge_both(old, known, columns)
         said += _cells(known, held_out, judged, without)
         said += _rows(held_out, judged, without)
-        said += _labels(model, known, without)
+        if hasattr(model, "surprise") or not (broken or absent):
+            said += _labels(model, known, without)
+        else:
+            why = "this model compares rows and does not sum out the columns that are left out"
+            said.append(Remark("classes", f"Class frequencies were not judged: {why}.", False))
     return said
 
 
