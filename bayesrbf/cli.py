@@ -12,14 +12,11 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 
 from bayesrbf.version import __version__
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
 
@@ -165,13 +162,13 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     """
     from bayesrbf import load
     from bayesrbf.files import write_whole
-    from bayesrbf.report.new_rows import novelty_of_rows
+    from bayesrbf.report.new_rows import novelty_of_rows, read_complete
     from bayesrbf.report.output import MODEL, predictions_frame, to_csv
 
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None else out
     with _spoken():
-        rows = _columns_of(model, table)
+        rows = read_complete(model, table)
         uncertainty = model.uncertainty(rows)
     write_whole(file, to_csv(predictions_frame(uncertainty)))
     best = uncertainty["mean"].to_numpy().argmax(1)
@@ -182,6 +179,61 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     if said:
         print(f"  {said}")
     print(f"Wrote {file}")
+
+
+@app.command
+def explain(folder: Path, table: Path, /, *, row: int) -> None:
+    """Say why the model of a report answers a row as it does, and what is odd about the row.
+
+    Tells the class probabilities with their intervals, what each observed cell adds to the log
+    odds of the answer, the cells that stand out, and how new the row is.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report.
+    table : Path
+        CSV or Parquet file with the same columns; the label column may be absent.
+    row : int
+        Number of the row, 1 for the first below the header, as in predictions.csv.
+    """
+    from bayesrbf import load
+    from bayesrbf.report.new_rows import read_complete
+    from bayesrbf.report.output import MODEL
+    from bayesrbf.report.row import explain_row
+
+    model = load(folder / MODEL)
+    with _spoken():
+        print("\n".join(explain_row(model, read_complete(model, table), row)))
+
+
+@app.command
+def check(folder: Path, table: Path, /) -> None:
+    """Hold a new table against the training table of a report; exit code 3 if something is found.
+
+    Looks for columns that are absent, levels that training did not have, more missing cells,
+    columns that were exchanged or are in other units, cells and rows that stand out, and class
+    frequencies that changed, each beyond what chance explains. Exit code 2: an error.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report; its model holds the training table.
+    table : Path
+        CSV or Parquet file with new rows; labels are not looked at.
+    """
+    from bayesrbf import load
+    from bayesrbf.report.check import check_rows, printed
+    from bayesrbf.report.new_rows import read_rows
+    from bayesrbf.report.output import MODEL
+
+    with _spoken():
+        model = load(folder / MODEL)
+        new = read_rows(model, table)
+        remarks = check_rows(model, new)
+    print("\n".join([f"{table.name}: {len(new.rows)} rows", *printed(remarks)]))
+    if any(remark.found for remark in remarks):
+        raise SystemExit(3)
 
 
 app.command(
@@ -266,23 +318,3 @@ def _spoken() -> Iterator[None]:
         yield
     for sentence in dict.fromkeys(_one_line(Exception(one.message)) for one in caught):
         print(f"bayesrbf: {sentence}", file=sys.stderr)
-
-
-def _columns_of(model: object, path: Path) -> pd.DataFrame:
-    """The columns that a model was fitted to, from a file."""
-    from bayesrbf.reading import TableError, read_table
-    from bayesrbf.report.density import columns_of
-    from bayesrbf.report.words import listing
-
-    columns = columns_of(model)
-    header = read_table(path).frame.columns
-    absent = [name for name in columns.names if name not in header]
-    if absent:
-        raise TableError(
-            f"{path.name} lacks {listing([repr(name) for name in absent])}, which the model was "
-            "fitted to; add the column, empty where unknown."
-        )
-    real, categorical = columns.real_names, set(columns.names) - set(columns.real_names)
-    others = [name for name in header if name not in columns.names]
-    read = read_table(path, real=real, categorical=categorical, ignore=others)
-    return read.frame[list(columns.names)]

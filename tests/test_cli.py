@@ -145,6 +145,96 @@ def test_predict_says_what_is_new_and_what_lacks(
     assert not (tmp_path / "b.csv").exists()
 
 
+def test_explain_tells_one_row(
+    finished: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The numbers are those of predictions.csv, and what cells add is their difference."""
+    file, out = finished
+    assert run(monkeypatch, "explain", out, file, "--row", 5) == 0
+    said = capsys.readouterr().out
+    lines = said.splitlines()
+    assert lines[0] == "Row 5 of 45"
+    before = pd.read_csv(out / "predictions.csv").iloc[4]
+    assert lines[4].split()[0] == before["predicted"].removeprefix("'")
+    assert "90 % interval" in said
+    assert f"Novelty {before['novelty']:.2f}" in said
+    start = next(i for i, line in enumerate(lines) if line.startswith("  column"))
+    assert lines[start].split() == ["column", "cell", "adds", "lost", "without"]
+    observed = pd.read_csv(file).drop(columns=["outcome", "junk"]).iloc[4].notna().sum()
+    cells = [line.replace("\u2212", "-").split() for line in lines[start + 1 :][:observed]]
+    adds = np.array([float(cell[-2]) for cell in cells])
+    assert np.all(np.diff(np.abs(adds)) <= 0)
+    base, whole = (
+        float(word.replace("\u2212", "-"))
+        for word in lines[start - 1].split()
+        if word[0] in "+\u2212"
+    )
+    assert base + adds.sum() == pytest.approx(whole, abs=0.05)
+
+
+@pytest.mark.parametrize("row", [0, 46])
+def test_explain_refuses_a_row_that_is_not_there(
+    row: int,
+    finished: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, out = finished
+    assert run(monkeypatch, "explain", out, file, "--row", row) == 2
+    assert "from 1 to 45" in assert_one_sentence(capsys)
+
+
+def test_explain_of_exemplars_says_that_there_is_no_density(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = mixed_table(30, hidden=0.0)
+    X, y = table.drop(columns="outcome"), table["outcome"]
+    model = bayesrbf.MedianLVQClassifier(metric="gower", random_state=0).fit(X, y)
+    model.save(tmp_path / "model.safetensors")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert run(monkeypatch, "explain", tmp_path, tmp_path / "t.csv", "--row", 1) == 0
+    said = capsys.readouterr()
+    assert "MedianLVQClassifier has no density of rows" in said.out
+    assert "adds" in said.out
+    assert "no draws" in said.out
+    assert said.err == ""
+
+
+def test_check_finds_nothing_in_its_own_table_and_what_is_planted(
+    finished: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, out = finished
+    assert run(monkeypatch, "check", out, file) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[1] == "Nothing was found."
+    assert "'outcome'" in said.out
+    table = pd.read_csv(file)
+    table["weight"] *= 1000
+    new = tmp_path / "new.csv"
+    table.drop(columns="code").to_csv(new, index=False)
+    assert run(monkeypatch, "check", out, new) == 3
+    said = capsys.readouterr()
+    assert "'code' is absent" in said.out
+    assert "weight is about 1\u202f000 times too large" in said.out
+
+
+def test_check_of_a_table_without_a_known_column_is_an_error(
+    finished: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("a,b\n1,2\n3,4\n")
+    assert run(monkeypatch, "check", finished[1], new) == 2
+    assert "none of the columns" in assert_one_sentence(capsys)
+
+
 BAD = {
     "binary": b"\x00\x01\x02",
     "empty": b"",
@@ -282,6 +372,8 @@ def test_folder_that_cannot_be_written_is_said_before_any_work(
         ["report", "x.csv", "--target", "y", "--out", "o", "--model", "guess"],
         ["nonsense"],
         ["predict", "x"],
+        ["explain", "x", "y.csv"],
+        ["check", "x"],
     ],
 )
 def test_wrong_use_is_said_without_traceback(
@@ -302,7 +394,7 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {"report", "predict", "demo"} <= set(done.stdout.split())
+    assert {"report", "predict", "explain", "check", "demo"} <= set(done.stdout.split())
 
 
 def test_module_runs() -> None:

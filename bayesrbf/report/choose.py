@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
+from bayesrbf.estimators.mixture.hybrid_objective import unlabelled_gain
 from bayesrbf.posterior.recalibration import fit_temperature, tempered
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.table import encode_labels
@@ -81,6 +82,7 @@ class Choice:
     settings: Settings  # Without the arguments that all candidates share.
     name: str  # In words.
     trials: tuple[Trial, ...]  # In the order in which they were tried.
+    unlabelled: str = ""  # What rows without a label did, in a sentence.
 
 
 def fold_count(labels: Int[np.ndarray, " obs"], most: int) -> int:
@@ -110,7 +112,9 @@ def choose_mixture(
         start = {**start, "unlabelled_weight": 0.0}
     shapes = SHAPES if real else CATEGORICAL_SHAPES
     best = race.best([(name, {**shape, **start}) for name, shape in shapes], None)
+    unlabelled = ""
     if race.hidden.any():
+        left_out = best
         counting = {"little": 1.0 / max(X.shape[1], 2), "fully": 1.0}
         best = race.best(
             [
@@ -122,10 +126,14 @@ def choose_mixture(
             ],
             best,
         )
+        tried = zip(counting, race.trials[-len(counting) :], strict=True)
+        word, counted = min(tried, key=lambda pair: pair[1].log_loss)
+        gains = left_out.losses - counted.losses
+        unlabelled = unlabelled_gain(word, gains, np.ones(gains.size))
     if X.isna().to_numpy().any():
         told = {**best.settings, "missingness": "informative"}
         best = race.best([(f"{best.name}; holes tell something", told)], best)
-    return Choice(best.settings, best.name, tuple(race.trials))
+    return Choice(best.settings, best.name, tuple(race.trials), unlabelled)
 
 
 class _Race:

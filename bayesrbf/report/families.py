@@ -91,7 +91,8 @@ def _mixture(job: Job) -> Procedure:
         choice = choose_mixture(X, y, common, seed=job.seed)
         settings = {**choice.settings, "calibrate": True}
         model = HybridMixtureClassifier(**{**common, **settings}).fit(X, y)
-        sentence = f"Among {len(choice.trials)} candidates the rule chose: {choice.name}."
+        rule = f"Among {len(choice.trials)} candidates the rule chose: {choice.name}."
+        sentence = f"{rule} {choice.unlabelled}".rstrip()
         call = _call("HybridMixtureClassifier", settings)
         trials = tuple((t.name, t.log_loss, t.name == choice.name) for t in choice.trials)
         return Fitted(model, call, sentence, trials)

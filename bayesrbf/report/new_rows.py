@@ -1,14 +1,19 @@
-"""What is said of new rows that are unlike the training table."""
+"""New rows: read as the model takes them, and what is said of those unlike the training table."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from bayesrbf.report.words import clipped, number, plural
+from bayesrbf.reading import TableError, read_table
+from bayesrbf.report.density import columns_of
+from bayesrbf.report.words import clipped, listing, number, plural
 
 NOVEL: Final = 0.99
 """Novelty above which a row is called novel; of the model's own rows 1 in 100 has more."""
@@ -16,6 +21,49 @@ CHANCE: Final = 0.01
 """Probability below which so many novel rows are more than chance brings."""
 FACTOR: Final = 3.0
 """Ratio of a number to what was expected from which it is told as a factor."""
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """A new table under the columns of a model."""
+
+    rows: pd.DataFrame  # All columns of the model in their order; absent ones are empty.
+    absent: Sequence[str]  # Columns of the model that the file lacks.
+    extra: Sequence[str]  # Columns of the file that the model does not know.
+
+
+def read_rows(model: Any, path: Path) -> NewRows:
+    """Read the columns that a model was fitted to from a file."""
+    columns = columns_of(model)
+    header = list(read_table(path).frame.columns)
+    extra = [name for name in header if name not in columns.names]
+    absent = [name for name in columns.names if name not in header]
+    if len(absent) == len(columns.names):
+        raise TableError(f"{path.name} has none of the columns that the model was fitted to.")
+    categorical = set(columns.names) - set(columns.real_names)
+    read = read_table(
+        path,
+        real=[name for name in columns.real_names if name in header],
+        categorical=[name for name in categorical if name in header],
+        ignore=extra,
+    )
+    empty = {
+        name: pd.Series(np.nan if name in columns.real_names else None, read.frame.index, dtype)
+        for name in absent
+        for dtype in ["float64" if name in columns.real_names else "str"]
+    }
+    return NewRows(read.frame.assign(**empty)[list(columns.names)], absent, extra)
+
+
+def read_complete(model: Any, path: Path) -> pd.DataFrame:
+    """The same, with an error where a column of the model is absent."""
+    read = read_rows(model, path)
+    if read.absent:
+        raise TableError(
+            f"{path.name} lacks {listing([repr(name) for name in read.absent])}, which the model "
+            "was fitted to; add the column, empty where unknown."
+        )
+    return read.rows
 
 
 def novelty_of_rows(model: Any, X: pd.DataFrame, novelty: np.ndarray) -> str:

@@ -110,6 +110,38 @@ def test_a_fit_that_stops_as_told_does_not_warn_and_says_so(recwarn):
     assert classifier.n_iter_ == 4
 
 
+def test_a_fit_says_what_rows_without_a_label_gained_out_of_fold():
+    """The figure is the difference of the scores that the weight was chosen by."""
+    X, y = table(90)
+    hidden = y.astype(object)
+    hidden[np.random.default_rng(0).random(90) < 0.5] = None
+    open_weight = {"unlabelled_weight": "cv", "calibrate": True, "cv": 3}
+    classifier = model("blend", **open_weight).fit(X, hidden)
+    said = classifier.status_.partition("Rows without a label, counted ")[2]
+    everything = model("blend", unlabelled_weight=1.0).fit(X, hidden)
+    task = Task(MixturePrior(), hybrid_solver(classifier, classifier.seed_), True, column_maps=None)
+    structure = classifier.model_.specification
+    settings = open_settings(
+        Objective("blend", kappa=classifier.kappa_),
+        structure,
+        open_dial=False,
+        unlabelled_weight=None,
+        n_columns=3,
+    )
+    splits = split_rows(3, everything.rows_, everything.kept_, classifier.seed_)
+    choice = choose(task, splits, settings, classifier.classes_, calibrate=True)
+    assert [setting.unlabelled_weight for setting in settings] == [0.0, 1 / 3, 1.0]
+    gain = choice.scores[1:].max() - choice.scores[0]
+    assert f"{gain:+.3f} ± " in said
+    assert choice.unlabelled.endswith(said)
+
+
+def test_nothing_is_said_of_rows_without_a_label_where_there_are_none():
+    X, y = table(60)
+    status = model("blend", unlabelled_weight="cv", cv=3).fit(X, y).status_
+    assert "without a label" not in status
+
+
 @pytest.mark.slow
 def test_cross_validation_takes_the_setting_of_the_best_score():
     X, y = table(90)

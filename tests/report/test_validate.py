@@ -81,11 +81,14 @@ def test_choice_does_not_depend_on_held_out_labels() -> None:
 def test_choice_tries_labels_and_holes_only_where_there_are_any() -> None:
     table = mixed_table(60, hidden=0.0).drop(columns="colour").fillna(0.5)
     X, y = table.drop(columns="outcome"), table["outcome"]
-    names = [trial.name for trial in choose_mixture(X, y, {"random_state": 0}).trials]
-    assert len(names) == 4
+    choice = choose_mixture(X, y, {"random_state": 0})
+    assert len(choice.trials) == 4
+    assert choice.unlabelled == ""
     y = y.where(np.arange(60) > 5, None)
     X.iloc[0, 0] = np.nan
-    names = [trial.name for trial in choose_mixture(X, y, {"random_state": 0}).trials]
+    choice = choose_mixture(X, y, {"random_state": 0})
+    assert choice.unlabelled.startswith("Rows without a label, counted ")
+    names = [trial.name for trial in choice.trials]
     assert [word in " ".join(names) for word in ("without a label", "holes")] == [True, True]
 
 

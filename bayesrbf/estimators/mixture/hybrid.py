@@ -27,6 +27,7 @@ from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.hybrid_objective import (
     DIALS,
+    Choice,
     Setting,
     Task,
     asked_objective,
@@ -170,7 +171,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     tied_ : bool
         Whether the classes share their covariance.
     status_ : str
-        How the fit ended, in a sentence.
+        How the fit ended, in a sentence; under ``unlabelled_weight="cv"`` also what rows without
+        a label gained on labelled rows held out, with its standard error.
     converged_ : bool
         Whether it converged.
     atoms_ : dict
@@ -348,7 +350,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         prior = MixturePrior() if self.prior is None else self.prior
         solver = hybrid_solver(self, self.seed_)
         task = Task(prior, solver, open_weight, column_maps=self.column_maps)
-        setting = self._choose(task, specification)
+        choice = self._choose(task, specification)
+        setting = choice.setting
         specification = setting.specification
         self.covariance_type_, self.tied_ = specification.covariance_type, specification.tied
         self.kappa_ = float(setting.objective.kappa)
@@ -366,9 +369,10 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             distinct, specification, prior, solver, start, self.column_maps
         )
         self._report_mixture(fit)
+        self.status_ = f"{self.status_} {choice.unlabelled}".rstrip()
         return self._infer()
 
-    def _choose(self, task: Task, specification: MixtureSpecification) -> Setting:
+    def _choose(self, task: Task, specification: MixtureSpecification) -> Choice:
         """The setting of the best out-of-fold log score; its temperature is kept."""
         open_dial = getattr(self, DIALS.get(self.objective, ""), None) == "cv"
         open_weight = self.unlabelled_weight == "cv"
@@ -388,7 +392,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         first = [Setting(objective, 0.0 if open_weight else weight, shape) for shape in shapes]
         self.temperature_ = 1.0
         if len(first) == len(then(specification)) == 1 and not self.calibrate:
-            return first[0]
+            return Choice(first[0], np.zeros(1), None)
         splits = list(split_rows(self.cv, self.rows_, self.kept_, self.seed_))
         choice = choose_in_turn(task, splits, first, then, self.classes_, calibrate=self.calibrate)
         if choice.temperature is None:
@@ -399,7 +403,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             )
         elif self.calibrate:
             self.temperature_ = choice.temperature
-        return choice.setting
+        return choice
 
     def _check_method(self, method: str) -> None:
         """Labels and cells have a law to be drawn from under the likelihood alone."""

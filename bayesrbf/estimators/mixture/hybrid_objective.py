@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesrbf import table
 from bayesrbf.estimators.folds import Fold, HeldOut, best_setting, hold_out
+from bayesrbf.fitted.early_stopping import log_scores
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -143,6 +144,8 @@ class Choice:
     """Out-of-fold log scores in nats per row; NaN where no row was held out."""
     temperature: float | None
     """Out-of-fold temperature of the chosen setting; None where no row was held out."""
+    unlabelled: str = ""
+    """What rows without a label did, in a sentence; empty where leaving them out was not tried."""
 
 
 def choose(
@@ -159,7 +162,57 @@ def choose(
     if held is None:
         return Choice(settings[0], np.full(len(settings), np.nan), None)
     best, scores, temperature = best_setting(held, calibrate=calibrate, margin=margin)
-    return Choice(settings[best], scores, temperature)
+    unlabelled = _of_unlabelled(held, settings, best, scores, calibrate=calibrate)
+    return Choice(settings[best], scores, temperature, unlabelled)
+
+
+def _of_unlabelled(
+    held: HeldOut,
+    settings: Sequence[Setting],
+    best: int,
+    scores: Float[np.ndarray, " setting"],
+    *,
+    calibrate: bool,
+) -> str:
+    """The chosen setting beside the best one that differs in whether unlabelled rows count."""
+    chosen = settings[best]
+    counts = chosen.unlabelled_weight > 0
+    rivals = [
+        place
+        for place, one in enumerate(settings)
+        if (one.unlabelled_weight > 0) != counts
+        and replace(one, unlabelled_weight=chosen.unlabelled_weight) == chosen
+    ]
+    if not rivals:
+        return ""
+    rival = max(rivals, key=lambda place: scores[place])
+    counted, left_out = (best, rival) if counts else (rival, best)
+    of_rows = [
+        log_scores(held.values[:, place], held.labels, held.weights, calibrate=calibrate)
+        for place in (counted, left_out)
+    ]
+    weight = settings[counted].unlabelled_weight
+    return unlabelled_gain(f"{weight:.3g} each", of_rows[0] - of_rows[1], held.weights)
+
+
+def unlabelled_gain(
+    counted: str, gains: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+) -> str:
+    """What rows without a label gained on labelled ones held out; empty where there are none.
+
+    >>> gains = np.array([0.2, 0.1, 0.3, 0.2])
+    >>> unlabelled_gain("fully", gains, np.ones(4))
+    'Rows without a label, counted fully, helped: +0.200 ± 0.035 nats a row held out.'
+    """
+    if not gains.any():
+        return ""
+    gain = weights @ gains / weights.sum()
+    error = np.sqrt(weights @ (gains - gain) ** 2) / weights.sum()
+    verdict = "helped" if gain > error else "hurt" if gain < -error else "made no clear difference"
+    return (
+        f"Rows without a label, counted {counted}, {verdict}: {gain:+.3f} ± {error:.3f} nats a row "
+        "held out."
+    )
 
 
 def choose_in_turn(
