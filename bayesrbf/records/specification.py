@@ -192,6 +192,8 @@ class MixtureSpecification:
     @property
     def shape(self) -> CovarianceShape:
         """Shape of one covariance matrix."""
+        if self.covariance_type == "factor" and not self.n_features:
+            return "diag"  # no column has a loading
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
     @property

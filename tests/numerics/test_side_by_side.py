@@ -10,7 +10,7 @@ from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.side_by_side import SideBySide
 from bayesrbf.records.mixture import Observations
-from tests.cases import CLASSES, COVARIANCES, hyperparameters, structure, table
+from tests.cases import CLASSES, EVERY_SHAPE, hyperparameters, structure, table
 
 
 def one_by_one(target: MixtureLogPosterior, rows: Observations, thetas: np.ndarray) -> np.ndarray:
@@ -22,7 +22,7 @@ def one_by_one(target: MixtureLogPosterior, rows: Observations, thetas: np.ndarr
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (2, ()), (0, (3,))])
 @pytest.mark.parametrize("complete", [True, False])
 def test_points_do_not_meddle_with_each_other(

@@ -58,6 +58,15 @@ def lower_triangular(
     return (loadings @ rotation) * signs[:, None, :]
 
 
+def loading_signs(
+    entries: Float[np.ndarray, "*shape entry"], n_features: int, rank: int
+) -> Float[np.ndarray, "*shape entry"]:
+    """What entries are multiplied by so that no entry on the diagonal is negative."""
+    columns, factors = lower_places(n_features, rank)
+    diagonal = np.flatnonzero(columns == factors)
+    return np.where(entries[..., diagonal] < 0, -1.0, 1.0)[..., factors]
+
+
 @dataclass(frozen=True)
 class FactorPrecisions(PrecisionDraws):
     """Law of the precision factors of all groups, the means integrated out."""

@@ -28,16 +28,13 @@ def leading_axes(
     known, cells = (~np.isnan(real)).astype(float), np.nan_to_num(real)
     (k, d), rank = means.shape, specification.rank
     sums, pairs = np.zeros((2, k, d, d))
-    for of_component, of_pairs, weights, mean in zip(
-        sums, pairs, memberships.T, means, strict=True
-    ):
-        deviations = (cells - mean) * known
-        of_component[:] = (deviations * weights[:, None]).T @ deviations
-        of_pairs[:] = (known * weights[:, None]).T @ known
+    for j in range(k):
+        weights, deviations = memberships[:, j, None], (cells - means[j]) * known
+        sums[j] = (deviations * weights).T @ deviations
+        pairs[j] = (known * weights).T @ known
     own = variance * np.eye(d)
-    covariances = (sum_by_group(sums, specification) + own) / (
-        sum_by_group(pairs, specification) + 1
-    )
+    sums, pairs = (sum_by_group(total, specification) for total in (sums, pairs))
+    covariances = (sums + own) / (pairs + 1)
     values, axes = np.linalg.eigh(covariances)
     rest = np.maximum(values[:, : d - rank], 0.0).sum(axis=1) / max(1, d - rank)
     excess = np.maximum(values[:, d - rank :] - rest[:, None], LEAST_SHARED)
