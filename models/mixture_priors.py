@@ -121,6 +121,7 @@ def declare_normals(
         d, shape, hyperparameters.degrees_of_freedom, specification.rank
     )
     counts = hyperparameters.degrees_of_freedom + specification.group_sizes
+    counts = counts / (1 + specification.rank)
     base = np.sqrt(np.reshape(counts, (*shape, 1, 1))) * hyperparameters.scale[:, None]
     root = pt.linalg.inv(declared.factor / base).mT
     own = value = root @ root.mT
@@ -187,17 +188,17 @@ def spherical_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: 
 
 
 def factor_precisions(d: int, groups: tuple[int, ...], freedom: float, rank: int) -> Precisions:
-    r"""Factors: :math:`\Psi^{-1/2} = L_0 A`, A diagonal as above, and the loadings beside it.
+    r"""Factors: :math:`\Psi^{-1/2} = \sqrt{1 + q} L_0 A`, A as above, and the loadings beside it.
 
     .. math:: \Sigma = \Psi^{1/2} (I + B B^\top) \Psi^{1/2}, \quad
-        B_{ij} \sim N(0, 1 / \nu_0), \; i \ge j
+        B_{ij} \sim N(0, 1), \; i \ge j
 
     B is lower triangular: of all rotations of the factors, which no density sees, this is the one
     that is declared.
     """
     diagonal = diagonal_precisions(d, groups, freedom, rank)
     rows, columns = np.tril_indices(d, 0, rank)
-    entries = pm.Normal.dist(np.float64(0), np.float64(freedom) ** -0.5, shape=(*groups, rows.size))
+    entries = pm.Normal.dist(np.float64(0), np.float64(1), shape=(*groups, rows.size))
     loadings = pt.zeros((*groups, d, rank))[..., rows, columns].set(entries)
     variables = {**diagonal.variables, names.LOADINGS: (entries, (names.LOADING_ENTRY,))}
     return Precisions(variables, diagonal.factor, loadings)

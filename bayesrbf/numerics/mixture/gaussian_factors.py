@@ -120,15 +120,19 @@ class FactorMoments:
         q, k, n = self.expected.shape
         means = self.components.means
         d = means.shape[1]
-        weighted = self.expected * weights
         rows, columns = upper_entries(q)
-        squares = self.covariances[rows, columns] * weights
-        squares += weighted[rows] * self.expected[columns]
-        every = np.concatenate(
-            [weights, weighted.reshape(q * k, n), squares.reshape(rows.size * k, n)]
-        )
-        of_masks = (every @ self.known).reshape(-1, k, d)
-        of_cells = (every[: (1 + q) * k] @ self.real).reshape(-1, k, d)
+        every = np.empty((1 + q + rows.size, k, n))
+        every[0] = weights
+        np.multiply(self.expected, weights, out=every[1 : 1 + q])
+        place = 1 + q
+        for i in range(q):
+            squares = every[place : place + q - i]
+            np.multiply(every[1 + i], self.expected[i:], out=squares)
+            squares += self.covariances[i, i:] * weights
+            place += q - i
+        lines = every.reshape(len(every) * k, n)
+        of_masks = (lines @ self.known).reshape(len(every), k, d)
+        of_cells = (lines[: (1 + q) * k] @ self.real).reshape(1 + q, k, d)
         counts, totals, sums = of_masks[0], of_masks[1 : 1 + q], of_cells[0] - means * of_masks[0]
         moments = np.empty((q + 2, q + 2, k, d))
         moments[0, 0] = weights @ self.real**2 - means * (of_cells[0] + sums)

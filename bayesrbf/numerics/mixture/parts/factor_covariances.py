@@ -1,7 +1,7 @@
 r"""Factor-analytic covariances: a few factors and a diagonal a group.
 
 .. math:: \Sigma_g = \Lambda_g \Lambda_g' + \Psi_g, \quad \Psi = b^2 / u, \quad
-   \Lambda = \Psi^{1/2} B, \quad b = s \sqrt{\nu_0 + G_g}
+   \Lambda = \Psi^{1/2} B, \quad b = s \sqrt{(\nu_0 + G_g) / (1 + q)}
 
 with u in ``precision_diagonal``. B is known up to a rotation of its columns, which neither density
 nor prior sees: ``loadings`` are the entries of the lower triangular rotation, on and below the
@@ -9,13 +9,13 @@ diagonal, and every other rotation of a point packs into the same. Their signs s
 by column.
 
 Given the factors f of its rows a column is a regression on them, under the prior
-:math:`(\mu_k, \lambda) \mid \psi \sim N((m_0, 0),\ \psi\, \mathrm{diag}(1 / \kappa_0, 1 / \nu_0))`.
+:math:`(\mu_k, \lambda) \mid \psi \sim N((m_0, 0),\ \psi\, \mathrm{diag}(1 / \kappa_0, 1))`.
 With sums over the rows in which the column is observed, those of the prior among them, and the
 intercepts profiled out, the M-step is
 
 .. math::
-   \lambda = (S_{ff} + \nu_0 I)^{-1} S_{fx}, \quad
-   \psi = \frac{S_{xx} - S_{xf} \lambda + (\nu_0 + G) s^2}{n + \nu_0 + G}.
+   \lambda = (S_{ff} + I)^{-1} S_{fx}, \quad
+   \psi = \frac{S_{xx} - S_{xf} \lambda + b^2}{n + \nu_0 + G}.
 """
 
 from __future__ import annotations
@@ -98,6 +98,12 @@ class FactorCovariances(RealColumns):
         unit[..., columns, 0, 1 + factors] = entries
         return unit * roots[..., None, None]
 
+    def base_scales(
+        self, hyperparameters: MixtureHyperparameters
+    ) -> Float[np.ndarray, "group feature"]:
+        """b: a column's whole variance is centred at that of the table."""
+        return super().base_scales(hyperparameters) / np.sqrt(1 + self.rank)
+
     def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
         """The base scales as what multiplies the rows of a factor."""
         return self.base_scales(hyperparameters)[:, :, None, None]
@@ -163,7 +169,6 @@ class FactorCovariances(RealColumns):
     ) -> tuple[Vectors, Factors]:
         """Means, uniquenesses and loadings of the M-step: a regression on the factors a column."""
         kappa = hyperparameters.mean_precision
-        freedom = hyperparameters.degrees_of_freedom
         away = hyperparameters.location - parameters.means
         moments = statistics.second[..., :-1, :-1].copy()
         totals = statistics.second[..., :-1, -1].copy()
@@ -174,13 +179,13 @@ class FactorCovariances(RealColumns):
         moments -= centres[..., :, None] * totals[..., None, :]
         scatter = sum_by_group(moments, self.specification)
         places = 1 + np.arange(self.rank)
-        scatter[..., places, places] += freedom
+        scatter[..., places, places] += 1.0
         cross = scatter[..., 1:, 0]
         loadings = np.linalg.solve(scatter[..., 1:, 1:], cross[..., None])[..., 0]
         rest = np.maximum(scatter[..., 0, 0] - (loadings * cross).sum(axis=-1), 0.0)
-        strength = (freedom + self.specification.group_sizes)[:, None]
-        total = sum_by_group(counts, self.specification) + strength
-        unique = (rest + strength * hyperparameters.scale**2) / total
+        strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
+        total = sum_by_group(counts, self.specification) + strength[:, None]
+        unique = (rest + self.base_scales(hyperparameters) ** 2) / total
         own = self.by_component(loadings)
         shift = centres[..., 0] - (centres[..., 1:] * own).sum(axis=-1)
         return parameters.means + shift, side_by_side(unique, loadings)
@@ -291,7 +296,6 @@ class FactorCovariances(RealColumns):
             self.base_scales(hyperparameters),
             1 + 0.5 * (by_group + hyperparameters.degrees_of_freedom),
             sum_by_group(about, self.specification),
-            hyperparameters.degrees_of_freedom,
         )
         middle = (cells[..., None] * centres + kappa * origin) / strength[..., None]
         return precisions, middle, strength

@@ -2,7 +2,7 @@ r"""The law of uniquenesses and loadings once the factors of all rows are known.
 
 Every column is a regression on the factors under a normal-gamma prior. With the scatter S of the
 column and the factors about their means, in units of the base scale b, and
-:math:`A = S_{ff} + \nu_0 I`,
+:math:`A = S_{ff} + I`,
 
 .. math::
    u \sim \mathrm{Gamma}\big(\tfrac{n + \nu_0}{2} + 1,\
@@ -75,16 +75,13 @@ class FactorPrecisions(PrecisionDraws):
     shapes: Float[np.ndarray, "group feature"]  # Of the gamma variables u.
     # Of (x, f) about their means, the rows of the means' prior among them.
     scatter: Float[np.ndarray, "group feature column column"]
-    freedom: float  # nu0.
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group feature 1 column"]:
         """``Psi^-1/2`` and ``Psi^-1 Lambda`` of every group, in the units of the rows."""
         n_features, rank = self.scales.shape[1], self.scatter.shape[-1] - 1
         free = np.arange(rank) <= np.arange(n_features)[:, None]
         both = free[:, :, None] & free[:, None, :]
-        inner = np.where(
-            both, self.scatter[..., 1:, 1:] + self.freedom * np.eye(rank), np.eye(rank)
-        )
+        inner = np.where(both, self.scatter[..., 1:, 1:] + np.eye(rank), np.eye(rank))
         cross = self.scatter[..., 1:, 0] * free / self.scales[..., None]
         centres = np.linalg.solve(inner, cross[..., None])[..., 0]
         rest = 1 + self.scatter[..., 0, 0] / self.scales**2 - (cross * centres).sum(axis=-1)

@@ -2,7 +2,7 @@ r"""The declared prior of factor-analytic columns, prepared for many points.
 
 .. math::
    u_i \sim \mathrm{Gamma}(\nu_0/2 + 1,\ 1/2), \quad \psi_i = b_i^2 / u_i, \quad
-   B_{ij} \sim N(0, 1 / \nu_0), \quad \mu_k \sim N(m_0, \Psi_{g(k)} / \kappa_0)
+   B_{ij} \sim N(0, 1), \quad \mu_k \sim N(m_0, \Psi_{g(k)} / \kappa_0)
 
 The gradient of the rows comes from the moments of (x - mu, f, 1) of every column, by Fisher's
 identity: given the factors a cell is normal about :math:`\mu_i + \lambda_i'f`. With
@@ -41,7 +41,7 @@ class FactorPrior:
         self._law, self._specification = law, law.specification
         sizes, d = law.specification.group_sizes, law.n_features
         self._location, self._kappa = hyperparameters.location, hyperparameters.mean_precision
-        self._freedom = freedom = hyperparameters.degrees_of_freedom
+        freedom = hyperparameters.degrees_of_freedom
         powers = (0.5 * (freedom + sizes))[:, None]
         self.gamma_powers = [powers, powers + 1]
         self._scales = law.base_scales(hyperparameters)
@@ -51,7 +51,7 @@ class FactorPrior:
         self.constant += 0.5 * law.n_components * d * float(np.log(self._kappa) - LOG_2PI)
         self.constant -= float(sizes @ np.log(self._scales).sum(axis=1))
         entries = sizes.size * self._places[0].size
-        self.constant += 0.5 * entries * float(np.log(freedom) - LOG_2PI)
+        self.constant -= 0.5 * entries * LOG_2PI
 
     def log_density(self, parameters: MixtureParameters, jacobian: bool) -> float:
         """Log density at one point in nats, but for the constant; the same in every rotation."""
@@ -60,7 +60,7 @@ class FactorPrior:
         total = float((self.gamma_powers[jacobian] * np.log(squares)).sum())
         total -= self.rate * float(squares.sum())
         loadings = factors[:, :, 1:] / factors[:, :, :1]
-        total -= 0.5 * self._freedom * float(np.vdot(loadings, loadings))
+        total -= 0.5 * float(np.vdot(loadings, loadings))
         pull = (parameters.means - self._location) * self._law.by_component(factors)[:, :, 0]
         return total - 0.5 * self._kappa * float(np.vdot(pull, pull))
 
@@ -88,7 +88,7 @@ class FactorPrior:
         squares += sum_by_group(self._kappa * (pull * own_roots) ** 2, self._specification)
         by_log = 0.5 * (sums[..., -1, -1] - squares) - self.rate * (roots * self._scales) ** 2
         columns, places = self._places
-        by_loading = cross - told - self._freedom * loadings
+        by_loading = cross - told - loadings
         return {
             names.MEANS: forces,
             names.PRECISION_DIAGONAL: by_log + self.gamma_powers[jacobian],
