@@ -44,5 +44,5 @@ def warn_where_slow(owner: str, covariance_type: str, rows: Observations) -> Non
         warn(
             f"{owner}: full covariances of {holes.shape[1]} real columns cost the cube of a row's "
             f"missing cells for each of {patterns} patterns of these, row by row and component by "
-            "component: covariance_type='factor' takes a tenth of the time or less."
+            "component: covariance_type='factor' takes a fraction of the time."
         )
