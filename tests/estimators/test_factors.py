@@ -59,7 +59,8 @@ def test_cells_are_imputed_by_the_regression_on_the_others() -> None:
 @pytest.mark.parametrize("inference", ["laplace", "advi", "gibbs", "bootstrap"])
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
 def test_every_inference_finds_the_covariance(inference: str) -> None:
-    fitted = density().fit(rows(300, 1)).refine(inference, draws=100, chains=2)
+    options = {"draws": 30} if inference == "bootstrap" else {"draws": 100, "chains": 2}
+    fitted = density().fit(rows(300, 1)).refine(inference, **options)
     covariances = fitted.posterior_.posterior["covariances"].values.reshape(-1, 8, 8)
     deviation = np.abs(covariances.mean(axis=0) - TRUE) / np.sqrt(
         np.outer(np.diag(TRUE), np.diag(TRUE))
