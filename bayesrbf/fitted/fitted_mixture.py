@@ -206,6 +206,7 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
         names.FEATURE: list(features),
         names.FEATURE_BIS: list(features),
         names.PRECISION_ENTRY: [f"{features[i]},{features[j]}" for i in entries for j in range(i)],
+        names.LOADING_ENTRY: names.loading_entries(features, specification.rank),
         names.COUNT_COLUMN: list(columns.count_names),
         names.ORDINAL_COLUMN: list(columns.ordinal_names),
     }

@@ -114,6 +114,12 @@ class LogPosterior(ABC):
         self._require_no_exchange("permute")
         return theta
 
+    def folded(
+        self, thetas: Float[np.ndarray, "*draws coordinate"]
+    ) -> Float[np.ndarray, "*draws coordinate"]:
+        """One of every set of points between which only signs without meaning differ."""
+        return thetas
+
     def _require_no_exchange(self, method: str) -> None:
         """NotImplementedError where components can trade places and the method is missing."""
         if self.exchangeable:

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.gaussian_factors import FactorComponents, FactorMoments
 from bayesrbf.numerics.quasi_random import QUADRATURE
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -183,9 +184,11 @@ class RealLaws:
 
 
 def group_matrices(parameters: MixtureParameters) -> Float[np.ndarray, "group *feature"]:
-    """Precisions of diagonal covariances, covariance matrices of full ones."""
+    """Precisions of diagonal covariances, matrices of full ones, precision factors of others."""
     if parameters.precisions_cholesky.ndim == 2:
         return parameters.precisions_cholesky**2
+    if parameters.precisions_cholesky.ndim == 4:
+        return parameters.precisions_cholesky
     return parameters.covariances()
 
 
@@ -201,6 +204,12 @@ def leave_one_out_conditionals(
     group = specification.covariance_group
     if matrices.ndim == 2:
         return deviations, np.where(observed[:, None], matrices[group], 1.0)
+    if matrices.ndim == 4:
+        moments = FactorMoments.of(
+            np.nan_to_num(real), observed, FactorComponents(means, matrices[group])
+        )
+        pull, precision = moments.leave_one_out()
+        return pull / precision, np.where(observed[:, None], precision, 1.0)
     shift, precision = np.zeros_like(deviations), np.ones_like(deviations)
     pairs = observed[:, :, None] & observed[:, None, :]
     hole = np.where(observed, 0.0, 1.0)[:, :, None] * np.eye(real.shape[1])

@@ -114,7 +114,11 @@ class MixtureParameters:
     """p(component | class), summing to one within each class."""
     means: Float[np.ndarray, "component feature"]
     precisions_cholesky: Float[np.ndarray, "group *feature"]
-    """Lower L, precision = L L', if full; roots of the precisions if diagonal or spherical."""
+    """Lower L, precision = L L', if full; roots of the precisions if diagonal or spherical.
+
+    For factors (group, feature, 1, 1 + factor): ``Psi^-1/2`` and ``Psi^-1 Lambda`` of
+    ``Sigma = Lambda Lambda' + Psi``.
+    """
     category_probabilities: tuple[Float[np.ndarray, "component _"], ...]
     """p(level | component), one array per categorical column."""
     further: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -125,10 +129,9 @@ class MixtureParameters:
         components = specification.components_in(order)
         groups = specification.covariance_group[components]
         groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
-        if self.precisions_cholesky.ndim == 2:
-            factors = self.precisions_cholesky[groups].take(order.features, 1)
-        else:
-            factors = _triangular(self.precisions_cholesky[groups].take(order.features, 1))
+        factors = self.precisions_cholesky[groups].take(order.features, 1)
+        if factors.ndim == 3:
+            factors = _triangular(factors)
         levels = [self.category_probabilities[j][components] for j in order.categories]
         return MixtureParameters(
             self.class_probabilities[order.classes],
@@ -144,22 +147,26 @@ class MixtureParameters:
         if self.precisions_cholesky.ndim == 2:
             variances = self.precisions_cholesky**-2.0
             return variances[:, :, None] * np.eye(variances.shape[1])
+        if self.precisions_cholesky.ndim == 4:
+            unique = self.precisions_cholesky[:, :, 0, :1] ** -2.0
+            loadings = unique * self.precisions_cholesky[:, :, 0, 1:]
+            return loadings @ loadings.swapaxes(1, 2) + unique * np.eye(unique.shape[1])
         inverse = np.linalg.inv(self.precisions_cholesky)
         return inverse.swapaxes(-1, -2) @ inverse
 
     def in_units(self, units: Standardisation) -> MixtureParameters:
         """The same mixture for x = location + scale * z, when this one is for z."""
-        scale = units.scale
-        rows = scale[:, None] if self.precisions_cholesky.ndim == 3 else scale
-        factors = self.precisions_cholesky / rows
+        factors = self.precisions_cholesky / self._rows(units.scale)
         return replace(self, means=units.backward(self.means), precisions_cholesky=factors)
 
     def standardised(self, units: Standardisation) -> MixtureParameters:
         """The inverse of :meth:`in_units`."""
-        scale = units.scale
-        rows = scale[:, None] if self.precisions_cholesky.ndim == 3 else scale
-        factors = self.precisions_cholesky * rows
+        factors = self.precisions_cholesky * self._rows(units.scale)
         return replace(self, means=units.forward(self.means), precisions_cholesky=factors)
+
+    def _rows(self, scale: Float[np.ndarray, " feature"]) -> Float[np.ndarray, "feature *column"]:
+        """The scales as what multiplies the rows of a factor."""
+        return scale.reshape(-1, *(1,) * (self.precisions_cholesky.ndim - 2))
 
 
 def _triangular(

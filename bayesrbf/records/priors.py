@@ -19,7 +19,7 @@ class MixturePrior:
     ----------
     degrees_of_freedom : float or None
         Strength nu0 of the covariance prior in rows. None: D for full, 0.3 D
-        for shared full, 2 for diagonal and spherical covariances.
+        for shared full, 2 for all other covariances.
     mean_precision : float
         Strength kappa0 of the prior on the means in rows.
     weight_concentration : float

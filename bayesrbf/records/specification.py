@@ -60,8 +60,8 @@ class Order:
         return np.append(self.new_codes, -1)[codes]
 
 
-CovarianceType = Literal["full", "tied", "diag", "spherical"]
-CovarianceShape = Literal["full", "diag", "spherical"]
+CovarianceType = Literal["full", "tied", "diag", "spherical", "factor"]
+CovarianceShape = Literal["full", "diag", "spherical", "factor"]
 Transform = Literal["identity", "log", "simplex"]
 
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
@@ -131,6 +131,8 @@ class MixtureSpecification:
     tied: bool = False
     """Whether all components of all classes share one covariance, of the given shape."""
     further: tuple[FurtherColumns, ...] = ()  # Columns under laws of their own.
+    n_factors: int = 0
+    """Factors of every covariance if ``"factor"``, where there are as many columns; else 0."""
 
     def __post_init__(self) -> None:
         classes = np.asarray(self.component_class)
@@ -144,6 +146,11 @@ class MixtureSpecification:
             raise ValueError(
                 f"covariance_type must be one of {COVARIANCE_TYPES}; "
                 f"received {self.covariance_type!r}."
+            )
+        if (self.covariance_type == "factor") != (self.n_factors > 0):
+            raise ValueError(
+                "n_factors must be positive for covariance_type='factor' and 0 for every other; "
+                f"received n_factors={self.n_factors} and {self.covariance_type!r}."
             )
 
     @property
@@ -185,20 +192,27 @@ class MixtureSpecification:
     @property
     def shape(self) -> CovarianceShape:
         """Shape of one covariance matrix."""
+        if self.covariance_type == "factor" and not self.n_features:
+            return "diag"  # no column has a loading
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
     @property
     def independent(self) -> bool:
         """Whether the real cells of a row are independent given its component."""
-        return self.shape != "full"
+        return self.shape in ("diag", "spherical")
+
+    @property
+    def rank(self) -> int:
+        """Number q of factors: more than there are columns would add nothing."""
+        return min(self.n_factors, self.n_features)
 
     @property
     def prior_rows(self) -> float:
         """Default strength nu0 of the covariances' prior, in rows: D, or 0.3 D where several share.
 
-        It is 2 for diagonal and spherical covariances.
+        It is 2 for diagonal, spherical and factor-analytic covariances.
         """
-        if self.independent:
+        if self.shape != "full":
             return 2.0
         shared = self.tied or self.covariance_type == "tied"
         return 0.3 * self.n_features if shared else float(self.n_features)

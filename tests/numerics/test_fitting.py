@@ -15,7 +15,7 @@ from bayesrbf.numerics.mixture.parts.precision_factors import SMALLEST_EIGENVALU
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import Fit, Status
 from bayesrbf.records.specification import MixtureSpecification
-from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, structure, table
+from tests.cases import CLASSES, EVERY_SHAPE, hyperparameters, random_point, structure, table
 
 
 def fit(specification: MixtureSpecification, rows: Observations, seed: int = 0, **options) -> Fit:
@@ -24,7 +24,7 @@ def fit(specification: MixtureSpecification, rows: Observations, seed: int = 0, 
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2, 0.8])
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
 def test_em_never_falls(covariance_type, tied, missing):
     """From random points, not only from good starts."""
     specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
@@ -41,7 +41,7 @@ def test_em_never_falls(covariance_type, tied, missing):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
 def test_fixed_point_is_a_mode(covariance_type, tied, classes):
     specification = structure(covariance_type, tied, classes, levels=(2,))
     rows = table(specification, n_obs=60)

@@ -13,6 +13,7 @@ from bayesrbf.records.mixture import Observations
 from tests.cases import (
     CLASSES,
     COVARIANCES,
+    EVERY_SHAPE,
     hyperparameters,
     random_point,
     structure,
@@ -29,7 +30,7 @@ def one_by_one(target: MixtureLogPosterior, rows: Observations, thetas: np.ndarr
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (2, ()), (0, (3,))])
 @pytest.mark.parametrize("complete", [True, False])
 def test_points_do_not_meddle_with_each_other(

@@ -20,6 +20,7 @@ from bayesrbf.estimators.mixture.density_choice import (
 )
 from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
+from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
 from bayesrbf.numerics.mixture.mixture_variables import free_variables
@@ -32,45 +33,42 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     .. math:: p(x_o) = \sum_k w_k \, N(x_o; \mu_k, \Sigma_k) \prod_{j \in o} \theta_{kj}[x_j]
 
-    Missing cells are summed out exactly, at fit and at predict. The priors are
-    declared (:class:`bayesrbf.MixturePrior`) and are the only regularisation.
+    Missing cells are summed out exactly. The declared priors are the only regularisation.
 
     Parameters
     ----------
     n_components : int or "auto"
-        Number of components K; ``"auto"`` picks 1, 2, 3, 5, 8 or 12 by the log density of
-        cells held out in three folds.
-    covariance_type : {"full", "tied", "diag", "spherical", "auto"}
-        Shape of the covariances; ``"tied"`` shares one full matrix; ``"auto"`` picks
-        ``"full"`` or ``"diag"`` in the same way.
+        ``"auto"`` picks 1, 2, 3, 5, 8 or 12 by the log density of cells held out in three folds.
+    covariance_type : {"full", "tied", "diag", "spherical", "factor", "auto"}
+        ``"tied"`` shares one full matrix; ``"factor"``, a few factors and a diagonal, is for
+        many columns; ``"auto"`` picks ``"full"`` or ``"diag"`` in the same way.
+    n_factors : int, optional
+        Factors of ``"factor"``, at most one a column; 5 by default.
     prior : MixturePrior or "auto", optional
-        Hyper-parameters; ``MixturePrior()`` by default. ``"auto"`` picks the strength of
-        its covariance prior, 1, 0.3, 0.1 or 0.02 of the default, in the same way.
+        ``MixturePrior()`` by default; ``"auto"`` picks the strength of its covariance prior,
+        1, 0.3, 0.1 or 0.02 of the default, in the same way.
     column_maps : {"power", None}
         ``"power"``: a monotone map towards a normal shape in front of every real column
-        (Yeo-Johnson, one power a column; :class:`bayesrbf.records.column_maps.PowerMaps`).
-        The density stays one of ``X``; prior, means and covariances are those of mapped cells.
+        (:class:`bayesrbf.records.column_maps.PowerMaps`). The density stays one of ``X``; prior,
+        means and covariances are those of mapped cells.
     atoms : {"auto", None}
-        ``"auto"``: a value with at least 5 % of a real column's cells (and five rows) that is at
-        least three times as frequent as both its neighbours is a point mass of that column:
-        whether a cell is there is a category of its component, and the real cell is summed out.
+        ``"auto"``: a value with at least 5 % of a real column's cells (and five rows), three times
+        as frequent as both neighbours, is a point mass: whether a cell is there is a category.
     trim : bool
-        Leave cells that look wrong out of the fit, so that no component explains them: those with
-        a tail below .005 given the rest of their row, at most 5 % of a column. They are found by
-        one component first, then by the density asked for; :meth:`surprise` tells them.
+        Leave cells that look wrong out of the fit: those with a tail below .005 given the rest of
+        their row, at most 5 % of a column, by one component first, then by the density asked for.
     n_init : int
         Number of restarts of EM.
     max_iter : int
         Most iterations of a restart.
     tol : float
-        EM stops when a step raises the log posterior by at most ``tol`` nats
-        per unit of row weight.
+        EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
     acceleration : {"squarem", None}
         Extrapolated or plain EM.
     warm_start : bool
         Start at the previous fit in place of restarts.
     random_state : int, RandomState or None
-        Source of restarts and draws; an int makes every result repeatable.
+        Source of restarts and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
@@ -78,8 +76,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     count_features : array-like, optional
         Positions, names or mask of columns of counts: negative binomial given the component.
     ordinal_features : array-like, optional
-        Positions, names or mask of columns of ordered levels: cumulative logits given the
-        component. The order is that of an ordered Categorical, else that of the numbers.
+        Positions, names or mask of columns of ordered levels, in the order of an ordered
+        Categorical, else of the numbers: cumulative logits given the component.
     handle_unknown : {"missing", "error"}
         What an unseen level is at predict.
     inference : {"map", "laplace", "advi", "gibbs", "nuts", "bootstrap"}
@@ -94,8 +92,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     converged_ : bool
         Whether it converged.
     candidates_ : tuple of DensityCandidate
-        What was compared where something was ``"auto"``, the best first, each with
-        its held-out ``log_density`` in nats a row; the one that was used where nothing was.
+        What was compared where something was ``"auto"``, the best first, each with its
+        held-out ``log_density`` in nats a row; else the one that was used.
     atoms_ : dict
         Name of every real column with atoms, and of each atom its share of the cells.
     n_iter_ : int
@@ -109,8 +107,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     References
     ----------
-    .. [1] Ghahramani, Jordan (1994), Supervised learning from incomplete data
-       via an EM approach, NIPS, section 3.
+    .. [1] Ghahramani, Jordan (1994), Supervised learning from incomplete data via an EM
+       approach, NIPS, section 3.
 
     Examples
     --------
@@ -128,6 +126,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     _rules = SHARED | {
         "n_components": integer("auto"),
         "covariance_type": one_of(*COVARIANCE_TYPES, "auto"),
+        "n_factors": integer(None),
         "prior": Rule(
             "a MixturePrior, 'auto' or None", ("auto", None), MixturePrior, error=TypeError
         ),
@@ -138,6 +137,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         n_components: Stored[int | Literal["auto"]] = 1,
         *,
         covariance_type: Stored[CovarianceType | Literal["auto"]] = "full",
+        n_factors: Stored[int | None] = None,
         prior: Stored[MixturePrior | Literal["auto"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
         atoms: Stored[Literal["auto"] | None] = None,
@@ -157,6 +157,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
+        self.n_factors = n_factors
         self.prior = prior
         self.column_maps = column_maps
         self.atoms = atoms
@@ -204,9 +205,12 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         weights = self._check(X, None, sample_weight)
         self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
-        given: Any = None if self.prior == "auto" else self.prior
-        declared: MixturePrior = MixturePrior() if given is None else given
-        asked = Asked(self.n_components, self.covariance_type, self.prior == "auto")
+        given: Any = self.prior
+        declared: MixturePrior = MixturePrior() if given in ("auto", None) else given
+        owner, shape = type(self).__name__, self.covariance_type
+        n_factors = factors_asked(owner, shape, self.n_factors)
+        warn_where_slow(owner, shape, self.rows_)
+        asked = Asked(self.n_components, shape, self.prior == "auto", n_factors)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
         settings = Settings(declared, asked, solver, self.column_maps, self.trim)
         found = find_density(self.rows_, self.columns_, settings, self._start)
@@ -309,8 +313,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Returns
         -------
         same container as the ``X`` of ``fit``
-            Complete rows; under ``missingness="informative"`` with cells missing
-            as the model has them missing.
+            Complete rows; under ``missingness="informative"`` the model draws which are missing.
         """
         return self._draw(n_samples, self.model_.parameters)[0]
 

@@ -43,6 +43,8 @@ class Asked:
     n_components: int | Literal["auto"]
     covariance_type: CovarianceType | Literal["auto"]
     any_strength: bool
+    n_factors: int = 0
+    """Of ``"factor"`` covariances, 0 for others."""
 
     def options(
         self, most: int, has_reals: bool
@@ -68,6 +70,8 @@ class DensityCandidate:
     """Part of the default strength of the covariance prior."""
     log_density: float
     """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
+    n_factors: int = 0
+    """Of ``"factor"`` covariances, 0 for others."""
 
     def specification(
         self, n_features: int, levels: tuple[int, ...], further: tuple[FurtherColumns, ...]
@@ -75,7 +79,12 @@ class DensityCandidate:
         """Structure of the density."""
         classes = (0,) * self.n_components
         return MixtureSpecification(
-            n_features, levels, classes, self.covariance_type, further=further
+            n_features,
+            levels,
+            classes,
+            self.covariance_type,
+            further=further,
+            n_factors=self.n_factors,
         )
 
 
@@ -146,20 +155,20 @@ def choose_density(
 
     One of the three is varied at a time, the others as they are best so far, until none changes.
     """
-    some, seed = rows, settings.solver.seed
+    some, seed, asked = rows, settings.solver.seed, settings.asked
     if rows.n_obs > MOST_ROWS:
         chosen = np.random.default_rng(seed).permutation(rows.n_obs)[:MOST_ROWS]
         some = rows.take(np.sort(chosen))
     most = max(1, some.n_obs * (N_FOLDS - 1) // (N_FOLDS * ROWS_PER_COMPONENT))
-    shapes, strengths, counts = settings.asked.options(most, rows.real.shape[1] > 0)
+    shapes, strengths, counts = asked.options(most, rows.real.shape[1] > 0)
     first = (shapes[0], strengths[0], FIRST if FIRST in counts else counts[0])
     folds = list(split_rows(N_FOLDS, some, np.arange(some.n_obs), seed))
     if not folds or len(counts) == len(shapes) == len(strengths) == 1:
-        return (DensityCandidate(first[2], first[0], first[1], np.nan),)
+        return (DensityCandidate(first[2], first[0], first[1], np.nan, asked.n_factors),)
     solver = Solver(STARTS, ITERATIONS, TOLERANCE, "squarem", seed)
 
     def judge(shape: CovarianceType, strength: float, k: int) -> DensityCandidate:
-        candidate = DensityCandidate(k, shape, strength, np.nan)
+        candidate = DensityCandidate(k, shape, strength, np.nan, asked.n_factors)
         structure = candidate.specification(rows.real.shape[1], levels, further)
         declared = settings.prior.weakened(strength, structure)
         score = _held_out(folds, structure, declared, solver, settings.column_maps)

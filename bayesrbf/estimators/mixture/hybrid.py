@@ -37,6 +37,7 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
     open_shapes,
 )
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
+from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
@@ -69,13 +70,16 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     ----------
     n_components : int or mapping of class to int
         Number of components of every class.
-    covariance_type : {"full", "tied", "diag", "spherical", "cv"}
-        Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"cv"``
+    covariance_type : {"full", "tied", "diag", "spherical", "factor", "cv"}
+        Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"factor"``, a
+        few factors and a diagonal, is for many columns; ``"cv"``
         picks ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood:
         full ones that the classes share, unless others are better by a standard error.
     tied : bool or "cv"
         Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
         together with the shape, before ``kappa`` and ``hinge_weight``.
+    n_factors : int, optional
+        Factors of ``covariance_type="factor"``, as many as columns at most; 5 by default.
     objective : {"likelihood", "conditional", "margin", "blend", "hinge"}
         What is maximised beside the prior: ``log p(x, y)``, ``log p(y | x)``, a soft margin,
         ``log p(y | x) + kappa log p(x)``, or ``log p(x, y)`` less ``hinge_weight`` times a soft
@@ -213,6 +217,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     _rules = SHARED | {
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
         "tied": one_of(True, False, "cv"),
+        "n_factors": integer(None),
         "objective": one_of(*OBJECTIVES),
         "kappa": number("cv"),
         "hinge_weight": number("cv"),
@@ -235,6 +240,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
         tied: Stored[bool | Literal["cv"]] = "cv",
+        n_factors: Stored[int | None] = None,
         objective: Stored[ObjectiveName] = "blend",
         kappa: Stored[float | Literal["cv"]] = 0.3,
         hinge_weight: Stored[float | Literal["cv"]] = 4.0,
@@ -270,6 +276,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.tied = tied
+        self.n_factors = n_factors
         self.objective = objective
         self.kappa = kappa
         self.hinge_weight = hinge_weight
@@ -346,7 +353,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             "full" if self.covariance_type == "cv" else self.covariance_type,
             self.tied is True,
             table.further_laws(self.columns_, self.rows_),
+            factors_asked(type(self).__name__, self.covariance_type, self.n_factors),
         )
+        warn_where_slow(type(self).__name__, self.covariance_type, self.rows_)
         prior = MixturePrior() if self.prior is None else self.prior
         solver = hybrid_solver(self, self.seed_)
         task = Task(prior, solver, open_weight, column_maps=self.column_maps)

@@ -40,10 +40,11 @@ class RelativeCoordinates:
         self._d = specification.n_features
         self._places = {v.name: p for v, p in coordinates.slices(free_variables(specification))}
         factors = parameters.precisions_cholesky
-        full = factors.ndim == 3
-        self._spread = (np.linalg.inv(factors) if full else 1 / factors)[
-            specification.covariance_group
-        ]
+        if factors.ndim == 3:
+            spread = np.linalg.inv(factors)
+        else:  # of uniquenesses alone, where there are loadings
+            spread = 1 / (factors if factors.ndim == 2 else factors[:, :, 0, 0])
+        self._spread = spread[specification.covariance_group]
         self._factors = self._unit_factors(theta) if names.PRECISION_LOWER in self._places else None
 
     def theta(self, z: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " coordinate"]:

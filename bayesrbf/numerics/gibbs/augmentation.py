@@ -98,7 +98,7 @@ class ComponentDraws:
 
 
 class CellDraws:
-    """Draws of the missing real cells of one table in standard units, where covariances are full.
+    """Draws of what is missing or latent in the reals of one table in standard units.
 
     ``are_known`` says that there is no cell to draw.
     """
@@ -109,28 +109,29 @@ class CellDraws:
         self._real = real
         self._group = specification.covariance_group
         self._blocks: list[tuple[np.ndarray, np.ndarray]] = []
-        n_missing = laws_of(specification).reals.holes(~np.isnan(real))
+        self._law = laws_of(specification).reals
+        n_missing = self._law.kept_apart(~np.isnan(real))
         size = max(1, BLOCK_CELLS // max(1, real.shape[1] ** 2))
         for m in np.unique(n_missing[n_missing > 0]):
             same = np.flatnonzero(n_missing == m)
             for rows in np.split(same, range(size, same.size, size)):
                 places = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
                 self._blocks.append((rows, places))
-        self.are_known = not self._blocks
+        self.are_known = not self._blocks and not self._law.latent
 
     def draw(
         self,
         parameters: MixtureParameters,
         components: Int[np.ndarray, " obs"],
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "obs feature"]:
+    ) -> Float[np.ndarray, "obs _"]:
         """Complete rows: the missing cells drawn given every row's component.
 
-        Under diagonal and spherical covariances the rows come back as they are: the posterior of
-        the parameters needs no missing cell there.
+        Under diagonal and spherical covariances the rows come back as they are, and under factors
+        with a draw of these: the posterior of the parameters needs no missing cell there.
         """
         if not self._blocks:
-            return self._real
+            return self._law.augmented(self._real, components, parameters, rng)
         factors = parameters.precisions_cholesky[self._group]
         normal = FullComponents(parameters.means, factors)
         real = self._real.copy()

@@ -10,8 +10,8 @@ precision factors, and
    \mu \mid P \sim N\Big(\frac{n \bar x + \kappa_0 m_0}{n + \kappa_0},\
    ((n + \kappa_0) P)^{-1}\Big).
 
-Diagonal and spherical covariances have the diagonal alone, and need no cell that is missing;
-simplices are Dirichlet.
+Diagonal and spherical covariances have the diagonal alone, and need no cell that is missing; under
+factors every column is a regression on these (``factor_precisions``); simplices are Dirichlet.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
+from bayesrbf.numerics.mixture.parts.conjugate_precisions import PrecisionDraws
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.statistics import sum_by_class, sum_by_group
+from bayesrbf.numerics.mixture.statistics import sum_by_class
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification
@@ -36,9 +36,10 @@ class Assigned:
     counts: Float[np.ndarray, " component"]
     # Real cells of every component; all its rows under full covariances.
     cells: Float[np.ndarray, "component feature"]
-    centres: Float[np.ndarray, "component feature"]  # Means of those cells; 0 where there is none.
+    # Means of those cells, and of their rows' factors if there are some; 0 where there is none.
+    centres: Float[np.ndarray, "component *centre"]
     # Sums of squares and products about the centres; the diagonal alone for diagonal and spherical
-    # covariances.
+    # covariances, of a cell and its row's factors for every column under factors.
     scatter: Float[np.ndarray, "component *feature"]
     # Counts of the observed levels, one array per categorical column.
     categories: tuple[Float[np.ndarray, "component _"], ...]
@@ -46,7 +47,7 @@ class Assigned:
 
 
 def assigned(
-    real: Float[np.ndarray, "row feature"],
+    real: Float[np.ndarray, "row _"],
     codes: Int[np.ndarray, "row categorical"],
     components: Int[np.ndarray, " row"],
     specification: MixtureSpecification,
@@ -54,7 +55,7 @@ def assigned(
 ) -> Assigned:
     """Sum up rows whose components are known.
 
-    Under full covariances the rows must be complete.
+    Under full covariances the rows must be complete; beside cells there are a row's factors.
     """
     laws = laws_of(specification)
     member = components == np.arange(specification.n_components)[:, None]
@@ -69,17 +70,17 @@ def assigned(
 
 
 @dataclass(frozen=True)
-class Conjugate:
+class Conjugate[P: PrecisionDraws]:
     """A density of the declared prior's family: the prior, or the posterior of assigned rows."""
 
     specification: MixtureSpecification
-    precisions: ConjugatePrecisions
+    precisions: P
     # Dirichlet parameters: of the class probabilities, of the weights of each class one after the
     # other, and of every categorical column.
     classes: Float[np.ndarray, " label"]
     weights: Float[np.ndarray, " component"]
     levels: tuple[Float[np.ndarray, "component _"], ...]
-    centres: Float[np.ndarray, "component feature"]
+    centres: Float[np.ndarray, "component *centre"]
     # Rows behind the centres, those of the prior among them.
     strength: Float[np.ndarray, "component feature"]
     further: tuple[np.ndarray, ...] = ()  # Statistics of every law of further columns.
@@ -114,31 +115,25 @@ class Conjugate:
 
     def _draw_means(self, factors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Means of every component given the precision factors."""
-        noise = rng.standard_normal(self.centres.shape) / np.sqrt(self.strength)
-        own = factors[self.specification.covariance_group]
         law = laws_of(self.specification).reals
-        return self.centres + law.spread(noise[:, None, :], own)[:, 0]
+        return law.draw_means(self.centres, self.strength, law.by_component(factors), rng)
 
 
 def posterior(
     rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
-) -> Conjugate:
+) -> Conjugate[PrecisionDraws]:
     """The posterior of the parameters given rows with components; the prior, given none."""
-    laws, kappa = laws_of(specification), hyperparameters.mean_precision
-    strength = rows.cells + kappa
-    pull = rows.centres - hyperparameters.location
-    scatter = rows.scatter + laws.reals.outer(pull, rows.cells * kappa / strength)
-    inner = laws.reals.inner(
-        sum_by_group(scatter, specification), laws.reals.base_scales(hyperparameters)
+    laws = laws_of(specification)
+    precisions, centres, strength = laws.reals.posterior(
+        rows.cells, rows.centres, rows.scatter, hyperparameters
     )
-    cells = sum_by_group(rows.cells, specification)
     return Conjugate(
         specification=specification,
-        precisions=laws.reals.conjugate(cells, inner, hyperparameters),
+        precisions=precisions,
         classes=sum_by_class(rows.counts, specification) + hyperparameters.class_concentration,
         weights=rows.counts + hyperparameters.weight_concentration,
         levels=laws.levels.posterior(rows.categories, hyperparameters),
-        centres=(rows.cells * rows.centres + kappa * hyperparameters.location) / strength,
+        centres=centres,
         strength=strength,
         further=rows.further,
     )

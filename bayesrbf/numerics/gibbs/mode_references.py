@@ -13,7 +13,8 @@ from bayesrbf.numerics.gibbs.conjugate import Conjugate
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.mixture.mixture_fit import problem_of
-from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
+from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
 from bayesrbf.numerics.mixture.statistics import sum_by_group
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -91,19 +92,19 @@ class Reference:
 
     def density(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
-    ) -> Conjugate:
+    ) -> Conjugate[ConjugatePrecisions]:
         """The conjugate density of that many rows whose mode is the point."""
         point, counts = self.parameters, self.counts
-        laws = laws_of(specification)
-        scales = laws.reals.base_scales(hyperparameters)
+        laws, law = laws_of(specification), precisions_of(specification)
+        scales = law.base_scales(hyperparameters)
         cells = np.repeat(counts[:, None], scales.shape[1], axis=1)
         total = sum_by_group(cells, specification)
         freedom = hyperparameters.degrees_of_freedom
         strength = total + freedom + specification.group_sizes[:, None]
-        inner = laws.reals.inner_at(point.precisions_cholesky, strength, scales)
+        inner = law.inner_at(point.precisions_cholesky, strength, scales)
         return Conjugate(
             specification=specification,
-            precisions=laws.reals.conjugate(total, inner, hyperparameters),
+            precisions=law.conjugate(total, inner, hyperparameters),
             classes=np.ones(1),
             weights=counts + hyperparameters.weight_concentration,
             levels=laws.levels.posterior(self.categories, hyperparameters),
@@ -167,7 +168,7 @@ def _at_prior(
         class_probabilities=np.full(n_classes, 1 / n_classes),
         weights=np.ones(k),
         means=np.tile(hyperparameters.location, (k, 1)),
-        precisions_cholesky=laws_of(specification).reals.of_diagonal(scales),
+        precisions_cholesky=precisions_of(specification).of_diagonal(scales),
         category_probabilities=tuple(
             np.tile(levels / levels.sum(), (k, 1))
             for levels in hyperparameters.category_concentrations

@@ -20,6 +20,7 @@ from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_j
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.log_posterior import MarkovKernel
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
+from bayesrbf.numerics.mixture.parts.conjugate_precisions import PrecisionDraws
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
@@ -101,7 +102,7 @@ class MixtureSweep(MarkovKernel):
         real = self._cells.draw(parameters, components, rng)
         return self._given(components, real).draw(rng)
 
-    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
+    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate[PrecisionDraws]:
         """The posterior of the parameters once nothing else is latent."""
         table = (real, self._codes, components)
         statistics = assigned(*table, self._specification, self._further)

@@ -50,14 +50,15 @@ def cut(
     observed = ~np.isnan(table.real[rows])
     bordered = np.column_stack([np.nan_to_num(table.real[rows]), np.ones(rows.size)])
     indicators = one_hot(table.codes[rows], specification.levels)
-    counts = laws_of(specification).reals.holes(observed)
+    law = laws_of(specification).reals
+    counts = law.kept_apart(observed)
     k, d = components.stop - components.start, specification.n_features
     n_products = (d + 1) * (d + 2) // 2
-    affordable = rows.size * n_products <= MOST_PRODUCTS and not specification.independent
+    affordable = rows.size * n_products <= MOST_PRODUCTS and specification.shape == "full"
     blocks: list[Block] = []
     for m in np.unique(counts):
         multiplied = by_products and affordable and m == 0
-        width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
+        width = max(k, n_products) if multiplied else k * law.numbers_a_row(int(m))
         size = max(LEAST_ROWS if multiplied else 1, BLOCK_CELLS // width)
         same = np.flatnonzero(counts == m)
         for part in np.split(same, range(size, same.size, size)):

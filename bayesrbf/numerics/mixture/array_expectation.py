@@ -144,8 +144,8 @@ class ArrayExpectation:
         self._every = slice(0, specification.n_components)
 
     def for_many(self) -> ArrayExpectation | CompiledExpectation:
-        """The same rows in compiled kernels, unless there are none."""
-        if self._observations.n_obs == 0:
+        """The same rows in compiled kernels, where there are some for them."""
+        if self._observations.n_obs == 0 or not self._laws.reals.in_kernels:
             return self
         from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 

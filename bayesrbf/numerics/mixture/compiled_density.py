@@ -19,7 +19,7 @@ from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.numerics.mixture.expectation import Expectation
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.mixture_variables import free_variables
-from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
@@ -132,7 +132,7 @@ class CompiledDensity:
         if not d:
             factors = np.empty((specification.group_sizes.size, 0))
             return Point(means, factors), Model(np.empty(k), None, None, None, categories)
-        law = laws_of(specification).reals
+        law = precisions_of(specification)
         factors, room = law.kernel_room(means, self._expectation.has_holes)
         return Point(means, factors), Model(*room, categories)
 

@@ -57,8 +57,9 @@ def preparation(
 ) -> Callable[[Observations, MixtureSpecification], Expectation]:
     """The way to prepare such rows.
 
-    Small tables stay in NumPy, which needs no compiled code to be loaded. Large ones, and full
-    covariances with missing cells, use the compiled kernels.
+    Small tables stay in NumPy, which needs no compiled code to be loaded, and so do factors, whose
+    E-step is a few matrix products. Large ones, and full covariances with missing cells, use the
+    compiled kernels.
     """
     kind: Callable[[Observations, MixtureSpecification], Expectation] = ArrayExpectation
     if observations.n_obs and not is_small(observations, specification):
@@ -70,6 +71,8 @@ def preparation(
 
 def is_small(observations: Observations, specification: MixtureSpecification) -> bool:
     """Whether NumPy is quick enough for an iteration over these rows."""
+    if not laws_of(specification).reals.in_kernels:
+        return True
     rows, d = observations.real.shape
     independent = specification.independent
     if not independent and np.isnan(observations.real).any():

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -199,9 +199,32 @@ class Conditional:
     roots: Float[np.ndarray, "row component m m"] | None
 
 
-Components = FullComponents | IndependentComponents
-Moments = CompleteMoments | MissingMoments | DiagonalMoments
-"""``log_density``, and ``add_to(first, second, weights)`` for the statistics."""
+@runtime_checkable
+class Moments(Protocol):
+    """Rows of a block under some components."""
+
+    @property
+    def log_density(self) -> Float[np.ndarray, "component obs"]:
+        """Of the observed cells, in nats; made for the block, to be changed in place."""
+        ...
+
+    def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
+        """Add the moments of rows of weights (component, obs) to the statistics, in place."""
+        ...
+
+
+@runtime_checkable
+class Components(Protocol):
+    """Components at a point, ready for blocks of rows."""
+
+    def moments(
+        self,
+        bordered: Float[np.ndarray, "obs bordered"],
+        observed: Bool[np.ndarray, "obs feature"],
+        missing: Int[np.ndarray, "obs m"],
+    ) -> Moments:
+        """Evaluate rows, 0 where missing and with a trailing 1."""
+        ...
 
 
 def log_factor_determinants(

@@ -122,7 +122,6 @@ def _from_memberships(
     classes = np.asarray(specification.component_class)
     by_class = np.bincount(classes, weights=counts)
     sizes = np.bincount(classes)
-    shape = (specification.group_sizes.size, specification.n_features)
     laws = laws_of(specification)
     further: dict[str, np.ndarray] = {}
     for law, cells in zip(laws.further, observations.further, strict=True):
@@ -131,7 +130,7 @@ def _from_memberships(
         class_probabilities=(by_class + 1) / (by_class + 1).sum(),
         weights=(counts + 0.5) / (by_class + 0.5 * sizes)[classes],
         means=means,
-        precisions_cholesky=laws.reals.of_diagonal(np.full(shape, START_VARIANCE**-0.5)),
+        precisions_cholesky=laws.reals.start(observations, memberships, means, START_VARIANCE),
         category_probabilities=laws.levels.mode(levels, hyperparameters),
         further=further,
     )

@@ -34,7 +34,7 @@ from bayesrbf.numerics.coordinates import (
 )
 from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.normal_prior import NormalPrior
+from bayesrbf.numerics.mixture.parts.real_columns import RealPrior
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_class
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
@@ -71,9 +71,9 @@ class DeclaredPrior:
             float((gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)).sum())
             for alpha in alphas.values()
         )
-        self.reals: NormalPrior | None = None
+        self.reals: RealPrior | None = None
         if specification.n_features:
-            self.reals = NormalPrior(self._laws.reals, hyperparameters)
+            self.reals = self._laws.reals.prior(hyperparameters)
             self.constant += self.reals.constant
 
     def log_density(self, parameters: MixtureParameters, jacobian: bool = False) -> float:

@@ -27,8 +27,16 @@ from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.numerics.mixture.parts.precision_factors import lower_places
 
 
+class PrecisionDraws(ABC):
+    """Law of the precision factors of all groups, the means integrated out."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group *feature"]:
+        """Precision factors of every group, in the units of the rows."""
+
+
 @dataclass(frozen=True)
-class ConjugatePrecisions(ABC):
+class ConjugatePrecisions(PrecisionDraws):
     """Density of the precision factors of all groups, the means integrated out.
 
     Where densities are stacked, their arrays have the axis of references in front.
@@ -45,10 +53,6 @@ class ConjugatePrecisions(ABC):
         """Several densities of one structure side by side."""
         shapes = np.stack([one.shapes for one in densities])
         return cls(densities[0].scales, shapes, np.stack([one.inner for one in densities]))
-
-    @abstractmethod
-    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group *feature"]:
-        """Precision factors of every group, in the units of the rows."""
 
     @property
     @abstractmethod

@@ -15,27 +15,25 @@ from bayesrbf.numerics.mixture.gaussian import (
     log_factor_determinants,
 )
 from bayesrbf.numerics.mixture.parts.conjugate_precisions import FullPrecisions
+from bayesrbf.numerics.mixture.parts.precision_columns import (
+    KernelNormals,
+    PrecisionColumns,
+    Weights,
+)
 from bayesrbf.numerics.mixture.parts.precision_factors import (
     at_floor,
     lower_entries,
     lower_places,
     precision_factor,
 )
-from bayesrbf.numerics.mixture.parts.real_columns import (
-    Factors,
-    KernelNormals,
-    Matrices,
-    RealColumns,
-    Vectors,
-    Weights,
-)
+from bayesrbf.numerics.mixture.parts.real_columns import Factors, Matrices, Vectors
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import Variable
 
 
-class FullCovariances(RealColumns):
+class FullCovariances(PrecisionColumns):
     """Real columns under full covariances, each component's own or shared by several."""
 
     conjugate_family = FullPrecisions

@@ -12,21 +12,19 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI, Conditional, IndependentComponents
 from bayesrbf.numerics.mixture.parts.conjugate_precisions import IndependentPrecisions
-from bayesrbf.numerics.mixture.parts.real_columns import (
-    Factors,
+from bayesrbf.numerics.mixture.parts.precision_columns import (
     KernelNormals,
-    Matrices,
-    RealColumns,
-    Vectors,
+    PrecisionColumns,
     Weights,
 )
+from bayesrbf.numerics.mixture.parts.real_columns import Factors, Matrices, Vectors
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import Variable
 
 
-class IndependentColumns(RealColumns):
+class IndependentColumns(PrecisionColumns):
     """Real columns that are independent given the component."""
 
     conjugate_family = IndependentPrecisions

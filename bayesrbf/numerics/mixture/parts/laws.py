@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesrbf.numerics.mixture.parts.column_law import ColumnLaw, column_law
 from bayesrbf.numerics.mixture.parts.count_law import CountLaw
+from bayesrbf.numerics.mixture.parts.factor_covariances import FactorCovariances
 from bayesrbf.numerics.mixture.parts.full_covariances import FullCovariances
 from bayesrbf.numerics.mixture.parts.independent_columns import (
     DiagonalCovariances,
@@ -17,6 +18,7 @@ from bayesrbf.numerics.mixture.parts.independent_columns import (
 )
 from bayesrbf.numerics.mixture.parts.level_columns import LevelColumns
 from bayesrbf.numerics.mixture.parts.ordinal_law import OrdinalLaw
+from bayesrbf.numerics.mixture.parts.precision_columns import PrecisionColumns
 from bayesrbf.numerics.mixture.parts.real_columns import RealColumns
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
@@ -25,11 +27,12 @@ from bayesrbf.records.specification import MixtureSpecification
 column_law.register(CountColumns, CountLaw)
 column_law.register(OrdinalColumns, OrdinalLaw)
 
-SHAPES: Final[dict[str, type[RealColumns]]] = {
+PRECISION_SHAPES: Final[dict[str, type[PrecisionColumns]]] = {
     "full": FullCovariances,
     "diag": DiagonalCovariances,
     "spherical": SphericalCovariances,
 }
+SHAPES: Final[dict[str, type[RealColumns]]] = {**PRECISION_SHAPES, "factor": FactorCovariances}
 
 
 @dataclass(frozen=True)
@@ -63,3 +66,9 @@ def laws_of(specification: MixtureSpecification) -> Laws:
         LevelColumns(specification),
         tuple(column_law(record, k) for record in specification.further),
     )
+
+
+@cache
+def precisions_of(specification: MixtureSpecification) -> PrecisionColumns:
+    """The law of the real columns where their precision is a product of factors."""
+    return PRECISION_SHAPES[specification.shape](specification)

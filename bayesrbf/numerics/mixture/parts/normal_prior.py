@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
-from bayesrbf.numerics.mixture.parts.real_columns import Factors, RealColumns
+from bayesrbf.numerics.mixture.parts.real_columns import Factors
 from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_group
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters
+
+if TYPE_CHECKING:
+    from bayesrbf.numerics.mixture.parts.precision_columns import PrecisionColumns
 
 
 class NormalPrior:
@@ -23,7 +27,7 @@ class NormalPrior:
     ``rate`` is that of its gamma distribution.
     """
 
-    def __init__(self, law: RealColumns, hyperparameters: MixtureHyperparameters) -> None:
+    def __init__(self, law: PrecisionColumns, hyperparameters: MixtureHyperparameters) -> None:
         self._law, self._specification = law, law.specification
         sizes, d = law.specification.group_sizes, law.n_features
         self._location = hyperparameters.location

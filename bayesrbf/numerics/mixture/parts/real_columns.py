@@ -1,17 +1,7 @@
 r"""Real columns: normal given the component, under covariances of one shape.
 
-The precision of covariance group g is :math:`P = L L'`, :math:`L = L_0 A`, with
-:math:`L_0 = \mathrm{diag}(1 / (s \sqrt{\nu_0 + G_g}))` for column scales s, and A lower triangular
-with diagonal :math:`\sqrt d` (``precision_diagonal``) and strict lower part ``precision_lower``.
-Which components share a covariance is the specification's to say; a shape says what one matrix
-is: all of it, its diagonal, or one number.
-
-The M-step, with counts :math:`n`, :math:`G_g` means and the scatter :math:`S_g` about the new ones:
-
-.. math::
-   \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
-   \Sigma_g &= \frac{S_g + (\nu_0 + G_g) S_0
-       + \kappa_0 \sum_k (\mu_k - m_0)(\mu_k - m_0)'}{n_g + \nu_0 + G_g}
+Which components share a covariance is the specification's to say; a shape says what one matrix is:
+all of it, its diagonal, one number, or a few factors and a diagonal.
 """
 
 from __future__ import annotations
@@ -19,43 +9,59 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import Components, Conditional
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
-from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_group
+from bayesrbf.numerics.mixture.parts.conjugate_precisions import PrecisionDraws
+from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
-from bayesrbf.records.mixture import MixtureParameters
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
-
-if TYPE_CHECKING:
-    from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
-    from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
-    from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
 
 Vectors = Float[np.ndarray, "component feature"]
 Matrices = Float[np.ndarray, "component *feature"]
 Factors = Float[np.ndarray, "group *feature"]
-Weights = Float[np.ndarray, "component _"]
+Centres = Float[np.ndarray, "component *centre"]
 
 
-class KernelNormals(NamedTuple):
-    """Normals as the compiled kernels read them, and the log normalisers of the components."""
+@runtime_checkable
+class RealPrior(Protocol):
+    """The declared prior of means and covariances at some point.
 
-    constants: np.ndarray
-    full: FullGaussians | None
-    holes: GaussiansWithHoles | None
-    diagonal: DiagonalGaussians | None
+    ``gamma_powers`` are the powers of ``precision_diagonal``, without and with Jacobian, ``rate``
+    is that of its gamma distribution, and ``constant`` is what no point changes.
+    """
+
+    constant: float
+    rate: float
+    gamma_powers: list[np.ndarray]
+
+    def log_density(self, parameters: MixtureParameters, jacobian: bool) -> float:
+        """Log density at one point in nats, but for the constant."""
+        ...
+
+    def gradient(
+        self,
+        values: Mapping[str, np.ndarray],
+        parameters: MixtureParameters,
+        statistics: Statistics,
+        jacobian: bool,
+    ) -> dict[str, np.ndarray]:
+        """Gradient of log likelihood plus log prior in the coordinates of every variable."""
+        ...
 
 
 class RealColumns(ABC):
     """The real columns of a mixture; a subclass is one shape of their covariances."""
 
-    conjugate_family: type[ConjugatePrecisions]
+    in_kernels: ClassVar[bool] = True
+    """Whether there are compiled kernels for the shape."""
+    latent: ClassVar[bool] = False
+    """Whether rows have latent variables beside component and missing cells."""
 
     def __init__(self, specification: MixtureSpecification) -> None:
         self.specification = specification
@@ -89,7 +95,7 @@ class RealColumns(ABC):
 
     @abstractmethod
     def _precision_values(self, unit: Factors) -> dict[str, np.ndarray]:
-        """Values of the variables behind the factors A."""
+        """Values of the variables behind factors in units of the prior."""
 
     def means(self, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, "*batch component d"]:
         """Component means at given values of the variables."""
@@ -109,7 +115,7 @@ class RealColumns(ABC):
     def _unit_factors(
         self, roots: Float[np.ndarray, "*batch group root"], values: Mapping[str, np.ndarray]
     ) -> Float[np.ndarray, "*shape"]:
-        """Factors A with that diagonal."""
+        """Factors in units of the prior whose diagonal has these roots."""
 
     def base_scales(
         self, hyperparameters: MixtureHyperparameters
@@ -122,12 +128,16 @@ class RealColumns(ABC):
     def row_scales(self, hyperparameters: MixtureHyperparameters) -> Float[np.ndarray, "*shape"]:
         """The base scales as what multiplies the rows of a factor."""
 
+    @abstractmethod
+    def prior(self, hyperparameters: MixtureHyperparameters) -> RealPrior:
+        """The declared prior, prepared for many points."""
+
     # Matrices of this shape
 
     @property
     @abstractmethod
     def matrix_shape(self) -> tuple[int, ...]:
-        """Shape of one covariance as an array."""
+        """Shape of one precision factor as an array."""
 
     @property
     def columns_a_gamma(self) -> int:
@@ -135,113 +145,43 @@ class RealColumns(ABC):
         return 1
 
     @abstractmethod
-    def outer(self, vectors: Vectors, factor: float | Weights) -> Matrices:
-        """``factor v v'`` for every component."""
-
-    @abstractmethod
-    def product(self, matrices: Factors, factors: Factors) -> Factors:
-        """Matrix products."""
-
-    @abstractmethod
-    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
-        """Diagonals."""
-
-    @abstractmethod
-    def of_diagonal(self, diagonal: Float[np.ndarray, "group feature"]) -> Factors:
-        """Matrices of given diagonals."""
-
-    def pooled(self, by_column: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch gamma"]:
-        """Sums over the columns of each gamma variable."""
-        return by_column
-
-    @abstractmethod
     def covariances(self, factors: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape d d"]:
-        """``(L L')^-1`` as whole matrices."""
-
-    @abstractmethod
-    def whiten(
-        self, deviations: Float[np.ndarray, "*batch component row d"], factors: Matrices
-    ) -> Float[np.ndarray, "*batch component row d"]:
-        """``L' (x - mu)`` of rows under every component."""
+        """Covariances of precision factors as whole matrices."""
 
     @abstractmethod
     def spread(
         self, noise: Float[np.ndarray, "component row d"], factors: Matrices
     ) -> Float[np.ndarray, "component row d"]:
-        """``L'^-1 z`` of rows under every component: noise of their covariance."""
+        """Standard normal rows, under every component, made noise of its covariance."""
 
     def by_component(self, factors: Factors) -> Matrices:
         """The factor that each component uses."""
         return factors if self.n_groups == self.n_components else factors[self.group]
 
-    # Prior: what depends on the shape
-
-    @abstractmethod
-    def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
-        """Squares of the free entries of A, and those on its diagonal, ``precision_diagonal``."""
-
-    def lower_scales(
-        self, scales: Float[np.ndarray, "group feature"]
-    ) -> Float[np.ndarray, "group entry"]:
-        """The base scales of the rows that the entries of ``precision_lower`` are in."""
-        return np.zeros((self.n_groups, 0))
-
-    def lower_gradient(
-        self,
-        stress: Factors,
-        values: Mapping[str, np.ndarray],
-        scales: Float[np.ndarray, "group entry"],
-    ) -> dict[str, np.ndarray]:
-        """Gradient in ``precision_lower``, where there is one; stress is ``(S + kappa0 M) L``."""
-        return {}
-
-    @abstractmethod
-    def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
-        """``P f`` for every component."""
-
     # Statistics and mode
 
+    @abstractmethod
     def no_moments(self) -> tuple[Vectors, Matrices]:
         """First and second moments of an empty table."""
-        first = np.zeros((self.n_components, self.n_features))
-        return first, np.zeros((self.n_components, *self.matrix_shape))
 
     @abstractmethod
-    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that lie a shift further."""
+    def start(
+        self,
+        observations: Observations,
+        memberships: Float[np.ndarray, "row component"],
+        means: Vectors,
+        variance: float,
+    ) -> Factors:
+        """Precision factors where EM may begin, about such a variance in every column."""
 
+    @abstractmethod
     def mode(
         self,
         statistics: Statistics,
         parameters: MixtureParameters,
         hyperparameters: MixtureHyperparameters,
     ) -> tuple[Vectors, Factors]:
-        """Means and precision factors of the M-step.
-
-        A component without rows keeps m0 and S0: the prior preserves the mean covariance instead
-        of shrinking it.
-        """
-        kappa, centre = hyperparameters.mean_precision, hyperparameters.location
-        counts = statistics.counts[:, None]
-        shift = (statistics.first + kappa * (centre - parameters.means)) / (counts + kappa)
-        means = parameters.means + shift
-        scatter = self.recentred(statistics, shift)
-        scatter += self.outer(means - centre, kappa)
-        strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
-        total = sum_by_group(statistics.counts, self.specification) + strength
-        prior = strength[:, None] * hyperparameters.scale**2
-        sums = sum_by_group(scatter, self.specification)
-        return means, self._mode_factors(sums, prior, total, hyperparameters.scale)
-
-    @abstractmethod
-    def _mode_factors(
-        self,
-        scatter: Factors,
-        prior: Float[np.ndarray, "group feature"],
-        total: Float[np.ndarray, " group"],
-        scale: Float[np.ndarray, " feature"],
-    ) -> Factors:
-        """Precision factors of the covariances ``(scatter + diag(prior)) / total``."""
+        """Means and precision factors of the M-step."""
 
     def at_floor(self, factors: Factors) -> bool:
         """Whether the floor of the eigenvalues shapes some covariance."""
@@ -251,7 +191,15 @@ class RealColumns(ABC):
 
     @abstractmethod
     def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
-        """Number of missing cells by which rows must be kept apart."""
+        """Number of missing cells that depend on each other given a row's component."""
+
+    def kept_apart(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
+        """Number of missing cells by which an E-step must keep rows apart."""
+        return self.holes(observed)
+
+    def numbers_a_row(self, n_missing: int) -> int:
+        """Numbers that an E-step holds at once for a row under a component."""
+        return max(self.n_features, n_missing**2, 1)
 
     @abstractmethod
     def components(self, means: Vectors, factors: Matrices) -> Components:
@@ -267,45 +215,42 @@ class RealColumns(ABC):
     ) -> Conditional:
         """Moments of rows that :meth:`holes` does not keep apart."""
 
-    @abstractmethod
-    def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
-        """The normals at a point in the form that the kernels read."""
-
-    @abstractmethod
-    def kernel_room(self, means: Vectors, with_holes: bool) -> tuple[np.ndarray, KernelNormals]:
-        """Room for precision factors, and for normals that the kernels write themselves."""
-
     # Conjugate draws
+
+    def augmented(
+        self,
+        real: Float[np.ndarray, "row feature"],
+        components: Int[np.ndarray, " row"],
+        parameters: MixtureParameters,
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "row _"]:
+        """Rows with a draw of their latent variables beside them, if they have any."""
+        return real
 
     @abstractmethod
     def assigned(
         self,
-        real: Float[np.ndarray, "row feature"],
+        real: Float[np.ndarray, "row _"],
         components: Int[np.ndarray, " row"],
         member: Bool[np.ndarray, "component row"],
-    ) -> tuple[Vectors, Vectors, Matrices]:
+    ) -> tuple[Vectors, Centres, Matrices]:
         """Cells, their means and the scatter about these, of rows whose components are known."""
 
-    def conjugate(
+    @abstractmethod
+    def posterior(
         self,
-        cells: Float[np.ndarray, "group feature"],
-        inner: Factors,
+        cells: Vectors,
+        centres: Centres,
+        scatter: Matrices,
         hyperparameters: MixtureHyperparameters,
-    ) -> ConjugatePrecisions:
-        """Density of the prior's family behind so many cells; inner is T of every column."""
-        shapes = 1 + self.pooled(0.5 * (cells + hyperparameters.degrees_of_freedom))
-        scales = self.base_scales(hyperparameters)
-        return self.conjugate_family(scales, shapes, self.pooled(inner))
+    ) -> tuple[PrecisionDraws, Centres, Vectors]:
+        """Law of the precision factors given what :meth:`assigned` has, the means integrated out.
+
+        With it come the centres of the means and the rows behind these.
+        """
 
     @abstractmethod
-    def inner(self, scatter: Factors, scales: Float[np.ndarray, "group feature"]) -> Factors:
-        """``T = I + L0' S L0``."""
-
-    @abstractmethod
-    def inner_at(
-        self,
-        factors: Factors,
-        strength: Float[np.ndarray, "group feature"],
-        scales: Float[np.ndarray, "group feature"],
-    ) -> Factors:
-        """T of the density behind so many rows whose mode has these factors."""
+    def draw_means(
+        self, centres: Centres, strength: Vectors, factors: Matrices, rng: np.random.Generator
+    ) -> Vectors:
+        """Means of every component given its precision factor."""

@@ -1,0 +1,204 @@
+r"""Factor-analytic components over rows with missing cells: log densities and moments.
+
+With uniquenesses :math:`\Psi`, loadings :math:`\Lambda = \Psi^{1/2} B` and o the observed cells of
+a row, :math:`w = \Psi_o^{-1/2} (x_o - \mu_o)` and :math:`M = I + B_o' B_o`,
+
+.. math::
+   \log |\Sigma_{oo}| = \log |\Psi_o| + \log |M|, \qquad
+   (x_o - \mu_o)' \Sigma_{oo}^{-1} (x_o - \mu_o) = w'w - (B_o'w)' M^{-1} B_o'w,
+
+by the matrix determinant lemma and Woodbury's identity: D q^2 a row and component. The factors
+given the row are normal, :math:`f \mid x_o \sim N(M^{-1} B_o'w, M^{-1})`. Missing cells drop out of
+all sums. So everything is linear in a row's cells, their squares and their mask, and a block of
+rows is a few matrix products. A uniqueness is at least 1 / (n + 3) of its column's variance, so
+that little cancels in squares that are summed before the mean is taken away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Self
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from bayesrbf.numerics.mixture.gaussian import LOG_2PI
+
+
+@dataclass(frozen=True)
+class FactorComponents:
+    """Components with factor-analytic covariances."""
+
+    means: Float[np.ndarray, "component feature"]
+    # Psi^-1/2 and Psi^-1 Lambda, side by side.
+    factors: Float[np.ndarray, "component feature 1 column"]
+
+    @cached_property
+    def roots(self) -> Float[np.ndarray, "component feature"]:
+        """``Psi^-1/2``."""
+        return self.factors[:, :, 0, 0]
+
+    @cached_property
+    def loadings(self) -> Float[np.ndarray, "component feature factor"]:
+        """B: the loadings in units of the roots of the uniquenesses."""
+        return self.factors[:, :, 0, 1:] / self.roots[:, :, None]
+
+    @cached_property
+    def of_squares(self) -> Float[np.ndarray, "component feature"]:
+        """What squares of cells are multiplied by in minus twice a log density."""
+        return self.roots**2
+
+    @cached_property
+    def of_cells(self) -> Float[np.ndarray, "row feature"]:
+        """What cells are: in minus twice a log density, and in the pulls of all factors."""
+        precisions = self.roots**2
+        pulls = self.factors[:, :, 0, 1:]
+        return np.concatenate([-2 * precisions * self.means, _factors_first(pulls)])
+
+    @cached_property
+    def of_masks(self) -> Float[np.ndarray, "row feature"]:
+        """What masks are: in the same, and in ``B_o' B_o``, its upper triangle."""
+        constants = (self.roots * self.means) ** 2 - 2 * np.log(self.roots) + LOG_2PI
+        pulls = -self.factors[:, :, 0, 1:] * self.means[:, :, None]
+        rows, columns = upper_entries(self.loadings.shape[2])
+        products = self.loadings[:, :, rows] * self.loadings[:, :, columns]
+        return np.concatenate([constants, _factors_first(pulls), _factors_first(products)])
+
+    def moments(
+        self,
+        bordered: Float[np.ndarray, "obs bordered"],
+        observed: Bool[np.ndarray, "obs feature"],
+        missing: Int[np.ndarray, "obs m"],
+    ) -> FactorMoments:
+        """Evaluate rows, with a trailing 1, of any missing cells, which are 0."""
+        return FactorMoments.of(bordered[:, :-1], observed, self)
+
+
+@dataclass(frozen=True)
+class FactorMoments:
+    """Rows with any missing cells, and the law of their factors."""
+
+    log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
+    expected: Float[np.ndarray, "factor component obs"]  # E[f | x_o, k].
+    # M^-1 of every row; of one row for all where the rows are complete.
+    covariances: Float[np.ndarray, "factor factor component some"]
+    real: Float[np.ndarray, "obs feature"]  # 0 where missing.
+    known: Float[np.ndarray, "obs feature"]  # 1 where observed.
+    components: FactorComponents
+
+    @classmethod
+    def of(
+        cls,
+        real: Float[np.ndarray, "obs feature"],
+        observed: Bool[np.ndarray, "obs feature"],
+        components: FactorComponents,
+    ) -> Self:
+        """Evaluate rows; their missing cells are 0."""
+        k, _, q = components.loadings.shape
+        known = observed.astype(float)
+        by_cells = components.of_cells @ real.T
+        n_linear = len(components.of_cells)
+        linear = by_cells + components.of_masks[:n_linear] @ known.T
+        patterns = known[:1] if observed.all() else known
+        upper = components.of_masks[n_linear:] @ patterns.T
+        upper = upper.reshape(q * (q + 1) // 2, k, len(patterns))
+        covariances, log_determinants = inverse_and_log_determinant(upper, q)
+        pulls = linear[k:].reshape(q, k, len(real))
+        expected = np.einsum("ijkn,jkn->ikn", covariances, pulls)
+        log_density = (pulls * expected).sum(axis=0)
+        log_density -= linear[:k] + components.of_squares @ (real**2).T
+        log_density -= log_determinants
+        log_density *= 0.5
+        return cls(log_density, expected, covariances, real, known, components)
+
+    def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
+        """Add moments of rows of weights (component, obs), in place.
+
+        ``second`` has those of (x - mu, f, 1), of the rows in which a column is observed.
+        """
+        q, k, n = self.expected.shape
+        means = self.components.means
+        d = means.shape[1]
+        rows, columns = upper_entries(q)
+        every = np.empty((1 + q + rows.size, k, n))
+        every[0] = weights
+        np.multiply(self.expected, weights, out=every[1 : 1 + q])
+        place = 1 + q
+        for i in range(q):
+            squares = every[place : place + q - i]
+            np.multiply(every[1 + i], self.expected[i:], out=squares)
+            squares += self.covariances[i, i:] * weights
+            place += q - i
+        lines = every.reshape(len(every) * k, n)
+        of_masks = (lines @ self.known).reshape(len(every), k, d)
+        of_cells = (lines[: (1 + q) * k] @ self.real).reshape(1 + q, k, d)
+        counts, totals, sums = of_masks[0], of_masks[1 : 1 + q], of_cells[0] - means * of_masks[0]
+        moments = np.empty((q + 2, q + 2, k, d))
+        moments[0, 0] = weights @ self.real**2 - means * (of_cells[0] + sums)
+        moments[0, 1:-1] = moments[1:-1, 0] = of_cells[1:] - means * totals
+        moments[0, -1] = moments[-1, 0] = sums
+        moments[1 + rows, 1 + columns] = moments[1 + columns, 1 + rows] = of_masks[1 + q :]
+        moments[1:-1, -1] = moments[-1, 1:-1] = totals
+        moments[-1, -1] = counts
+        first += sums
+        second += moments.transpose(2, 3, 0, 1)
+
+    def leave_one_out(
+        self,
+    ) -> tuple[
+        Float[np.ndarray, "obs component feature"], Float[np.ndarray, "obs component feature"]
+    ]:
+        r"""``(x_j - E[x_j | rest, k]) / Var[x_j | rest, k]`` and ``1 / Var[x_j | rest, k]``.
+
+        They are :math:`\Sigma_{oo}^{-1} (x_o - \mu_o)`, 0 where missing, and the diagonal of that
+        inverse.
+        """
+        roots, loadings = self.components.roots, self.components.loadings
+        told = np.einsum("kdq,qkn->nkd", loadings, self.expected)
+        pull = (self.real[:, None, :] - self.components.means) * roots - told
+        of_factors = np.einsum(
+            "kdp,kdq,pqkn->nkd", loadings, loadings, self.covariances, optimize=True
+        )
+        precisions = np.broadcast_to((1 - of_factors) * roots**2, pull.shape)
+        return pull * roots * self.known[:, None, :], precisions
+
+
+def _factors_first(by_feature: Float[np.ndarray, "component feature entry"]) -> np.ndarray:
+    """Lines of (entry, component), one entry a feature."""
+    return np.moveaxis(by_feature, -1, 0).reshape(-1, by_feature.shape[1])
+
+
+@cache
+def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray, " entry"]]:
+    """Rows and columns of the upper triangle, the diagonal with it."""
+    rows, columns = np.triu_indices(size)
+    return rows, columns
+
+
+def inverse_and_log_determinant(
+    upper: Float[np.ndarray, "entry component row"], size: int
+) -> tuple[Float[np.ndarray, "factor factor component row"], Float[np.ndarray, "component row"]]:
+    """Inverses of I + M for many small positive matrices M, and their log determinants.
+
+    M is given by its upper triangle. One pivot after the other is swept, through all matrices at
+    once, for LAPACK takes small matrices one by one. All pivots are at least 1.
+    """
+    rows, columns = upper_entries(size)
+    swept = np.empty((size, size, *upper.shape[1:]))
+    swept[rows, columns] = upper
+    places = np.arange(size)
+    swept[places, places] += 1.0
+    log_determinants = np.zeros(upper.shape[1:])
+    for i in range(size):
+        pivot = swept[i, i].copy()
+        log_determinants += np.log(pivot)
+        line = np.concatenate([swept[:i, i], swept[i, i:]])
+        scaled = line / pivot
+        for j in range(size):
+            swept[j, j:] -= scaled[j] * line[j:]
+        swept[:i, i], swept[i, i:] = scaled[:i], scaled[i:]
+        swept[i, i] = -1 / pivot
+    inverse = np.empty_like(swept)
+    inverse[rows, columns] = inverse[columns, rows] = -swept[rows, columns]
+    return inverse, log_determinants

@@ -1,0 +1,235 @@
+r"""Shapes of covariances whose precision is a product of factors.
+
+The precision of covariance group g is :math:`P = L L'`, :math:`L = L_0 A`, with
+:math:`L_0 = \mathrm{diag}(1 / (s \sqrt{\nu_0 + G_g}))` for column scales s, and A lower triangular
+with diagonal :math:`\sqrt d` (``precision_diagonal``) and strict lower part ``precision_lower``:
+all of it, its diagonal, or one number.
+
+The M-step, with counts :math:`n`, :math:`G_g` means and the scatter :math:`S_g` about the new ones:
+
+.. math::
+   \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
+   \Sigma_g &= \frac{S_g + (\nu_0 + G_g) S_0
+       + \kappa_0 \sum_k (\mu_k - m_0)(\mu_k - m_0)'}{n_g + \nu_0 + G_g}
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
+from bayesrbf.numerics.mixture.parts.normal_prior import NormalPrior
+from bayesrbf.numerics.mixture.parts.real_columns import (
+    Centres,
+    Factors,
+    Matrices,
+    RealColumns,
+    Vectors,
+)
+from bayesrbf.numerics.mixture.statistics import Statistics, sum_by_group
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+
+if TYPE_CHECKING:
+    from bayesrbf.numerics.kernels.gaussian_complete import FullGaussians
+    from bayesrbf.numerics.kernels.gaussian_diagonal import DiagonalGaussians
+    from bayesrbf.numerics.kernels.gaussian_pattern import GaussiansWithHoles
+
+Weights = Float[np.ndarray, "component _"]
+
+
+class KernelNormals(NamedTuple):
+    """Normals as the compiled kernels read them, and the log normalisers of the components."""
+
+    constants: np.ndarray
+    full: FullGaussians | None
+    holes: GaussiansWithHoles | None
+    diagonal: DiagonalGaussians | None
+
+
+class PrecisionColumns(RealColumns):
+    """Real columns whose precision is a product of factors."""
+
+    conjugate_family: type[ConjugatePrecisions]
+
+    def prior(self, hyperparameters: MixtureHyperparameters) -> NormalPrior:
+        """The declared prior, prepared for many points."""
+        return NormalPrior(self, hyperparameters)
+
+    # Matrices of this shape
+
+    @abstractmethod
+    def outer(self, vectors: Vectors, factor: float | Weights) -> Matrices:
+        """``factor v v'`` for every component."""
+
+    @abstractmethod
+    def product(self, matrices: Factors, factors: Factors) -> Factors:
+        """Matrix products."""
+
+    @abstractmethod
+    def diagonal(self, matrices: Factors) -> Float[np.ndarray, "group feature"]:
+        """Diagonals."""
+
+    @abstractmethod
+    def of_diagonal(self, diagonal: Float[np.ndarray, "group feature"]) -> Factors:
+        """Matrices of given diagonals."""
+
+    def pooled(self, by_column: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*batch gamma"]:
+        """Sums over the columns of each gamma variable."""
+        return by_column
+
+    @abstractmethod
+    def whiten(
+        self, deviations: Float[np.ndarray, "*batch component row d"], factors: Matrices
+    ) -> Float[np.ndarray, "*batch component row d"]:
+        """``L' (x - mu)`` of rows under every component."""
+
+    @abstractmethod
+    def spread(
+        self, noise: Float[np.ndarray, "component row d"], factors: Matrices
+    ) -> Float[np.ndarray, "component row d"]:
+        """``L'^-1 z`` of rows under every component: noise of their covariance."""
+
+    # Prior: what depends on the shape
+
+    @abstractmethod
+    def unit_squares(self, unit: Factors) -> tuple[np.ndarray, np.ndarray]:
+        """Squares of the free entries of A, and those on its diagonal, ``precision_diagonal``."""
+
+    def lower_scales(
+        self, scales: Float[np.ndarray, "group feature"]
+    ) -> Float[np.ndarray, "group entry"]:
+        """The base scales of the rows that the entries of ``precision_lower`` are in."""
+        return np.zeros((self.n_groups, 0))
+
+    def lower_gradient(
+        self,
+        stress: Factors,
+        values: Mapping[str, np.ndarray],
+        scales: Float[np.ndarray, "group entry"],
+    ) -> dict[str, np.ndarray]:
+        """Gradient in ``precision_lower``, where there is one; stress is ``(S + kappa0 M) L``."""
+        return {}
+
+    @abstractmethod
+    def precision_times(self, force: Vectors, factors: Matrices) -> Vectors:
+        """``P f`` for every component."""
+
+    # Statistics and mode
+
+    def no_moments(self) -> tuple[Vectors, Matrices]:
+        """First and second moments of an empty table."""
+        first = np.zeros((self.n_components, self.n_features))
+        return first, np.zeros((self.n_components, *self.matrix_shape))
+
+    def start(
+        self,
+        observations: Observations,
+        memberships: Float[np.ndarray, "row component"],
+        means: Vectors,
+        variance: float,
+    ) -> Factors:
+        """Precision factors of that variance in every column."""
+        return self.of_diagonal(np.full((self.n_groups, self.n_features), variance**-0.5))
+
+    @abstractmethod
+    def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
+        """Second moments about means that lie a shift further."""
+
+    def mode(
+        self,
+        statistics: Statistics,
+        parameters: MixtureParameters,
+        hyperparameters: MixtureHyperparameters,
+    ) -> tuple[Vectors, Factors]:
+        """Means and precision factors of the M-step.
+
+        A component without rows keeps m0 and S0: the prior preserves the mean covariance instead
+        of shrinking it.
+        """
+        kappa, centre = hyperparameters.mean_precision, hyperparameters.location
+        counts = statistics.counts[:, None]
+        shift = (statistics.first + kappa * (centre - parameters.means)) / (counts + kappa)
+        means = parameters.means + shift
+        scatter = self.recentred(statistics, shift)
+        scatter += self.outer(means - centre, kappa)
+        strength = hyperparameters.degrees_of_freedom + self.specification.group_sizes
+        total = sum_by_group(statistics.counts, self.specification) + strength
+        prior = strength[:, None] * hyperparameters.scale**2
+        sums = sum_by_group(scatter, self.specification)
+        return means, self._mode_factors(sums, prior, total, hyperparameters.scale)
+
+    @abstractmethod
+    def _mode_factors(
+        self,
+        scatter: Factors,
+        prior: Float[np.ndarray, "group feature"],
+        total: Float[np.ndarray, " group"],
+        scale: Float[np.ndarray, " feature"],
+    ) -> Factors:
+        """Precision factors of the covariances ``(scatter + diag(prior)) / total``."""
+
+    # Kernels
+
+    @abstractmethod
+    def kernel_normals(self, means: Vectors, factors: Factors, with_holes: bool) -> KernelNormals:
+        """The normals at a point in the form that the kernels read."""
+
+    @abstractmethod
+    def kernel_room(self, means: Vectors, with_holes: bool) -> tuple[np.ndarray, KernelNormals]:
+        """Room for precision factors, and for normals that the kernels write themselves."""
+
+    # Conjugate draws
+
+    def posterior(
+        self,
+        cells: Vectors,
+        centres: Centres,
+        scatter: Matrices,
+        hyperparameters: MixtureHyperparameters,
+    ) -> tuple[ConjugatePrecisions, Centres, Vectors]:
+        """Law of the precision factors given such rows, the means integrated out."""
+        kappa, location = hyperparameters.mean_precision, hyperparameters.location
+        strength = cells + kappa
+        about = scatter + self.outer(centres - location, cells * kappa / strength)
+        sums = sum_by_group(about, self.specification)
+        inner = self.inner(sums, self.base_scales(hyperparameters))
+        by_group = sum_by_group(cells, self.specification)
+        precisions = self.conjugate(by_group, inner, hyperparameters)
+        return precisions, (cells * centres + kappa * location) / strength, strength
+
+    def draw_means(
+        self, centres: Centres, strength: Vectors, factors: Matrices, rng: np.random.Generator
+    ) -> Vectors:
+        """Means of every component given its precision factor."""
+        noise = rng.standard_normal(centres.shape) / np.sqrt(strength)
+        return centres + self.spread(noise[:, None, :], factors)[:, 0]
+
+    def conjugate(
+        self,
+        cells: Float[np.ndarray, "group feature"],
+        inner: Factors,
+        hyperparameters: MixtureHyperparameters,
+    ) -> ConjugatePrecisions:
+        """Density of the prior's family behind so many cells; inner is T of every column."""
+        shapes = 1 + self.pooled(0.5 * (cells + hyperparameters.degrees_of_freedom))
+        scales = self.base_scales(hyperparameters)
+        return self.conjugate_family(scales, shapes, self.pooled(inner))
+
+    @abstractmethod
+    def inner(self, scatter: Factors, scales: Float[np.ndarray, "group feature"]) -> Factors:
+        """``T = I + L0' S L0``."""
+
+    @abstractmethod
+    def inner_at(
+        self,
+        factors: Factors,
+        strength: Float[np.ndarray, "group feature"],
+        scales: Float[np.ndarray, "group feature"],
+    ) -> Factors:
+        """T of the density behind so many rows whose mode has these factors."""
