@@ -12,7 +12,6 @@ from bayesrbf.numerics.mixture.side_by_side import SideBySide, joined
 from bayesrbf.records.mixture import Observations
 from tests.cases import (
     CLASSES,
-    COVARIANCES,
     EVERY_SHAPE,
     hyperparameters,
     random_point,
@@ -49,7 +48,7 @@ def test_points_do_not_meddle_with_each_other(
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "tied"), EVERY_SHAPE)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (0, (3,))])
 def test_points_that_are_joined_are_the_mean_of_their_densities(
     covariance_type, tied, n_features, levels
