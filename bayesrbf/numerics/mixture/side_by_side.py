@@ -106,7 +106,7 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
         component_class=(0,) * (n_points * specification.n_components),
         covariance_type=specification.shape,
         further=specification.further,
-        n_factors=specification.n_factors,
+        n_factors=specification.n_factors if specification.shape == "factor" else 0,
     )
 
 
