@@ -10,9 +10,10 @@ r"""The E-step over a piece of the table: what a tile goes through, in order.
    gradients are given, they take the place of the responsibilities, and densities that only
    served these are left out.
 
-What a model lacks is passed as None: Numba drops branches on arguments that are None, and
+What the Gaussian part lacks is passed as None: Numba drops branches on arguments that are None, and
 what is not used is not compiled. It looks at conditions of one term only: hence conditions
-within conditions.
+within conditions. Categories take little to compile, and are always there, without a code where the
+table has none: each thing that may be None is twice as many kernels to compile.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Model(NamedTuple):
     full: FullGaussians | None
     holes: GaussiansWithHoles | None
     diagonal: DiagonalGaussians | None
-    categories: np.ndarray | None  # (code, component): log probabilities
+    categories: np.ndarray  # (code, component): log probabilities; no codes without categories
 
 
 class Results(NamedTuple):
@@ -154,9 +155,10 @@ def _evaluate(
             )
     if diagonal is not None:
         gaussian_diagonal.add_log_density(cells, diagonal, part, log_joint)
-    if categories is not None:
-        codes = tiles.codes[tile]
-        categorical.add_log_probability(codes, categories, part, log_joint, space.by_row)
+    if categories is not None:  # noqa: SIM102
+        if len(categories):
+            codes = tiles.codes[tile]
+            categorical.add_log_probability(codes, categories, part, log_joint, space.by_row)
 
 
 @kernel
@@ -167,7 +169,6 @@ def _add_statistics(
     full: FullGaussians | None,
     holes: Holes | None,
     diagonal: DiagonalGaussians | None,
-    categories: np.ndarray | None,
     space: Space,
     results: Results,
 ) -> None:
@@ -186,7 +187,7 @@ def _add_statistics(
             gaussian_missing.add_moments(m, part, responsibilities, first, second, holes.mixed)
     if diagonal is not None:
         gaussian_diagonal.add_moments(cells, diagonal, part, responsibilities, first, second)
-    if categories is not None:
+    if len(results.categories):
         categorical.add_counts(
             tiles.codes[tile], part, responsibilities, results.categories, space.by_row
         )
@@ -207,7 +208,7 @@ def _compiled(sources: str) -> Callable[..., None]:
         full: FullGaussians | None,
         gaps: GaussiansWithHoles | None,
         diagonal: DiagonalGaussians | None,
-        categories: np.ndarray | None,
+        categories: np.ndarray,
     ) -> None:
         _ = sources
         k, (_, d, width) = len(constants), tiles.cells.shape
@@ -226,17 +227,13 @@ def _compiled(sources: str) -> Callable[..., None]:
                 else:
                     _normalise(tiles, tile, part, space, results)
                     if len(results.first):
-                        _add_statistics(
-                            tiles, tile, part, full, holes, diagonal, categories, space, results
-                        )
+                        _add_statistics(tiles, tile, part, full, holes, diagonal, space, results)
             else:
                 if holes is not None:  # noqa: SIM102
                     if tiles.n_missing[tile] > 0:  # completes the cells, as moments want them
                         _evaluate(tiles, tile, part, None, holes, None, None, space)
                 _take(tiles, tile, gradients, space.log_joint, results.counts)
-                _add_statistics(
-                    tiles, tile, part, full, holes, diagonal, categories, space, results
-                )
+                _add_statistics(tiles, tile, part, full, holes, diagonal, space, results)
         if full is not None:
             gaussian_complete.add_all_waiting(results.first, results.second, complete)
             _mirror(results.second)

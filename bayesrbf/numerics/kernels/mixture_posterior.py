@@ -170,7 +170,7 @@ def _compiled(sources: str) -> Callable[..., None]:
         full: FullGaussians | None,
         holes: GaussiansWithHoles | None,
         diagonal: DiagonalGaussians | None,
-        categories: np.ndarray | None,
+        categories: np.ndarray,
     ) -> None:
         _ = sources
         n_entries, n_tiles = simplexes.starts[-1], len(tiles.sizes)
@@ -186,8 +186,7 @@ def _compiled(sources: str) -> Callable[..., None]:
                 write_precisions(point.factors, holes.precisions)
             if diagonal is not None:
                 value += diagonal_point(theta, reals, point, diagonal, constants)
-            if categories is not None:
-                write_levels(levels, logs, categories)
+            write_levels(levels, logs, categories)
             sums.counts[:] = sums.log_likelihood[:] = entries[:] = 0.0
             sums.first[:], sums.second[:], sums.categories[:] = 0.0, 0.0, 0.0
             model = (constants, full, holes, diagonal, categories)
@@ -198,8 +197,7 @@ def _compiled(sources: str) -> Callable[..., None]:
                     full_gradient(theta, reals, point, sums, gradients[i])
                 if diagonal is not None:
                     diagonal_gradient(theta, reals, point, sums, gradients[i])
-                if categories is not None:
-                    add_level_counts(levels, sums.categories, entries)
+                add_level_counts(levels, sums.categories, entries)
                 add_counts(simplexes, sums.counts, entries)
                 simplex_gradient(simplexes, logs, entries, gradients[i])
 

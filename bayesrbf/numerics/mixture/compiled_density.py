@@ -124,11 +124,9 @@ class CompiledDensity:
 
     def _room(self) -> tuple[Point, Model]:
         """Where a point goes: each call has its own, for threads may call at once."""
-        specification, categories = self._specification, None
+        specification = self._specification
         k, d = specification.n_components, specification.n_features
-        if specification.levels:
-            categories = np.empty((len(self._levels.members), k))
-        means = np.empty((k, d))
+        categories, means = np.empty((len(self._levels.members), k)), np.empty((k, d))
         if not d:
             factors = np.empty((specification.group_sizes.size, 0))
             return Point(means, factors), Model(np.empty(k), None, None, None, categories)

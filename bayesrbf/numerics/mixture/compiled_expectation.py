@@ -168,13 +168,11 @@ class CompiledExpectation:
 
     def _model(self, parameters: MixtureParameters) -> Model:
         """Put the parameters into the form that the kernels read."""
-        categories = None
         with np.errstate(divide="ignore"):  # a weight or level of probability 0 is log -inf
             constants = np.log(parameters.class_probabilities)[self._classes]
             constants += np.log(parameters.weights)
-            if self.members.size:
-                levels = parameters.category_probabilities
-                categories = log_table(levels, self.members, len(constants))
+            levels = parameters.category_probabilities
+            categories = log_table(levels, self.members, len(constants))
         if not self.specification.n_features:
             return Model(constants, None, None, None, categories)
         # Numba compiles a kernel once more for arrays that are read-only, as a loaded model's are.
