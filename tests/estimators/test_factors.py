@@ -13,6 +13,7 @@ from bayesrbf.artefact.estimator_state import load
 from bayesrbf.estimators.mixture import wide_tables
 from bayesrbf.estimators.mixture.wide_tables import warn_where_slow
 from bayesrbf.records.mixture import Observations
+from tests.cases import first_quick
 
 RNG = np.random.default_rng(0)
 LOADINGS = RNG.normal(size=(8, 2)) * 2.0
@@ -56,7 +57,7 @@ def test_cells_are_imputed_by_the_regression_on_the_others() -> None:
     assert np.nanmax(surprise["log_tail"].values) <= 0
 
 
-@pytest.mark.parametrize("inference", ["laplace", "advi", "gibbs", "bootstrap"])
+@pytest.mark.parametrize("inference", first_quick(["laplace", "advi", "gibbs", "bootstrap"]))
 @pytest.mark.filterwarnings("ignore::bayesrbf.inference.diagnose.PosteriorWarning")
 def test_every_inference_finds_the_covariance(inference: str) -> None:
     options = {"draws": 30} if inference == "bootstrap" else {"draws": 100, "chains": 2}

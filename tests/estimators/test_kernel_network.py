@@ -185,6 +185,7 @@ def test_rows_beyond_every_scale_have_a_finite_answer(value: float) -> None:
     assert model.predict_proba([[value, 0.0, np.nan, 1.0]]).sum() == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_map_fit_loads_no_graph_library() -> None:
     code = (
         "import sys, numpy as np\n"

@@ -453,6 +453,7 @@ def test_a_file_restores_the_model(tmp_path: Path, metric: str) -> None:
     np.testing.assert_array_equal(again.draws_.theta, model.draws_.theta)
 
 
+@pytest.mark.slow
 def test_a_fit_and_its_probabilities_load_no_pymc() -> None:
     script = (
         "import sys, numpy as np; from bayesrbf import MedianLVQClassifier;"

@@ -222,6 +222,7 @@ def test_degenerate_tables_give_probabilities():
     assert one.predict_proba(tables["wide"]).tolist() == [[1.0]] * 12
 
 
+@pytest.mark.slow
 def test_a_map_fit_loads_no_graph():
     code = (
         "import sys, numpy as np; from bayesrbf import RBFNetworkClassifier as C;"

@@ -522,6 +522,7 @@ def test_too_few_updates_are_told() -> None:
         small(max_iter=2).fit(*ring())
 
 
+@pytest.mark.slow
 def test_a_fit_and_a_prediction_load_no_graph() -> None:
     code = (
         "import sys, numpy as np; from bayesrbf import SDGMClassifier\n"

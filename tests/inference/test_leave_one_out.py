@@ -108,7 +108,7 @@ def test_figures_of_an_approximation_are_those_of_its_draws_and_the_weighted_one
     assert not leave_one_out(target, resampled).approximate
 
 
-@pytest.mark.parametrize("outlier", [0.0, 30.0])
+@pytest.mark.parametrize("outlier", [pytest.param(0.0, marks=pytest.mark.slow), 30.0])
 def test_a_worse_approximation_never_gets_the_better_verdict(outlier):
     """Narrower and narrower normals: k-hat is about 1 - width**2 and goes through 0.7."""
     target = NormalMean(outlier=outlier)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cases import first_quick
 from tests.models.configurations import (
     Configuration,
     assert_close,
@@ -32,7 +33,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@pytest.mark.parametrize("case", first_quick(CASES), ids=name_of)
 def test_graph_and_numerics_are_one_density(case: Factors) -> None:
     graph, target = compiled(case), case.log_posterior
     for seed in (1, 2):
@@ -46,7 +47,7 @@ def test_graph_and_numerics_are_one_density(case: Factors) -> None:
         assert_close(weights * target.pointwise(theta), found.rows)
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@pytest.mark.parametrize("case", first_quick(CASES), ids=name_of)
 def test_graph_and_numerics_have_the_same_coordinates(case: Factors) -> None:
     model, variables = compiled(case).model, case.log_posterior.variables
     assert [v.name for v in variables] == [rv.name for rv in model.free_RVs]

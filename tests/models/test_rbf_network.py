@@ -117,6 +117,7 @@ def test_the_elastic_net_draws_what_it_says(l1, l2):
     assert abs(np.mean(draws > 0) - 0.5) < 0.04
 
 
+@pytest.mark.slow
 def test_responses_are_drawn_given_the_rows_that_are_drawn():
     _, model, _ = compiled("responsibility")
     with model:

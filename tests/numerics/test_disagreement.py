@@ -73,6 +73,7 @@ def held(half_width: float) -> float:
     return float(np.mean(inside))
 
 
+@pytest.mark.slow
 def test_intervals_hold_one_kind_more_and_half_as_wide_ones_do_not() -> None:
     assert held(1.0) == pytest.approx(0.9, abs=0.025)
     assert held(0.5) < 0.75

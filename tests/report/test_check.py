@@ -40,6 +40,7 @@ def checked(model: object, table: pd.DataFrame) -> dict[str, Remark]:
     return {one.topic: one for one in check_rows(model, NewRows(table, (), ())) if one.found}
 
 
+@pytest.mark.slow
 def test_nothing_is_found_in_rows_of_the_same_law(model: HybridMixtureClassifier) -> None:
     found = [bool(checked(model, patients(120, seed)[0])) for seed in range(1, 7)]
     assert sum(found) <= 1
