@@ -131,6 +131,8 @@ def declare_normals(
     covariances = pm.Deterministic(
         names.COVARIANCES, value, dims=(*dims, names.FEATURE, names.FEATURE_BIS)
     )
+    if declared.loadings is None:
+        own = covariances  # by their name, for the diagram
     grouped, own = (covariances, own) if dims else (covariances[None], own[None])
     # As cov, not as tau: PyMC's density of a precision takes no batch of matrices.
     means = pm.MvNormal.dist(

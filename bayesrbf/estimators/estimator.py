@@ -402,6 +402,7 @@ class Estimator(BaseEstimator, ABC):
     @property
     def _density(self) -> FittedMixture:
         """The mixture that says what rows look like."""
+        check_is_fitted(self)
         mixture = self.model_.density
         assert mixture is not None  # what calls this is not there for estimators without one
         return mixture

@@ -427,7 +427,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     @property
     def _density(self) -> FittedMixture:
         """The mixture at the prevalences of use."""
-        return replace(self.model_, parameters=self._in_use(self.model_.parameters))
+        mixture = super()._density
+        return replace(mixture, parameters=self._in_use(mixture.parameters))
 
     def _in_use(self, parameters: MixtureParameters) -> MixtureParameters:
         """A point whose class probabilities are moved to the prevalences of use."""
