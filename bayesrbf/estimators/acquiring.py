@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.deciding import read_costs
-from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.fitted.measuring import measurement_gains
-from bayesrbf.posterior.decisions import expected_costs
+from bayesrbf.posterior.decisions import best_measurement, expected_costs
 from bayesrbf.posterior.uncertainty import entropy
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
@@ -97,10 +96,10 @@ def acquire(self: Classifier, X: Any, costs: Any = None, loss: Any = None) -> xr
 
     gain = measurement_gains(cells, measured, self._density, columns, doubt)
     price = np.where(measured, prices, np.nan)
-    best = _best(gain, price, per_price=losses is None)
+    best = best_measurement(gain, price, per_price=losses is None)
     chosen = np.array([*columns.names, ""])[best]
     paid = np.column_stack([price, np.full(len(price), np.nan)])[np.arange(len(price)), best]
-    cell, row = (names.OBS, COLUMN), (names.OBS,)
+    cell, row = (names.OBS, names.COLUMN), (names.OBS,)
     variables = {
         "gain": (cell, gain),
         "price": (cell, price),
@@ -112,7 +111,7 @@ def acquire(self: Classifier, X: Any, costs: Any = None, loss: Any = None) -> xr
             name: (dims, values, {"description": _DESCRIPTIONS[name]})
             for name, (dims, values) in variables.items()
         },
-        coords={names.OBS: table.row_names(X, cells.n_obs), COLUMN: list(columns.names)},
+        coords={names.OBS: table.row_names(X, cells.n_obs), names.COLUMN: list(columns.names)},
     )
 
 
@@ -151,25 +150,6 @@ def acquire_labels(self: Classifier, X: Any) -> xr.Dataset:
         {"gain": ((names.OBS,), self._class_posterior().information(rows), described)},
         coords={names.OBS: table.row_names(X, rows.n_obs)},
     )
-
-
-def _best(
-    gain: Float[np.ndarray, "obs column"], price: Float[np.ndarray, "obs column"], per_price: bool
-) -> np.ndarray:
-    """Position of the cell to measure next in every row; -1 where none is worth it.
-
-    >>> gain, price = np.array([[0.2, 0.3], [-0.1, np.nan]]), np.array([[1.0, 2.0], [0.0, np.nan]])
-    >>> _best(gain, price, per_price=True)
-    array([ 0, -1])
-    """
-    worth = gain > 0
-    if per_price and np.nansum(price) > 0:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = np.where(worth, gain / price, -np.inf)
-    else:
-        score = np.where(worth, gain - (0.0 if per_price else price), -np.inf)
-    found = score.argmax(axis=1)
-    return np.where(score.max(axis=1) > 0, found, -1)
 
 
 def _read_prices(costs: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " column"]:

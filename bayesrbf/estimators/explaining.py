@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float, Int
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Rule, positive
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.numerics.log_sums import to_log_odds
 from bayesrbf.numerics.shapley import Effort, attribute
 from bayesrbf.records import names
@@ -108,7 +107,7 @@ def explain(
             f"{type(self).__name__}.explain: {max_pairs} pairs of orders leave a relative standard "
             f"error of {error:.3g}, above tolerance={tolerance:g}; raise max_pairs or tolerance."
         )
-    by_cell, by_row = (names.OBS, COLUMN, names.LABEL), (names.OBS, names.LABEL)
+    by_cell, by_row = (names.OBS, names.COLUMN, names.LABEL), (names.OBS, names.LABEL)
     variables = {
         "shapley": (by_cell, told.shapley),
         "left_out": (by_cell, told.left_out),
@@ -124,7 +123,7 @@ def explain(
         },
         coords={
             names.OBS: table.row_names(X, cells.n_obs),
-            COLUMN: list(self.columns_.names),
+            names.COLUMN: list(self.columns_.names),
             names.LABEL: self.classes_,
         },
     )

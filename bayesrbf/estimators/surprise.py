@@ -11,7 +11,6 @@ from scipy.stats import false_discovery_control
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Rule
 from bayesrbf.fitted.completed_rows import cell_law
-from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.posterior.cells import JudgedCells, judge_cells
 from bayesrbf.records import names
 
@@ -97,13 +96,13 @@ def surprise(
         "upper": by_column(found.upper, nothing, columns),
         "stands_out": stands_out,
     }
-    dims = (names.OBS, COLUMN)
+    dims = (names.OBS, names.COLUMN)
     return xr.Dataset(
         {
             name: (dims, value, {"description": _DESCRIPTIONS[name]})
             for name, value in variables.items()
         },
-        coords={names.OBS: table.row_names(X, rows.n_obs), COLUMN: list(columns.names)},
+        coords={names.OBS: table.row_names(X, rows.n_obs), names.COLUMN: list(columns.names)},
         attrs={"prob": prob, "false_discoveries": false_discoveries},
     )
 

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.fitted.fitted_model import (
-    COLUMN,
     Axes,
     Description,
     FittedModel,
@@ -195,7 +194,7 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
     entries = range(specification.n_features)
     coords: dict[str, Any] = {
         names.OBS: axes.obs,
-        COLUMN: [
+        names.COLUMN: [
             names.LABEL,
             *features,
             *columns.categorical_names,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from bayesrbf.fitted.fitted_mixture import FittedMixture
 
-COLUMN = names.COLUMN
-"""Dim of the cells of a row: label code, reals, category codes, cells under laws of their own."""
 
 Named = dict[str, tuple[tuple[str, ...], np.ndarray]]
 """Arrays of a group of the DataTree, each with its dims."""
@@ -129,7 +127,7 @@ def observed_rows(rows: Observations) -> Named:
     codes = np.column_stack([rows.labels, rows.codes]).astype(float)
     codes[codes < 0] = np.nan
     cells = np.column_stack([codes[:, :1], rows.real, codes[:, 1:], *rows.further])
-    return {names.OBSERVED: ((names.OBS, COLUMN), cells)}
+    return {names.OBSERVED: ((names.OBS, names.COLUMN), cells)}
 
 
 def row_weights(rows: Observations) -> Named:

@@ -90,3 +90,22 @@ def varied(
     is_dear = np.arange(costs.size) == dear
     others = costs[~is_dear].mean()
     return shares[:, None] * is_dear + (1 - shares[:, None]) * np.where(is_dear, 0, costs / others)
+
+
+def best_measurement(
+    gain: Float[np.ndarray, "obs column"], price: Float[np.ndarray, "obs column"], per_price: bool
+) -> np.ndarray:
+    """Position of the cell to measure next in every row; -1 where none is worth it.
+
+    >>> gain, price = np.array([[0.2, 0.3], [-0.1, np.nan]]), np.array([[1.0, 2.0], [0.0, np.nan]])
+    >>> best_measurement(gain, price, per_price=True)
+    array([ 0, -1])
+    """
+    worth = gain > 0
+    if per_price and np.nansum(price) > 0:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.where(worth, gain / price, -np.inf)
+    else:
+        score = np.where(worth, gain - (0.0 if per_price else price), -np.inf)
+    found = score.argmax(axis=1)
+    return np.where(score.max(axis=1) > 0, found, -1)

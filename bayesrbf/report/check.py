@@ -68,15 +68,9 @@ def check_rows(model: Any, read: NewRows) -> list[Remark]:
     broken = sorted({name for names, _ in changed for name in names})
     # A broken column would spoil the verdict on everything else: its cells are left out.
     rest = new.assign(**{name: _nothing(new[name]) for name in broken})
+    seen = _levels_of_training(columns).items()
     known = rest.assign(
-        **{
-            name: rest[name].where(rest[name].isin(levels))
-            for name, levels in zip(
-                [columns.names[i] for i in columns.categorical_positions],
-                columns.levels,
-                strict=True,
-            )
-        }
+        **{name: rest[name].where(rest[name].isin(levels)) for name, levels in seen}
     )
     without = f" (without {listing([clipped(name, 24) for name in broken])})" if broken else ""
     if known.notna().to_numpy().any():
@@ -89,6 +83,12 @@ def check_rows(model: Any, read: NewRows) -> list[Remark]:
             why = "this model compares rows and does not sum out the columns that are left out"
             said.append(Remark("classes", f"Class frequencies were not judged: {why}.", False))
     return said
+
+
+def _levels_of_training(columns: Columns) -> dict[str, tuple[object, ...]]:
+    """Levels of every categorical column by its name."""
+    names = [columns.names[place] for place in columns.categorical_positions]
+    return dict(zip(names, columns.levels, strict=True))
 
 
 def _nothing(column: pd.Series) -> pd.Series:
@@ -111,8 +111,7 @@ def _levels(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
 ) -> Iterator[Remark]:
     """Levels that training did not have."""
-    names = [columns.names[i] for i in columns.categorical_positions]
-    for name, levels in zip(names, columns.levels, strict=True):
+    for name, levels in _levels_of_training(columns).items():
         if name not in here:
             continue
         cells, before = new[name].dropna(), old[name].dropna()

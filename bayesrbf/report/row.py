@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from bayesrbf.report.new_rows import NOVEL
 from bayesrbf.report.words import clipped, listing, number, percent
 
 if TYPE_CHECKING:
     import xarray as xr
-
-NOVEL: Final = 0.99
-"""Novelty above which a row is called unlike the training table."""
 
 
 def explain_row(model: Any, rows: pd.DataFrame, of: int) -> list[str]:

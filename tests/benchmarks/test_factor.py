@@ -61,6 +61,13 @@ def least_seconds(fit: object, turns: int) -> tuple[float, object]:
     return min(times), fitted
 
 
+def tell(title: str, lines: list[dict[str, object]]) -> None:
+    """Print figures, all of which must be numbers."""
+    table = pd.DataFrame(lines)
+    print(f"\n\n## {title}\n\n{table.round(3).to_markdown(index=False)}\n")
+    assert np.isfinite(table.drop(columns="covariances").to_numpy(dtype=float)).all()
+
+
 @pytest.mark.parametrize(("n_columns", "n_components"), [(72, 1), (72, 3), (72, 8), (200, 3)])
 def test_densities_of_wide_tables(n_columns: int, n_components: int) -> None:
     X, _ = digits(n_columns)
@@ -83,8 +90,7 @@ def test_densities_of_wide_tables(n_columns: int, n_components: int) -> None:
                     "hidden cell": hidden_cells(fitted, test, whole),
                 }
             )
-    table = pd.DataFrame(lines).round(3).to_markdown(index=False)
-    print(f"\n\n## {n_columns} columns, K = {n_components}\n\n{table}\n")
+    tell(f"{n_columns} columns, K = {n_components}", lines)
 
 
 @pytest.mark.parametrize("objective", ["likelihood", "blend"])
@@ -110,5 +116,4 @@ def test_classifiers_of_wide_tables(objective: str) -> None:
                     "log loss": -np.log(probability).mean(),
                 }
             )
-    table = pd.DataFrame(lines).round(3).to_markdown(index=False)
-    print(f"\n\n## 72 columns, one component a class, {objective}\n\n{table}\n")
+    tell(f"72 columns, one component a class, {objective}", lines)

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.arguments import Rule, integer
 from bayesrbf.fitted.fitted_mixture import mixture_coords
-from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.numerics.mixture.dependence import mutual_information
+from bayesrbf.records import names
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,10 +73,10 @@ def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
         found = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
         lower, upper = np.quantile(found, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
         lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
-    columns = mixture_coords(structure, self._axes)[COLUMN]
+    columns = mixture_coords(structure, self._axes)[names.COLUMN]
     first = int(structure.n_classes == 1)  # a density has no label
     columns = columns[first : first + len(fitted)]  # counts and ordered levels come last
-    both = (COLUMN, COLUMN_BIS)
+    both = (names.COLUMN, COLUMN_BIS)
     values = {
         "information": fitted,
         "coefficient": np.sqrt(-np.expm1(-2 * fitted)),
@@ -88,6 +88,6 @@ def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
             name: (both, matrix, {"description": _DESCRIPTIONS[name]})
             for name, matrix in values.items()
         },
-        coords={COLUMN: columns, COLUMN_BIS: columns},
+        coords={names.COLUMN: columns, COLUMN_BIS: columns},
         attrs={"prob": prob},
     )

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from bayesrbf.estimators.estimator import LARGEST_SEED
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import hide_masked
-from bayesrbf.fitted.fitted_model import COLUMN
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters
@@ -191,10 +190,12 @@ def drawn_tables(
     from bayesrbf.conversion import by_column
 
     observed = tree.children[names.OBSERVED_DATA].to_dataset()[names.OBSERVED]
-    places = np.arange(observed.sizes[COLUMN])
+    places = np.arange(observed.sizes[names.COLUMN])
     discrete = (places == 0) | (places > last_real)
     if names.CLASS_PROBABILITIES not in tree.children[names.POSTERIOR]:
-        observed = observed.where(xr.DataArray(places > 0, dims=COLUMN))  # one class says nothing
+        observed = observed.where(
+            xr.DataArray(places > 0, dims=names.COLUMN)
+        )  # one class says nothing
     # one pass over few tables: compiling would cost more than it saves
     compiled = {"mode": "FAST_COMPILE"}
     if prior:
