@@ -14,6 +14,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf import cli
+from bayesrbf.commands.arguments import names_in
 from bayesrbf.report import families
 from tests.report.tables import mixed_table
 
@@ -404,4 +405,4 @@ def test_module_runs() -> None:
 
 
 def test_names_with_commas_stand_in_quotes() -> None:
-    assert cli._split(["a,b", '"c,d"', "e"]) == ["a", "b", "c,d", "e"]
+    assert names_in(["a,b", '"c,d"', "e"]) == ["a", "b", "c,d", "e"]

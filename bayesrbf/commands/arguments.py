@@ -1,0 +1,79 @@
+"""What the commands share: arguments as they are typed, and what is said to whom types them."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import CycloptsError, Parameter
+
+Names = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
+
+REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
+
+
+def names_in(tokens: Iterable[str]) -> list[str]:
+    """Names from ``a,b``; a name with a comma is in double quotes."""
+    return [name for token in tokens for name in next(csv.reader([token]), [])]
+
+
+def costs_in(tokens: Iterable[str]) -> dict[str, float]:
+    """Costs from ``class=cost``; the last equals sign separates."""
+    costs = {}
+    for pair in names_in(tokens):
+        name, _, value = pair.rpartition("=")
+        try:
+            costs[name] = float(value)
+        except ValueError:
+            raise ValueError(f"--cost takes class=number, such as sick=10; got {pair!r}.") from None
+    return costs
+
+
+def command_line() -> str:
+    """The command line as it would be typed."""
+    return shlex.join(["bayesrbf", *sys.argv[1:]])
+
+
+def need(packages: Iterable[str] = REPORT_PACKAGES) -> None:
+    """Exit with the name of the extra to install where one of its packages is absent."""
+    from importlib.util import find_spec
+
+    absent = [name for name in packages if find_spec(name) is None]
+    if absent:
+        raise ImportError(
+            f"the report needs {', '.join(absent)}; install it by: pip install 'bayesrbf[report]'"
+        )
+
+
+def point_to(folder: Path, files: list[str]) -> None:
+    """Print where the files are."""
+    from bayesrbf.report.output import PAGE
+
+    print(f"Open {folder / PAGE}")
+    print(f"In {folder}: {', '.join(files)}")
+
+
+@contextmanager
+def spoken() -> Iterator[None]:
+    """Print warnings as sentences on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for sentence in dict.fromkeys(one_line(Exception(one.message)) for one in caught):
+        print(f"bayesrbf: {sentence}", file=sys.stderr)
+
+
+def one_line(error: Exception) -> str:
+    """An error as one line of plain text."""
+    if isinstance(error, OSError) and error.strerror:
+        named = f"{error.filename}: " if error.filename else ""
+        return f"{named}{error.strerror[0].lower()}{error.strerror[1:]}."
+    text = str(error) if not isinstance(error, CycloptsError) else str(error).strip()
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else "?" for c in line) or type(error).__name__
