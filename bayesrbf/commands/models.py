@@ -23,7 +23,7 @@ MODELS: Final = (
         "stack",
         "StackedClassifier",
         "kernel networks and mixtures, pooled by held-out log score (default)",
-        "minutes",
+        "a minute",
     ),
     Model(
         "mixture",

@@ -22,7 +22,7 @@ def mean_interval(values: Float[np.ndarray, " obs"], prob: float) -> Interval:
     return float(values.mean() - half), float(values.mean() + half)
 
 
-def share_interval(hits: float, of: int, prob: float) -> Interval:
+def share_interval(hits: int | float, of: int, prob: float) -> Interval:
     """Wilson's interval of a share, which is not empty where all rows, or none, are hits.
 
     See Wilson (1927), Probable inference, the law of succession, and statistical inference,

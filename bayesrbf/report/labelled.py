@@ -137,7 +137,7 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
         ],
         remarks=[
             *_strange(y[~known]),
-            _gain(p, labels, trained),
+            _gain(p, labels, trained, classes),
             _calibration(p, labels),
             _shift(p, labels, trained, _labelled_before(model)),
         ],
@@ -188,22 +188,29 @@ def _strange(others: pd.Series) -> Iterator[Remark]:
         )
 
 
-def _gain(p: Probabilities, labels: Labels, trained: Shares) -> Remark:
+def _gain(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str]) -> Remark:
     """Whether the probabilities say more than the class frequencies of training."""
     each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
     gain = float(each.mean())
     low, high = mean_interval(each, PROB)
-    than = "than the class frequencies of training do"
-    said = f"The probabilities say {'more' if gain > 0 else 'no more'} {than}"
-    figures = f"{number(gain)} nats a row, {number(low)} to {number(high)}"
-    return Remark("worth", f"{said}: {figures}.", found=gain <= 0)
+    counts = np.bincount(labels, minlength=trained.size)
+    most = int(counts.argmax())
+    always = f"always answering {clipped(classes[most], 24)}"
+    return Remark(
+        "worth",
+        f"The probabilities say {'more' if gain > 0 else 'no more'} than the class frequencies of "
+        f"training do: {number(gain)} nats a row, {number(low)} to {number(high)}. They are right "
+        f"in {percent(float(correct(p, labels).mean()))} of the rows, {always} in "
+        f"{percent(counts[most] / labels.size)}.",
+        found=gain <= 0,
+    )
 
 
 def _calibration(p: Probabilities, labels: Labels) -> Remark:
     """Whether probabilities come true as often as they say, and in which way they do not."""
     seen = calibration(p, labels, prob=1 - 2 * CHANCE)
     slope, half = _slope(p, labels)
-    way = "not all too extreme, nor all too timid"
+    way = "neither all too extreme nor all too timid"
     if slope + half < 1:
         way = "too extreme"
     elif slope - half > 1:
