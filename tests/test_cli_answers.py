@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, get_args
 
@@ -48,6 +50,7 @@ def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
     assert model.draws_ is not None
 
 
+@pytest.mark.slow
 def test_fit_is_the_model_of_the_report(
     fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -143,26 +146,25 @@ def test_labels_that_cannot_be_found_are_said(
     assert said in assert_one_sentence(capsys)
 
 
-def test_compare_says_one_table_in_lines_and_in_json(
+def test_compare_names_peers_and_the_best_one_first(
     fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["compare", fitted[0], "--target", "outcome", "--model", "mixture", "--folds", 2]
-    assert run(monkeypatch, *words) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert run(monkeypatch, *words, "--json") == 0
+    words = ["compare", fitted[0], "--target", "outcome", "--model", "mixture", "--json"]
+    assert run(monkeypatch, *words, "--folds", 1) == 2
+    assert "--folds must be at least 2" in assert_one_sentence(capsys)
+    assert run(monkeypatch, *words, "--folds", 2) == 0
     found = told(capsys)
-    names = [one["name"] for one in found["contestants"]]
-    assert set(names) == {
+    contestants = found["contestants"]
+    assert {one["name"] for one in contestants} == {
         "mixture",
         "logistic regression",
         "random forest",
         "histogram boosting",
         "class frequencies",
     }
-    assert [line[2:].split("  ")[0] for line in lines[2:-1]] == names
     assert found["folds"] == 2
-    assert run(monkeypatch, *words[:-1], 1) == 2
-    assert "--folds must be at least 2" in assert_one_sentence(capsys)
+    assert [one["behind"] >= 0 for one in contestants] == [True] * len(contestants)
+    assert contestants[0]["behind"] == 0
 
 
 def test_models_has_a_line_on_whatever_model_takes(
@@ -242,3 +244,27 @@ def test_a_reader_that_leaves_is_no_error(words: list[str], code: int) -> None:
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes are of POSIX")
+def test_ctrl_c_while_workers_fit_leaves_nothing(fitted: tuple[Path, Path], tmp_path: Path) -> None:
+    """As a terminal does it: every process of the command is told."""
+    said, out = tmp_path / "said", tmp_path / "out"
+    words = ["fit", fitted[0], "--target", "outcome", "--out", out / "deep"]
+    command = [sys.executable, "-m", "bayesrbf", *map(str, words)]
+    with said.open("w") as errors:
+        going = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+        )
+    try:
+        while going.poll() is None and len(list(tmp_path.iterdir())) < 2:  # its folder beside
+            time.sleep(0.1)
+        time.sleep(6)
+        os.killpg(going.pid, signal.SIGINT)
+        assert going.wait(timeout=120) == 130
+    finally:
+        going.kill()
+    assert said.read_text().rstrip().endswith("bayesrbf: interrupted; nothing was written.")
+    assert "Traceback" not in said.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["said"]

@@ -97,8 +97,9 @@ def _boosting(job: Job) -> Fitter:
 def compare(job: Job, models: Sequence[FamilyName], *, track: Track = silently) -> Comparison:
     """Hold every row out once of every contestant, choices included, on the same folds."""
     seconds: dict[str, float] = {}
-    own = {name: _fitter(job, name) for name in models}
-    fitters = {name: _timed(name, fit, seconds) for name, fit in {**own, **peers(job)}.items()}
+    everyone: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
+    everyone |= peers(job)
+    fitters = {name: _timed(name, fit, seconds) for name, fit in everyone.items()}
     held_out = hold_out(job.X, job.y, fitters, n_folds=job.folds, seed=job.seed, track=track)
     return judged(held_out, seconds)
 

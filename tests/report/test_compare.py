@@ -44,9 +44,7 @@ def test_the_truth_comes_first_and_differences_are_paired() -> None:
 
 def test_contestants_do_not_depend_on_who_else_takes_part() -> None:
     found = held_out()
-    few = HeldOut(
-        found.classes, found.labels, found.folds, {"half": found.probabilities["half"]}
-    )
+    few = HeldOut(found.classes, found.labels, found.folds, {"half": found.probabilities["half"]})
     (alone,) = judged(few, {"half": 1.0}).contestants
     (beside,) = (
         one
