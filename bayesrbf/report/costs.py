@@ -1,4 +1,4 @@
-"""What mistakes cost if one acts on the held-out probabilities; decisions of least expected cost."""
+"""What mistakes cost if one takes the decision of least expected cost."""
 
 from __future__ import annotations
 

@@ -78,6 +78,11 @@ class Job:
         return not isinstance(self.X.index, pd.RangeIndex)
 
     @property
+    def ids(self) -> pd.Index | None:
+        """What the index calls the rows; None where it just counts them."""
+        return self.X.index if self.names_rows else None
+
+    @property
     def row_title(self) -> str:
         """What the names of the rows are called."""
         named = self.names_rows and self.X.index.name is not None

@@ -59,7 +59,7 @@ class Performance:
 
 
 def class_of_interest(held_out: HeldOut, costs: Mapping[str, float]) -> int:
-    """The dearest class, where costs differ; else the rarest of the held-out rows, the last tied."""
+    """The dearest class where costs differ, else the rarest one; of ties the last."""
     each = costs_of(held_out.classes, costs)
     if np.ptp(each) > 0:
         return int(each.argmax())

@@ -12,6 +12,7 @@ import pandas as pd
 from bayesrbf.posterior.chance import holm, two_sided
 from bayesrbf.posterior.held_out import Interval, proportion
 from bayesrbf.report.job import Job
+from bayesrbf.report.performance import class_of_interest
 from bayesrbf.report.validate import HeldOut
 from bayesrbf.report.words import between, clipped
 
@@ -45,16 +46,17 @@ class Subgroups:
     off: tuple[Subgroup, ...]  # The least probable first.
 
 
-def read_subgroups(job: Job, held_out: HeldOut, model: str, focus: int | None) -> Subgroups:
-    """Hold said against come true in every group, for one class or for all.
+def read_subgroups(job: Job, held_out: HeldOut, model: str) -> Subgroups:
+    """Hold said against come true in every group, for every class; for one where there are two.
 
-    The number of rows of a class in a group has a Poisson-binomial law for a calibrated model. Holm's
-    method counts how many groups were looked at.
+    For a calibrated model the number of rows of a class in a group has a Poisson-binomial law.
+    Holm's method counts how many groups were looked at.
     """
     rows = held_out.scored
     p, labels = held_out.probabilities[model][rows], held_out.labels[rows]
     frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST
-    classes = np.flatnonzero(frequent) if focus is None else [focus]
+    binary = len(held_out.classes) == 2
+    classes = [class_of_interest(held_out, job.costs)] if binary else np.flatnonzero(frequent)
     found = []
     for name, inside in groups_of(job, rows):
         size = int(inside.sum())
@@ -114,7 +116,8 @@ def _levels(column: pd.Series, shown: str) -> Iterator[tuple[str, np.ndarray]]:
     """The most frequent levels, and all others together."""
     frequent = column.dropna().value_counts().index[:MOST_LEVELS]
     for level in frequent:
-        yield f"{shown} = {clipped(level, 24)}", (column == level).fillna(False).to_numpy(bool)
+        inside = column.eq(level).to_numpy(dtype=bool, na_value=False)
+        yield f"{shown} = {clipped(level, 24)}", inside
     others = (column.notna() & ~column.isin(frequent)).to_numpy()
     if others.any():
         yield f"{shown}: other levels", others

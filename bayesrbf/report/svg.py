@@ -115,7 +115,8 @@ class Axes:
         """Grid lines, tick labels and axis labels; there is no y axis without a label."""
         left, top, right, bottom = self.box
         parts: list[Markup] = []
-        across, up = ticks(*self.x, x_ticks), ticks(*self.y, y_ticks)
+        across = ticks(*self.x, x_ticks) if x_ticks else []
+        up = ticks(*self.y, y_ticks)
         for value in across:
             x = self.at_x(value)
             parts += [

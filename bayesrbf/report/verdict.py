@@ -162,7 +162,6 @@ def _figures(judged: Judged) -> str:
 
 def _worth(judged: Judged, calibration: str) -> str:
     """What the differences are worth."""
-    base, logistic = judged.base, judged.logistic
     if not judged.enough:
         return (
             f"With {judged.rows} rows held out, {judged.smallest} of them of the second most "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -86,6 +86,17 @@ def between(low: str, high: str) -> str:
     ('1 to 2', '1', '–')
     """
     return low if low == high else f"{low} to {high}"
+
+
+def ends(low: float, high: float, form: Callable[[float], str] = number) -> str:
+    """An interval of two figures in words; a dash where it is not known.
+
+    >>> ends(0.25, 0.5, percent), ends(0.1, float("nan"))
+    ('25 % to 50 %', '–')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "–"
+    return between(form(low), form(high))
 
 
 def tick(value: float, step: float) -> str:
