@@ -10,6 +10,8 @@ from bayesrbf.commands.arguments import spoken
 def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     """Score new rows with the model that a report wrote.
 
+    Where the report had costs, a column says the decision of least expected cost.
+
     Parameters
     ----------
     folder : Path
@@ -22,14 +24,17 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     from bayesrbf import load
     from bayesrbf.files import write_whole
     from bayesrbf.report.new_rows import novelty_of_rows, read_complete
+    from bayesrbf.report.options import read_options
     from bayesrbf.report.output import MODEL, predictions_frame, to_csv
 
+    options = read_options(folder)
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None else out
     with spoken():
         rows = read_complete(model, table)
         uncertainty = model.uncertainty(rows)
-    write_whole(file, to_csv(predictions_frame(uncertainty)))
+    costs = {} if options is None else options.costs
+    write_whole(file, to_csv(predictions_frame(uncertainty, costs=costs)))
     best = uncertainty["mean"].to_numpy().argmax(1)
     print(f"{table.name}: {len(rows)} rows")
     for position, label in enumerate(model.classes_[:8]):

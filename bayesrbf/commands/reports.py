@@ -26,7 +26,8 @@ def report(
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
 
-    Writes report.html, predictions.csv, posterior.nc and model.safetensors, all or none.
+    Writes report.html, predictions.csv, posterior.nc, model.safetensors and options.json, all or
+    none.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def report(
         take longer; map makes none. auto takes the best one that the model has.
     cost : tuple of str
         What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
-        not named. The report then says what acting on the probabilities costs.
+        not named. The report then says what the decisions of least expected cost cost, and
+        predictions.csv has them.
     rehearse : bool
         Try how often the intervals hold a truth that is known: labels of these rows are drawn
         from three other models, twice each. Takes six more fits with their draws, two to eight

@@ -18,7 +18,7 @@ from bayesrbf.records.priors import MixturePrior
 from bayesrbf.report.cells import JudgedTable
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Filled, Imputations
-from bayesrbf.report.words import number, percent
+from bayesrbf.report.words import between, percent
 from bayesrbf.table import encode, standardisation
 
 MOST_ROWS = 2_000
@@ -179,10 +179,11 @@ def _filled(job: Job, drawn: _Draws, rows: np.ndarray, place: int, column: int) 
     if name in drawn.reals:
         values = drawn.values[:, place, drawn.reals.index(name)]
         low, high = np.quantile(values, [0.05, 0.95])
-        value, interval = number(float(values.mean())), f"{number(low)} to {number(high)}"
-        truth = "" if job.truth is None else number(float(true))
+        value = job.cell(name, float(values.mean()))
+        interval = between(job.cell(name, float(low)), job.cell(name, float(high)))
+        truth = "" if job.truth is None else job.cell(name, float(true))
     else:
         levels = pd.Series([table[name].iloc[place] for table in drawn.tables]).value_counts()
         value, interval = str(levels.index[0]), percent(levels.iloc[0] / levels.sum())
         truth = str(true)
-    return Filled(int(rows[place]) + 1, str(name), value, interval, truth)
+    return Filled(job.row(int(rows[place])), str(name), value, interval, truth)

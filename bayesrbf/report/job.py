@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
+from bayesrbf.report.words import cell, clipped, count, decimals_of
 from bayesrbf.table import encode_labels
 
 FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
@@ -30,7 +32,7 @@ class Job:
 
     title: str
     target: str
-    X: pd.DataFrame  # Without the label column; the index counts from 0.
+    X: pd.DataFrame  # Without the label column; an index that does not count names the rows.
     y: pd.Series  # Missing where hidden.
     kinds: Mapping[str, str]  # "real" or "categorical", by column.
     inference: Inference  # ``"auto"``: by what takes about a minute.
@@ -59,3 +61,33 @@ class Job:
     def labels(self) -> Int[np.ndarray, " obs"]:
         """Class codes, -1 where hidden."""
         return encode_labels(self.y)[1]
+
+    @cached_property
+    def decimals(self) -> Mapping[str, int | None]:
+        """Decimals of the cells of every real column, as :func:`decimals_of` has them."""
+        reals = [name for name in self.X.columns if self.kinds[name] == "real"]
+        return {name: decimals_of(self.X[name].to_numpy(dtype=float)) for name in reals}
+
+    def cell(self, name: str, value: float) -> str:
+        """A number of a real column as text."""
+        return cell(value, self.decimals[name])
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether the index names the rows and does not just count them."""
+        return not isinstance(self.X.index, pd.RangeIndex)
+
+    @property
+    def ids(self) -> pd.Index | None:
+        """What the index calls the rows; None where it just counts them."""
+        return self.X.index if self.names_rows else None
+
+    @property
+    def row_title(self) -> str:
+        """What the names of the rows are called."""
+        named = self.names_rows and self.X.index.name is not None
+        return clipped(self.X.index.name, 24) if named else "row"
+
+    def row(self, position: int) -> str:
+        """Name of a row: what the index says, else its number from 1."""
+        return clipped(self.X.index[position], 30) if self.names_rows else count(position + 1)

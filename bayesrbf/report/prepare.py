@@ -42,7 +42,8 @@ def prepare(
         )
     if len(table.kinds) == 1:
         raise TableError(f"{title} has no column beside the target {target!r}: nothing to learn.")
-    frame = table.frame.reset_index(drop=True)
+    named = table.frame.index.name is not None
+    frame = table.frame if named else table.frame.reset_index(drop=True)
     labels = frame[target].astype(object)
     y = labels.where(labels.notna(), None)
     _check_classes(y, target)
