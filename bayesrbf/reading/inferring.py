@@ -61,7 +61,9 @@ class TextColumn:
     place: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
     kind: Kind | None = None  # None when it is to be inferred.
     dates: bool = False  # Whether it is to be read as dates.
+    day_first: bool = False  # Of dates, where they leave it open.
     thousands: str | None = None  # The mark between thousands, where it is open.
+    decimal: str | None = None  # The decimal mark, where it is open.
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -123,16 +125,18 @@ def read_column(column: TextColumn) -> ReadColumn:
 
 def _dates(column: TextColumn) -> ReadColumn:
     """Days since a fixed day."""
-    numbers, problem, text = read_dates(column.present)
-    if problem:
-        return ReadColumn([], problem=f"{column.at(text)}: {text!r} {problem}.")
-    note = Note("dates", column.name, count=column.counts.total())
-    return ReadColumn(column.reals(numbers), (note,))
+    found = read_dates(column.present, column.day_first)
+    if found.problem:
+        text = found.culprit
+        return ReadColumn([], problem=f"{column.at(text)}: {text!r} {found.problem}.")
+    order = "day first" if found.day_first else ""
+    note = Note("dates", column.name, order, column.counts.total())
+    return ReadColumn(column.reals(found.days), (note,))
 
 
 def _inferred(column: TextColumn) -> ReadColumn:
     """Numbers where all cells are, text where none is, else a problem."""
-    notation = read_numbers(column.present, column.thousands)
+    notation = read_numbers(column.present, column.thousands, column.decimal)
     infinite = [text for text in column.present if _INFINITY.fullmatch(text)]
     if infinite and notation.numbers:
         return ReadColumn([], problem=_infinite(column, infinite[0]))
@@ -185,6 +189,8 @@ def _written(column: TextColumn, notation: Notation) -> list[Note]:
         found.append(Note("thousands", name, notation.thousands, count, having[0]))
     if notation.decimal_comma:
         found.append(Note("decimal commas", name, count=total, example=notation.decimal_comma))
+    if notation.doubtful:
+        found.append(Note("points", name, count=total, example=notation.doubtful))
     return found
 
 
@@ -232,7 +238,7 @@ def _open(column: TextColumn, notation: Notation) -> str:
     problem = f"{column.at(text)}: {text!r} {notation.problem}"
     if "thousands" not in notation.problem:
         return f"{problem}."
-    return f"{problem}; say {option('thousands', ',')}, or write decimal points."
+    return f"{problem}; say which by {option('decimal', ',')} or {option('thousands', ',')}."
 
 
 def _mixture(column: TextColumn, numeric: list[str]) -> str:

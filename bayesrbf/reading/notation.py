@@ -42,14 +42,17 @@ class Notation:
     symbol: str = ""  # A percent sign or a currency that all of them have.
     thousands: str = ""  # The mark between thousands; empty where there is none.
     decimal_comma: str = ""  # A number with a decimal comma, as it is written.
+    doubtful: str = ""  # A number whose point could as well be between thousands.
     problem: str = ""  # Why the numbers cannot be told, said of ``culprit``.
     culprit: str = ""
 
 
-def read_numbers(present: Sequence[str], thousands: str | None = None) -> Notation:
+def read_numbers(
+    present: Sequence[str], thousands: str | None = None, decimal: str | None = None
+) -> Notation:
     """The notation that all numbers among distinct texts have in common.
 
-    ``thousands`` decides where it is open what a mark is.
+    ``thousands`` and ``decimal`` decide where it is open what a mark is.
 
     >>> read_numbers(["$1,200", "$3.50"]).numbers
     {'$1,200': '1200', '$3.50': '3.50'}
@@ -67,24 +70,33 @@ def read_numbers(present: Sequence[str], thousands: str | None = None) -> Notati
         problem = f"is written in another unit than {among!r}; write one unit throughout"
         return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=culprit)
     symbol = symbols.pop() if symbols else ""
-    mark, decimal, problem, culprit = _marks(bodies, symbol, thousands)
+    mark, point, problem, culprit = _marks(bodies, symbol, thousands, decimal)
     if problem:
         written = next(text for text, (_, body) in parts.items() if body == culprit)
         return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=written)
     plain = {
-        text: body.replace(mark, "").replace(decimal, ".") if mark else body.replace(decimal, ".")
+        text: (body.replace(mark, "") if mark else body).replace(point, ".")
         for text, (_, body) in parts.items()
     }
     numbers = {text: number for text, number in plain.items() if is_number(number)}
     blanks = any(set(text) & set(BLANKS) for text in parts if _spaced(text))
     raised = any(set(text) & set(APOSTROPHES) for text in parts)
-    commas = [text for text, (_, body) in parts.items() if decimal == "," and "," in body]
+    commas = [text for text, (_, body) in parts.items() if point == "," and "," in body]
     return Notation(
         numbers,
         symbol=symbol,
         thousands=mark or (" " if blanks else "'" if raised else ""),
         decimal_comma=commas[0] if commas else "",
+        doubtful="" if mark or point == "," or decimal == "." else _three_digits(parts),
     )
+
+
+def _three_digits(parts: dict[str, tuple[str, str]]) -> str:
+    """A number, if every point of a column stands before three last digits and after no 0."""
+    pointed = [text for text, (_, body) in parts.items() if "." in body]
+    bodies = [parts[text][1] for text in pointed]
+    doubtful = all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in bodies)
+    return pointed[0] if pointed and doubtful else ""
 
 
 def _spaced(text: str) -> bool:
@@ -111,21 +123,21 @@ def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:
 
 
 def _marks(
-    bodies: Collection[str], symbol: str, thousands: str | None
+    bodies: Collection[str], symbol: str, thousands: str | None, decimal: str | None
 ) -> tuple[str, str, str, str]:
     """Mark between thousands, decimal mark, and, where that is open, why and at which number."""
-    for mark, decimal in ((",", "."), (".", ",")):
+    for mark, point in ((",", "."), (".", ",")):
         having = [body for body in bodies if mark in body]
-        others = [body for body in bodies if decimal in body and mark not in body]
-        grouped = rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(decimal)}\d+)?"
+        others = [body for body in bodies if point in body and mark not in body]
+        grouped = rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
         if not having or not all(re.fullmatch(grouped, body) for body in having):
             continue
-        if any(body.count(decimal) > 1 for body in others):
+        if any(body.count(point) > 1 for body in others):
             continue
-        sure = any(body.count(mark) > 1 or decimal in body for body in having)
-        money = symbol not in ("", "%") and mark == ","
+        sure = any(body.count(mark) > 1 or point in body for body in having)
+        money = symbol not in ("", "%") and mark == "," and decimal != ","
         if sure or others or money or thousands == mark:
-            return mark, decimal, "", ""
+            return mark, point, "", ""
     commas = [body for body in bodies if "," in body]
     points = [body for body in bodies if "." in body]
     if commas and points:
@@ -133,37 +145,54 @@ def _marks(
             f"has a decimal comma, but {points[0]!r} has a point; write one of them throughout"
         )
         return "", "", problem, commas[0]
-    if commas and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", body) for body in commas):
+    if (
+        decimal != ","
+        and commas
+        and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", body) for body in commas)
+    ):
         return "", "", "may be a decimal comma or a mark between thousands", commas[0]
     return "", "," if commas else ".", "", ""
 
 
-def read_dates(present: Sequence[str]) -> tuple[dict[str, float], str, str]:
-    """Days since :data:`ORIGIN` of each text, or a problem and the text that has it.
+@dataclass(frozen=True)
+class Dates:
+    """The dates of a column."""
+
+    days: dict[str, float]  # Since :data:`ORIGIN`, of each text.
+    day_first: bool = False  # Whether the day was found to stand before the month.
+    problem: str = ""  # Why they cannot be told, said of ``culprit``.
+    culprit: str = ""
+
+
+def read_dates(present: Sequence[str], day_first: bool = False) -> Dates:
+    """Days of distinct texts.
 
     Dates start with the year (ISO 8601), or are written 31.12.2020; with strokes, the day is told
-    from the month by the numbers above 12.
+    from the month by the numbers above 12, or by ``day_first``.
 
-    >>> read_dates(["2000-01-02", "2000-02-01 12:00"])[0]
+    >>> read_dates(["2000-01-02", "2000-02-01 12:00"]).days
     {'2000-01-02': 1.0, '2000-02-01 12:00': 31.5}
-    >>> read_dates(["3/4/2020"])[1]
-    'has day and month in an order that the column leaves open; write it as 2020-12-31'
+    >>> read_dates(["3/4/2020"]).problem
+    'has day and month in an order that the column leaves open; write it as 2020-12-31, or say
+    --day-first'
     """
     matched = {text: _DAYS.fullmatch(text) for text in present}
     stroked = [match for match in matched.values() if match and match[2] != "."]
     firsts, seconds = ({int(match[place]) for match in stroked} for place in (1, 3))
-    day_first = max(firsts, default=0) > 12
-    month_first = max(seconds, default=0) > 12
-    found: dict[str, float] = {}
+    month_told, day_told = (max(found, default=0) > 12 for found in (seconds, firsts))
+    if stroked and month_told and day_told:
+        problem = f"has day and month in an order that the column mixes; {_ISO_ASKED}"
+        return Dates({}, problem=problem, culprit=stroked[0].string)
+    if stroked and not (month_told or day_told or day_first):
+        problem = f"has day and month in an order that the column leaves open; {_ISO_ASKED}"
+        return Dates({}, problem=f"{problem}, or say --day-first", culprit=stroked[0].string)
+    days = {}
     for text, match in matched.items():
-        if match and match[2] != "." and day_first == month_first:
-            order = "mixes" if day_first else "leaves open"
-            return {}, f"has day and month in an order that the column {order}; {_ISO_ASKED}", text
         try:
-            found[text] = _days(text, match, day_first or bool(match and match[2] == "."))
+            days[text] = _days(text, match, bool(match and match[2] == ".") or not month_told)
         except ValueError:
-            return {}, f"is no date that can be read; {_ISO_ASKED}", text
-    return found, "", ""
+            return Dates({}, problem=f"is no date that can be read; {_ISO_ASKED}", culprit=text)
+    return Dates(days, day_told)
 
 
 def _days(text: str, match: re.Match[str] | None, day_first: bool) -> float:

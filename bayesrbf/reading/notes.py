@@ -164,7 +164,8 @@ def _thousands(notes: Sequence[Note]) -> str:
 
 
 def _dates(notes: Sequence[Note]) -> str:
-    return f"{_columns(notes, 'holds', 'hold')} dates, read as days since 2000-01-01."
+    how = f", {notes[0].value}" if notes[0].value else ""
+    return f"{_columns(notes, 'holds', 'hold')} dates{how}, read as days since 2000-01-01."
 
 
 def _units(notes: Sequence[Note]) -> str:

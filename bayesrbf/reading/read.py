@@ -20,7 +20,9 @@ def read_table(
     categorical: str | Sequence[str] = (),
     real: str | Sequence[str] = (),
     thousands: str | None = None,
+    decimal: str | None = None,
     dates: str | Sequence[str] = (),
+    day_first: bool = False,
     group: str | None = None,
     time: str | None = None,
 ) -> ReadTable:
@@ -49,8 +51,12 @@ def read_table(
         Columns whose kind is not to be inferred.
     thousands : str, optional
         The character that sets thousands apart, where the numbers leave it open: ``"1,234"``.
+    decimal : str, optional
+        The decimal mark, where the numbers leave it open: a comma or a point.
     dates : str or sequence of str
         Columns of dates, which are read as days since 2000-01-01.
+    day_first : bool
+        Whether dates such as 3/4/2020 have the day first, where their column leaves it open.
     group : str, optional
         Column whose rows belong together, such as those of a patient.
     time : str, optional
@@ -93,15 +99,17 @@ def read_table(
     """
     marks = [na] if isinstance(na, str | int | float) else na
     options = TableOptions(
-        tuple(map(str, marks)),
-        id,
-        _several(ignore),
-        _several(categorical),
-        _several(real),
-        thousands,
-        _several(dates),
-        group,
-        time,
+        na=tuple(map(str, marks)),
+        id=id,
+        ignore=_several(ignore),
+        categorical=_several(categorical),
+        real=_several(real),
+        thousands=thousands,
+        decimal=decimal,
+        dates=_several(dates),
+        day_first=day_first,
+        group=group,
+        time=time,
     )
     return read_file(Path(path), target, options)
 

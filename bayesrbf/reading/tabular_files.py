@@ -112,9 +112,13 @@ def _misnamed(
         if len(parts) > 1 and set(parts) not in allowed:
             words = " and ".join(f"--{part}" for part in parts)
             yield f"Column {column!r} cannot be what {words} say together; choose one."
-    mark = options.thousands
+    mark, point = options.thousands, options.decimal
     if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-%"):
         yield f"--thousands takes one character, such as a comma; got {mark!r}."
+    if point not in (None, ",", "."):
+        yield f"--decimal takes a comma or a point; got {point!r}."
+    if mark is not None and mark == point:
+        yield f"--thousands and --decimal are both {mark!r}; choose one."
 
 
 def _columns(raw: RawTable, target: str | None, options: TableOptions) -> dict[str, ReadColumn]:
@@ -136,7 +140,14 @@ def _columns(raw: RawTable, target: str | None, options: TableOptions) -> dict[s
         kind = named.get(one.name, one.kind)
         dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
         read[one.name] = read_column(
-            replace(column, kind=kind, dates=dates, thousands=options.thousands)
+            replace(
+                column,
+                kind=kind,
+                dates=dates,
+                day_first=options.day_first,
+                thousands=options.thousands,
+                decimal=options.decimal,
+            )
         )
     return read
 
@@ -160,6 +171,8 @@ def _assembled(
     if options.id is not None:
         index = pd.Index(columns[options.id].values, dtype="str", name=options.id)
     notes = [*_notes(columns, model, options), *raw.notes]
+    if not any(note.topic == "decimal commas" for note in notes):
+        notes = [note for note in notes if note.topic != "points"]
     kinds: dict[str, Kind] = {
         name: "real" if _is_real(read.values) else "categorical" for name, read in columns.items()
     }
@@ -181,8 +194,23 @@ def _assembled(
         taken=_taken([column.name for column in raw.columns], roles, notes),
         groups=series(options.group),
         times=series(options.time),
-        options=options,
+        options=_decided(options, columns, notes),
     )
+
+
+def _decided(
+    options: TableOptions, columns: dict[str, ReadColumn], notes: Sequence[Note]
+) -> TableOptions:
+    """The options with what this table left no doubt about: a new one may be shorter."""
+    found = {(note.topic, note.value) for note in notes}
+    marks = {value for topic, value in found if topic == "thousands" and value in ",."}
+    commas = any(topic == "decimal commas" for topic, _ in found)
+    if len(marks) == 1 and not (commas and "," in marks):
+        options = replace(options, thousands=options.thousands or marks.pop())
+    if commas and options.thousands != ",":
+        options = replace(options, decimal=options.decimal or ",")
+    told = any(note.value == "day first" for read in columns.values() for note in read.notes)
+    return replace(options, day_first=options.day_first or told)
 
 
 def _is_real(values: Values) -> bool:

@@ -26,9 +26,14 @@ class TableOptions:
     real : tuple of str
         Columns that are quantities, though they look like codes: a,b or repeated.
     thousands : str, optional
-        The character that sets thousands apart, where a table leaves it open: "," or ".".
+        The character that sets thousands apart, where numbers leave it open: "," makes
+        1,234 one thousand.
+    decimal : str, optional
+        The decimal mark, where numbers leave it open: "," makes 1,234 a bit more than one.
     dates : tuple of str
         Columns of dates, read as days since 2000-01-01: a,b or repeated.
+    day_first : bool
+        Dates such as 3/4/2020 have the day first, where their column leaves it open.
     group : str, optional
         Column whose rows belong together, such as those of a patient: they are never on
         both sides of a split. It is no part of the model.
@@ -43,7 +48,9 @@ class TableOptions:
     categorical: tuple[str, ...] = ()
     real: tuple[str, ...] = ()
     thousands: str | None = None
+    decimal: str | None = None
     dates: tuple[str, ...] = ()
+    day_first: bool = False
     group: str | None = None
     time: str | None = None
 

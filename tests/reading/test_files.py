@@ -112,7 +112,7 @@ def test_nothing_is_noted_about_what_is_plain(tmp_path: Path) -> None:
         (("1.5", "2,5"), "line 3, column 'a': '2,5' has a decimal comma, but '1.5' has a point"),
         (
             ("1,234", "5"),
-            "line 2, column 'a': '1,234' may be a decimal comma or a mark",
+            "line 2, column 'a': '1,234' may be a decimal comma or a mark between",
         ),
         (("1", "inf"), "line 3, column 'a': 'inf' is infinite"),
         (("1", "-1e999"), "line 3, column 'a': '-1e999' is infinite"),
