@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from cyclopts import App
 
-from bayesrbf.commands.arguments import one_line
+from bayesrbf.commands.arguments import in_lines, one_line
 from bayesrbf.commands.new_rows import check, explain, predict
 from bayesrbf.commands.reports import demo, report
 from bayesrbf.version import __version__
@@ -38,7 +38,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("interrupted; nothing was written.", 130)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _fail(one_line(error), 2)
+        _fail(in_lines(error), 2)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

@@ -24,17 +24,17 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     from bayesrbf import load
     from bayesrbf.files import write_whole
     from bayesrbf.report.new_rows import novelty_of_rows, read_complete
-    from bayesrbf.report.options import read_options
+    from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL, predictions_frame, to_csv
 
-    options = read_options(folder)
+    options = read_options(folder) or ReportOptions("")
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None else out
     with spoken():
-        rows = read_complete(model, table)
+        rows = read_complete(model, table, options.table)
         uncertainty = model.uncertainty(rows)
-    costs = {} if options is None else options.costs
-    write_whole(file, to_csv(predictions_frame(uncertainty, costs=costs)))
+    ids = None if rows.index.name is None else rows.index
+    write_whole(file, to_csv(predictions_frame(uncertainty, costs=options.costs, ids=ids)))
     best = uncertainty["mean"].to_numpy().argmax(1)
     print(f"{table.name}: {len(rows)} rows")
     for position, label in enumerate(model.classes_[:8]):
@@ -62,12 +62,14 @@ def explain(folder: Path, table: Path, /, *, row: int) -> None:
     """
     from bayesrbf import load
     from bayesrbf.report.new_rows import read_complete
+    from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL
     from bayesrbf.report.row import explain_row
 
+    options = read_options(folder) or ReportOptions("")
     model = load(folder / MODEL)
     with spoken():
-        print("\n".join(explain_row(model, read_complete(model, table), row)))
+        print("\n".join(explain_row(model, read_complete(model, table, options.table), row)))
 
 
 def check(folder: Path, table: Path, /) -> None:
@@ -87,11 +89,13 @@ def check(folder: Path, table: Path, /) -> None:
     from bayesrbf import load
     from bayesrbf.report.check import check_rows, printed
     from bayesrbf.report.new_rows import read_rows
+    from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL
 
+    options = read_options(folder) or ReportOptions("")
     with spoken():
         model = load(folder / MODEL)
-        new = read_rows(model, table)
+        new = read_rows(model, table, options.table)
         remarks = check_rows(model, new)
     print("\n".join([f"{table.name}: {len(new.rows)} rows", *printed(remarks)]))
     if any(remark.found for remark in remarks):

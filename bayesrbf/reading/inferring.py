@@ -107,7 +107,8 @@ def read_column(column: TextColumn) -> ReadColumn:
     >>> read.values, read.notes[0].topic, read.notes[0].example
     (['0150', '0151'], 'codes', '0150')
     """
-    marked = Counter(cell for cell in column.cells if cell and cell not in column.counts)
+    absent = (cell for cell in column.cells if cell and cell not in column.counts)
+    marked = Counter(f"{float(cell):g}" if is_number(cell) else cell for cell in absent)
     notes = [Note("missing", column.name, text, count) for text, count in marked.items()]
     if not column.present:
         empty = column.texts() if column.kind == "categorical" else column.reals({})

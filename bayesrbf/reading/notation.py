@@ -18,7 +18,7 @@ APOSTROPHES: Final = "'\u2019"
 _CURRENCY: Final = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CAD|AUD"
 _DRESSED: Final = re.compile(
     rf"(?P<sign>[+-]?) ?(?P<before>{_CURRENCY})?[{BLANKS}]?"
-    rf"(?P<body>[+-]?(?:\d[\d.,{BLANKS}{APOSTROPHES}]*|[.,]\d+)(?:[eE][+-]?\d+)?)"
+    rf"(?P<body>[+-]?(?:\d(?:[\d.,{BLANKS}{APOSTROPHES}]*[\d.])?|[.,]\d+)(?:[eE][+-]?\d+)?)"
     rf"[{BLANKS}]?(?P<after>%|{_CURRENCY})?"
 )
 _ISO: Final = re.compile(
@@ -56,6 +56,8 @@ def read_numbers(
 
     >>> read_numbers(["$1,200", "$3.50"]).numbers
     {'$1,200': '1200', '$3.50': '3.50'}
+    >>> read_numbers(["57 %", "3.5%"]).numbers
+    {'57 %': '57', '3.5%': '3.5'}
     >>> read_numbers(["1,200", "700"]).problem
     'may be a decimal comma or a mark between thousands'
     """

@@ -66,6 +66,11 @@ class ReadTable:
     options: TableOptions
 
 
+def names_in_file(path: Path) -> list[str]:
+    """Names of the columns of a file, whatever they hold."""
+    return [column.name for column in read_raw(path).columns]
+
+
 def no_problem(target: pd.Series) -> Iterable[str]:
     """Find no problem in a target."""
     return ()

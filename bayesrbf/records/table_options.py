@@ -87,3 +87,7 @@ class TableOptions:
         several = {option: kept[option] for option in ("ignore", "categorical", "real", "dates")}
         alone = {option: next(iter(kept.get(option, ())), None) for option in _ALONE}
         return replace(self, **several, **alone)  # type: ignore[arg-type]
+
+
+PLAIN: Final = TableOptions()
+"""Nothing is asked."""

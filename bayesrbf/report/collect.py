@@ -103,7 +103,7 @@ def _validated(job: Job, procedure: Procedure, track: Track) -> HeldOut:
         FREQUENCIES: class_frequencies,
         LOGISTIC: logistic_regression(job.categorical),
     }
-    return hold_out(job.X, job.y, fitters, n_folds=job.folds, seed=job.seed, track=track)
+    return hold_out(job.X, job.y, fitters, splits=job.splits, track=track)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from sklearn.base import clone
 
-from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.estimators.folds import grouped_folds, stratified_folds
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
@@ -48,7 +48,10 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     """
     table, density = judged.table, judged.density
     hidden = job.labels.max() + 1
-    folds = stratified_folds(np.where(job.labels < 0, hidden, job.labels), job.folds, job.seed)
+    dealt = np.where(job.labels < 0, hidden, job.labels)
+    folds = stratified_folds(dealt, job.folds, job.seed)
+    if job.groups is not None:
+        folds = grouped_folds(dealt, job.groups, job.folds, job.seed)
     reals = [name for name in job.X.columns if job.kinds[name] == "real"]
     tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
     best = density.candidates_[0]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
+from bayesrbf.records.table_options import PLAIN, TableOptions
+from bayesrbf.report.splits import Splits, splits_of
 from bayesrbf.report.words import cell, clipped, count, decimals_of
 from bayesrbf.table import encode_labels
 
@@ -33,7 +35,7 @@ class Job:
     title: str
     target: str
     X: pd.DataFrame  # Without the label column; an index that does not count names the rows.
-    y: pd.Series  # Missing where hidden.
+    y: pd.Series  # Missing where hidden; the index counts the rows from 0.
     kinds: Mapping[str, str]  # "real" or "categorical", by column.
     inference: Inference  # ``"auto"``: by what takes about a minute.
     seed: int
@@ -46,6 +48,9 @@ class Job:
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
     rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
+    reading: TableOptions = PLAIN  # By which new rows are read, too.
+    groups: Int[np.ndarray, " obs"] | None = None  # Rows of one number belong together.
+    times: Float[np.ndarray, " obs"] | None = None  # By which rows are ordered.
 
     @property
     def categorical(self) -> list[str]:
@@ -61,6 +66,21 @@ class Job:
     def labels(self) -> Int[np.ndarray, " obs"]:
         """Class codes, -1 where hidden."""
         return encode_labels(self.y)[1]
+
+    @property
+    def splits(self) -> Splits:
+        """How rows are held out."""
+        return splits_of(self.labels, self.folds, self.seed, self.groups, self.times)
+
+    def grouped(self, y: pd.Series) -> dict[str, Any]:
+        """The argument ``cv`` of an estimator for some of the rows, whose labels are ``y``.
+
+        It is empty where rows do not belong together: the estimator has folds of its own.
+        """
+        if self.groups is None:
+            return {}
+        labels, groups = encode_labels(y)[1], self.groups[y.index.to_numpy()]
+        return {"cv": splits_of(labels, self.folds, self.seed, groups).pairs()}
 
     @cached_property
     def decimals(self) -> Mapping[str, int | None]:

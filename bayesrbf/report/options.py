@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from bayesrbf.records.table_options import PLAIN, TableOptions
+
 OPTIONS: Final = "options.json"
 
 
@@ -19,13 +21,15 @@ class ReportOptions:
     target: str  # Name of the label column.
     costs: Mapping[str, float] = field(default_factory=dict)
     """Of a mistaken row by class, 1 for a class not named; empty where none was given."""
+    table: TableOptions = PLAIN  # How the table was read, and new rows are.
 
 
 def options_content(options: ReportOptions) -> bytes:
     """The options as a file.
 
-    >>> options_content(ReportOptions("y", {"sick": 5.0})).decode().split()
-    ['{', '"target":', '"y",', '"costs":', '{', '"sick":', '5.0', '}', '}']
+    >>> held = json.loads(options_content(ReportOptions("y", {"sick": 5.0})))
+    >>> held["target"], held["costs"], held["table"]["id"]
+    ('y', {'sick': 5.0}, None)
     """
     return (json.dumps(asdict(options), ensure_ascii=False, indent=1) + "\n").encode()
 
@@ -44,7 +48,29 @@ def read_options(folder: Path) -> ReportOptions | None:
         raise _refused(file, f"it is no JSON ({error})") from None
     if not isinstance(held, dict) or not isinstance(held.get("target"), str):
         raise _refused(file, "it names no target")
-    return ReportOptions(held["target"], _costs(file, held.get("costs", {})))
+    costs, table = _costs(file, held.get("costs", {})), _table(file, held.get("table", {}))
+    return ReportOptions(held["target"], costs, table)
+
+
+def _table(file: Path, held: Any) -> TableOptions:
+    """How the table was read; an error where an option is unknown or of another type."""
+    known = asdict(PLAIN)
+    if not isinstance(held, dict) or not held.keys() <= known.keys():
+        raise _refused(file, f"its table must be an object with {', '.join(known)}")
+    wrong = [name for name, value in held.items() if not _is_like(value, known[name])]
+    if wrong:
+        raise _refused(file, f"its option {wrong[0]} cannot be {held[wrong[0]]!r}")
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in held.items()
+    }
+    return TableOptions(**options)
+
+
+def _is_like(value: Any, usual: object) -> bool:
+    """Whether a value is of the type of an option whose usual value is given."""
+    if isinstance(usual, tuple):
+        return isinstance(value, list) and all(isinstance(text, str) for text in value)
+    return isinstance(value, bool) if isinstance(usual, bool) else isinstance(value, str | None)
 
 
 def _costs(file: Path, held: Any) -> dict[str, float]:
