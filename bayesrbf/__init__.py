@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
     from bayesrbf.estimators.stack.classifier import StackedClassifier
     from bayesrbf.estimators.transformers import HalfRankTransformer
+    from bayesrbf.reading.read import read_table
+    from bayesrbf.reading.tabular_files import ReadTable
     from bayesrbf.records.median_lvq import MedianLVQPrior
     from bayesrbf.records.priors import GammaPrecisions, HorseshoePrecisions, MixturePrior
 
@@ -37,11 +39,13 @@ __all__ = [
     "MixturePrior",
     "RBFNetworkClassifier",
     "RBFNetworkRegressor",
+    "ReadTable",
     "SDGMClassifier",
     "StackedClassifier",
     "cost_curves",
     "hybrid_path",
     "load",
+    "read_table",
 ]
 
 # Where each public name lives. It is imported when first used, so that importing
@@ -59,11 +63,13 @@ _HOMES = {
     "MixturePrior": "bayesrbf.records.priors",
     "RBFNetworkClassifier": "bayesrbf.estimators.rbf_network.classifier",
     "RBFNetworkRegressor": "bayesrbf.estimators.rbf_network.regressor",
+    "ReadTable": "bayesrbf.reading.tabular_files",
     "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
     "StackedClassifier": "bayesrbf.estimators.stack.classifier",
     "cost_curves": "bayesrbf.estimators.deciding",
     "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
     "load": "bayesrbf.artefact.estimator_state",
+    "read_table": "bayesrbf.reading.read",
 }
 
 if not TYPE_CHECKING:  # a type checker must still see a name that does not exist

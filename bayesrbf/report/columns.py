@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Column, Reading
-from bayesrbf.report.words import clipped, listing, number, percent, plural
+from bayesrbf.report.words import between, clipped, listing, number, percent, plural
 from bayesrbf.table import encode_labels
 
 BANDS = 40
@@ -50,7 +50,9 @@ def _column(job: Job, name: str) -> Column:
     share = float(values.isna().mean())
     if job.kinds[name] == "real":
         seen = values.dropna().to_numpy(dtype=float)
-        content = f"{number(seen.min())} to {number(seen.max())}" if seen.size else "no value"
+        content = "no value"
+        if seen.size:
+            content = between(job.cell(name, seen.min()), job.cell(name, seen.max()))
         bars = _histogram(seen)
         return Column(name, "real", share, content, bars)
     levels = values.dropna().astype(str).value_counts()

@@ -23,10 +23,12 @@ from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.score_intervals import mean_interval, share_interval
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.posterior.two_tables import tail_of_count
-from bayesrbf.reading import TableError, read_table
+from bayesrbf.reading import TableError, names_in_file, read_file
+from bayesrbf.records.table_options import TableOptions
 from bayesrbf.report.check import Remark, printed
 from bayesrbf.report.density import columns_of
 from bayesrbf.report.new_rows import read_complete
+from bayesrbf.report.options import ReportOptions
 from bayesrbf.report.row import aligned
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
@@ -84,19 +86,27 @@ class Labelled:
         return any(remark.found for remark in self.remarks)
 
 
-def read_labelled(model: Any, path: Path, target: str | None) -> tuple[pd.DataFrame, pd.Series]:
+def read_labelled(
+    model: Any, path: Path, target: str | None, options: ReportOptions
+) -> tuple[pd.DataFrame, pd.Series]:
     """Rows as the model takes them, and their labels as text, None where one is missing.
 
-    Without a name the label column is the only one that the model does not predict from and that
-    holds classes of the model.
+    Without a name the label column is that of the training table, or the only one that the model
+    does not predict from and that holds classes of the model.
     """
-    rows = read_complete(model, path)
+    rows = read_complete(model, path, options.table)
     known, classes = set(columns_of(model).names), {str(label) for label in model.classes_}
-    others = [name for name in read_table(path).frame.columns if name not in known]
+    header = names_in_file(path)
+    if target is None and options.target in header:
+        target = options.target
+    no_label = {*known, *options.table.beside}
+    others = [name for name in header if name not in no_label]
     if target in known:
         raise TableError(f"--target names {target!r}, a column that the model predicts from.")
     asked = others if target is None else [target]
-    labels = read_table(path, categorical=asked, ignore=known).frame if asked else pd.DataFrame()
+    left = tuple(name for name in header if name not in asked)
+    reading = TableOptions(na=options.table.na, categorical=tuple(asked), ignore=left)
+    labels = read_file(path, None, reading).frame if asked else pd.DataFrame()
     fits = [name for name in asked if classes & set(labels[name].dropna())]
     if target is None and len(fits) != 1:
         said = f"columns {listing(fits)} hold" if fits else "no other column holds"
