@@ -59,8 +59,9 @@ class DecisionCurve:
 
 
 def proportion(share: float, n: float, level: float = LEVEL) -> Interval:
-    r"""Score interval of a share of ``n`` rows: the p with
-    :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
+    r"""Score interval of a share of rows.
+
+    It is the set of p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
 
     See Wilson (1927), Probable inference, the law of succession, and statistical inference,
     Journal of the American Statistical Association 22, 209-212.

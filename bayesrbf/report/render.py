@@ -38,6 +38,7 @@ def render(report: Report) -> str:
     environment.filters |= {
         "number": words.number,
         "spread": words.spread,
+        "estimate": words.estimate,
         "count": words.count,
         "percent": words.percent,
         "clipped": words.clipped,
@@ -55,6 +56,7 @@ def _sentences(report: Report) -> dict[str, str]:
     """The finding of each section."""
     return {
         "verdict": findings.verdict(report),
+        "worth": findings.worth(report),
         "unvalidated": findings.unvalidated(report),
         "computation": findings.computation(report),
         "scores": findings.against_logistic(report),

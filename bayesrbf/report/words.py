@@ -37,6 +37,7 @@ def number(value: float) -> str:
 MOST_DECIMALS: Final = 6
 FINE: Final = 1000.0
 """Parts of a column's range that its numbers tell apart, where its values are that fine."""
+ROUNDING: Final = 1e-9  # Share of a figure below which an error is that of arithmetic.
 UNGROUPED: Final = 10_000
 """Below it a cell is written without a gap: 2010 may be a year."""
 
@@ -123,6 +124,28 @@ def spread(value: float) -> str:
     rounded = float(f"{value:.1e}")
     text = number(rounded)
     return text.removesuffix("0") if "." in text and "×" not in text else text
+
+
+def estimate(value: tuple[float, float]) -> str:
+    """A figure and its standard error, which is left out where it is none but rounding.
+
+    >>> estimate((0.366, 0.0231)), estimate((0.687, 2e-16))
+    ('0.366 ± 0.023', '0.687')
+    """
+    figure, error = value
+    if not error > ROUNDING * abs(figure):
+        return number(figure)
+    return f"{number(figure)} ± {spread(error)}"
+
+
+def exact(value: float) -> str:
+    """A number as it is written, to six significant digits.
+
+    >>> exact(2010.0), exact(0.0), exact(1.25)
+    ('2010', '0', '1.25')
+    """
+    six = float(f"{value:.6g}")
+    return cell(six, decimals_of(np.array([six])))
 
 
 def _short(decimal: str) -> str:
