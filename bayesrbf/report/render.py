@@ -97,7 +97,9 @@ def _figures(report: Report) -> dict[str, Any]:
         "reliability": [
             figures.reliability(own.curves[c], report.classes[c], c % 8) for c in frequent
         ],
-        "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome),
+        "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome)
+        if doubt.epistemic.any()
+        else None,
         "outcomes": figures.legend(
             {
                 "held-out prediction right": "dot c0",

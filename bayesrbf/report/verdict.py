@@ -155,8 +155,8 @@ def _figures(judged: Judged) -> str:
         )
     return (
         f"on {plural(judged.rows, 'row')} that it had not seen {said}; its average surprise (log "
-        f"loss) is {number(judged.log_loss)} nats, that of the class frequencies {number(base.log_loss)}, "
-        f"that of {logistic.name} {number(logistic.log_loss)}."
+        f"loss) is {number(judged.log_loss)} nats, that of the class frequencies "
+        f"{number(base.log_loss)}, that of {logistic.name} {number(logistic.log_loss)}."
     )
 
 

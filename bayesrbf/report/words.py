@@ -42,10 +42,10 @@ UNGROUPED: Final = 10_000
 """Below it a cell is written without a gap: 2010 may be a year."""
 
 
-def decimals_of(values: Float[np.ndarray, " value"]) -> int | None:
+def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) -> int | None:
     """Decimals that a column's cells need; None where powers of ten serve them better.
 
-    As many as tell a thousandth of their range apart, and no more than they are written with.
+    As many as tell a thousandth of their range apart and, ``as_written``, no more than they have.
 
     >>> decimals_of(np.array([2010.0, 2014.0])), decimals_of(np.array([0.1, 2.4]))
     (0, 1)
@@ -58,7 +58,7 @@ def decimals_of(values: Float[np.ndarray, " value"]) -> int | None:
     most = float(np.abs(seen).max())
     span = float(np.ptp(seen)) or most or 1.0
     needed = max(0, math.ceil(math.log10(FINE / span) - 1e-9))
-    for decimals in range(min(needed, MOST_DECIMALS + 1)):
+    for decimals in range(min(needed, MOST_DECIMALS + 1)) if as_written else ():
         if np.allclose(seen, np.round(seen, decimals), rtol=1e-12, atol=0.0):
             return decimals
     return needed if needed <= MOST_DECIMALS and most < 1e12 else None
