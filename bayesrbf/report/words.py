@@ -57,7 +57,7 @@ def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) ->
         return 0
     most = float(np.abs(seen).max())
     span = float(np.ptp(seen)) or most or 1.0
-    needed = max(0, math.ceil(math.log10(FINE / span) - 1e-9))
+    needed = max(0, math.ceil(math.log10(FINE) - math.log10(span) - 1e-9))
     for decimals in range(min(needed, MOST_DECIMALS + 1)) if as_written else ():
         if np.allclose(seen, np.round(seen, decimals), rtol=1e-12, atol=0.0):
             return decimals

@@ -38,9 +38,7 @@ def test_a_model_without_options_has_none(tmp_path: Path) -> None:
 )
 def test_other_files_are_refused_with_the_reason(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / OPTIONS).write_text(text)
-    with pytest.raises(
-        ValueError, match=f"{OPTIONS} cannot be read.*{why}.*write the report again"
-    ):
+    with pytest.raises(ValueError, match=f"{OPTIONS} cannot.*{why}.*write the report again"):
         read_options(tmp_path)
 
 
