@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf.report.new_rows import NOVEL
-from bayesrbf.report.words import cell, clipped, decimals_of, listing, number, percent
+from bayesrbf.report.words import clipped, exact, listing, number, percent
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -132,10 +132,7 @@ def _oddities(model: Any, rows: pd.DataFrame, place: int, novelty: float) -> lis
 
 def cell_text(value: object) -> str:
     """A cell in a table of text."""
-    if not isinstance(value, float | int):
-        return clipped(value, 24)
-    six = float(f"{float(value):.6g}")
-    return cell(six, decimals_of(np.array([six])))
+    return exact(float(value)) if isinstance(value, float | int) else clipped(value, 24)
 
 
 def signed(value: float) -> str:
