@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.mixture.density import MixtureDensity
     from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
     from bayesrbf.estimators.mixture.hybrid_dial import hybrid_path
+    from bayesrbf.estimators.model_selection import LabelledKFold, labelled_scorer
     from bayesrbf.estimators.rbf_network.classifier import RBFNetworkClassifier
     from bayesrbf.estimators.rbf_network.regressor import RBFNetworkRegressor
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
@@ -33,6 +34,7 @@ __all__ = [
     "HorseshoePrecisions",
     "HybridMixtureClassifier",
     "KernelNetworkClassifier",
+    "LabelledKFold",
     "MedianLVQClassifier",
     "MedianLVQPrior",
     "MixtureDensity",
@@ -44,6 +46,7 @@ __all__ = [
     "StackedClassifier",
     "cost_curves",
     "hybrid_path",
+    "labelled_scorer",
     "load",
     "read_table",
 ]
@@ -57,6 +60,7 @@ _HOMES = {
     "HorseshoePrecisions": "bayesrbf.records.priors",
     "HybridMixtureClassifier": "bayesrbf.estimators.mixture.hybrid",
     "KernelNetworkClassifier": "bayesrbf.estimators.kernel_network.classifier",
+    "LabelledKFold": "bayesrbf.estimators.model_selection",
     "MedianLVQClassifier": "bayesrbf.estimators.median_lvq.classifier",
     "MedianLVQPrior": "bayesrbf.records.median_lvq",
     "MixtureDensity": "bayesrbf.estimators.mixture.density",
@@ -68,6 +72,7 @@ _HOMES = {
     "StackedClassifier": "bayesrbf.estimators.stack.classifier",
     "cost_curves": "bayesrbf.estimators.deciding",
     "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
+    "labelled_scorer": "bayesrbf.estimators.model_selection",
     "load": "bayesrbf.artefact.estimator_state",
     "read_table": "bayesrbf.reading.read",
 }

@@ -25,12 +25,12 @@ Predict = Callable[[int, Observations, Observations], np.ndarray]
 
 
 def stratified_folds(
-    labels: Int[np.ndarray, " obs"], n_folds: int, seed: int
+    labels: Int[np.ndarray, " obs"], n_folds: int, seed: int | None
 ) -> Int[np.ndarray, " obs"]:
     """Deal the rows of every class to folds in turn; no fold takes the last row of a class.
 
     Classes are dealt in the order of their first rows, whatever their codes. Rows without a label
-    and the only row of a class are in no fold: -1.
+    and the only row of a class are in no fold: -1. Without a seed rows are dealt as they stand.
 
     >>> stratified_folds(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
     array([ 0,  1,  1,  0,  0, -1, -1])
@@ -41,7 +41,8 @@ def stratified_folds(
     known = np.flatnonzero(labels >= 0)
     firsts = np.sort(np.unique(labels[known], return_index=True)[1])
     for label in labels[known[firsts]]:
-        members = rng.permutation(np.flatnonzero(labels == label))
+        members = np.flatnonzero(labels == label)
+        members = members if seed is None else rng.permutation(members)
         if members.size > 1:
             folds[members] = (dealt + np.arange(members.size)) % n_folds
             dealt += members.size

@@ -19,6 +19,8 @@ from scipy.stats import t as student
 LEVEL: Final = 0.9
 """Probability inside the intervals."""
 
+TINY: Final = 1e-12
+
 Score = Float[np.ndarray, " obs"]
 Positive = Bool[np.ndarray, " obs"]
 
@@ -58,9 +60,10 @@ class DecisionCurve:
     everybody: Float[np.ndarray, " threshold"]  # Of acting on every row.
 
 
-def proportion(share: float, n: float, level: float = LEVEL) -> Interval:
-    r"""Score interval of a share of ``n`` rows: the p with
-    :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
+def proportion(share: float, n: int, level: float = LEVEL) -> Interval:
+    r"""Score interval of a share of rows.
+
+    It is the set of p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
 
     See Wilson (1927), Probable inference, the law of succession, and statistical inference,
     Journal of the American Statistical Association 22, 209-212.
@@ -125,15 +128,13 @@ def auroc(score: Score, positive: Positive, level: float = LEVEL) -> Interval:
     value = (rankdata(score)[positive].sum() - m * (m + 1) / 2) / (m * n)
     z = norm.ppf(0.5 + level / 2)
 
-    def variance(theta: float) -> float:
-        shared = (1 - theta) / (2 - theta) + theta / (1 + theta)
-        return theta * (1 - theta) / (m * n) * (1 + ((m + n) / 2 - 1) * shared)
-
     def outside(theta: float) -> float:
-        return float((value - theta) ** 2 - z**2 * variance(theta))
+        shared = (1 - theta) / (2 - theta) + theta / (1 + theta)
+        away = (value - theta) ** 2 / (theta * (1 - theta))  # 0 / 0 at an end is no root
+        return float(away - z**2 / (m * n) * (1 + ((m + n) / 2 - 1) * shared))
 
-    lower = brentq(outside, 0.0, value) if value > 0 and outside(0.0) > 0 else 0.0
-    upper = brentq(outside, value, 1.0) if value < 1 and outside(1.0) > 0 else 1.0
+    lower = brentq(outside, TINY, min(value, 1 - TINY)) if value > TINY else 0.0
+    upper = brentq(outside, max(value, TINY), 1 - TINY) if value < 1 - TINY else 1.0
     return Interval(float(value), float(lower), float(upper))
 
 

@@ -61,6 +61,10 @@ def read_numbers(
     >>> read_numbers(["1,200", "700"]).problem
     'may be a decimal comma or a mark between thousands'
     """
+    if thousands != "." and all(map(is_number, present)):  # as nearly all columns are
+        bare = {text: ("", text) for text in present}
+        doubtful = "" if decimal == "." else _three_digits(bare)
+        return Notation(dict(zip(present, present, strict=True)), doubtful=doubtful)
     found = {text: _undressed(text, thousands) for text in present}
     parts = {text: pair for text, pair in found.items() if pair is not None}
     symbols = {symbol for symbol, _ in parts.values()}

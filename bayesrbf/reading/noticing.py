@@ -20,6 +20,8 @@ AWAY: Final = 1.0
 """Gap, as a multiple of the range of all other values, from which such a number is far away."""
 FAR: Final = 10.0
 """The same for any other number."""
+SEVERAL: Final = 5
+"""Other values, at least, of a column with a single negative one."""
 WORDS: Final = re.compile(
     r"unk(nown)?|not (known|available|applicable|recorded|measured|done)|missing|n\.[ak]\.|n/k"
     r"|no (data|answer|value)|un(defined|specified)|tbd|-+|\.+|\*+|#|\?+|#(value|ref|div/0)!"
@@ -33,6 +35,8 @@ ENOUGH: Final = 20
 """Rows from which columns can be told to name rows, or to be prose."""
 LONG: Final = 5
 """Digits of whole numbers, all different and equally long, that look like names of rows."""
+MANY: Final = 100
+"""Rows from which they do: among few, measurements differ, too."""
 NAMES: Final = re.compile(
     r"(^|[\W_])(ids?|nr|no|num|number|index|idx|key|uuid|record|row|case|serial)($|[\W_])"
     r"|(?<=[a-z])(ID|Id|Nr|No|Number|Index)$"
@@ -51,15 +55,15 @@ class _Stand:
     others: int  # Distinct other values.
     alone: bool  # Whether it is the only negative value of a column of whole numbers.
 
-    @property
-    def text(self) -> str:
-        """The value as it is written."""
-        return f"{self.value:.0f}" if self.value == round(self.value) else f"{self.value!r}"
 
-    @property
-    def is_code(self) -> bool:
-        """Whether people write this number for missing."""
-        return CODE.fullmatch(self.text) is not None
+def _written(value: float) -> str:
+    """A number as people write it."""
+    return f"{value:.0f}" if value == round(value) else f"{value!r}"
+
+
+def _is_code(value: float) -> bool:
+    """Whether people write this number where nothing was measured."""
+    return CODE.fullmatch(_written(value)) is not None
 
 
 def notice(columns: Mapping[str, Values]) -> Iterator[Note]:
@@ -86,38 +90,36 @@ def _stand_ins(reals: Mapping[str, Float[np.ndarray, " obs"]]) -> Iterator[Note]
     shared = Counter(edge.value for edge in edges if edge.gap >= AWAY and edge.count > 1)
     for edge in edges:
         often = edge.count > 1
-        code = edge.is_code and edge.gap >= AWAY and edge.others > 1 and often
+        known = _is_code(edge.value)
+        code = known and edge.gap >= AWAY and edge.others > 1 and often
         together = shared[edge.value] > 1 and edge.value != 0 and edge.gap >= AWAY and often
         far = edge.gap >= FAR and edge.others > 2 and edge.count > 2
         if code or together or far:
-            yield Note("stand-in", edge.column, edge.text, edge.count)
-        elif edge.is_code and edge.alone and edge.count > 2:
-            yield Note("only negative", edge.column, edge.text, edge.count)
+            yield Note("stand-in", edge.column, _written(edge.value), edge.count)
+        elif known and edge.alone and edge.count > 2:
+            yield Note("only negative", edge.column, _written(edge.value), edge.count)
 
 
 def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
-    """The values beyond all that are no codes, or the least and greatest, and how far they are."""
+    """The codes beyond all other values, and the least and the greatest of those; how far away."""
     distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    if distinct.size < 3:
-        return
-    whole = bool(np.all(distinct == np.round(distinct)))
-    stands = [
-        _Stand(name, float(v), int(n), 0.0, 0, False) for v, n in zip(distinct, counts, strict=True)
-    ]
-    plain = np.array([not stand.is_code for stand in stands])
-    if plain.sum() < 2:
-        return
-    low, high = distinct[plain].min(), distinct[plain].max()
-    inner = (distinct >= low) & (distinct <= high)
+    low, high = 0, distinct.size
+    while low < high and _is_code(float(distinct[low])):
+        low += 1
+    while low < high and _is_code(float(distinct[high - 1])):
+        high -= 1
+    inner = distinct[low:high]
+    ends = {low: inner[1:], high - 1: inner[:-1]} if inner.size > 2 else {}
+    beyond = dict.fromkeys((*range(low), *range(high, distinct.size)), inner)
     negative = int((distinct < 0).sum())
-    for stand in stands:
-        rest = inner & (distinct != stand.value)
-        others = distinct[rest]
-        if others[0] <= stand.value <= others[-1] or others.size < 2:
+    for place, others in (beyond | ends).items():
+        if others.size < 2:
             continue
-        gap = np.abs(others - stand.value).min() / (others[-1] - others[0])
-        alone = whole and stand.value < 0 and negative == 1 and others.size >= 5
-        yield _Stand(name, stand.value, stand.count, float(gap), others.size, alone)
+        value = float(distinct[place])
+        gap = float(np.abs(others[[0, -1]] - value).min() / (others[-1] - others[0]))
+        whole = bool(np.all(others == np.round(others)))
+        alone = whole and value < 0 and negative == 1 and others.size >= SEVERAL
+        yield _Stand(name, value, int(counts[place]), gap, others.size, alone)
 
 
 def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
@@ -131,7 +133,7 @@ def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
     if np.all(np.diff(values) > 0) or np.all(np.diff(values) < 0):
         return "whole numbers that rise or fall from row to row"
     digits = {len(f"{abs(value):.0f}") for value in values}
-    if NAMES.search(name) or (len(digits) == 1 and digits.pop() >= LONG):
+    if NAMES.search(name) or (values.size >= MANY and len(digits) == 1 and digits.pop() >= LONG):
         return "whole numbers that are all different"
     return ""
 

@@ -184,6 +184,9 @@ def _assembled(
     parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
     roles: dict[Any, str] = {**kinds, **dict.fromkeys(options.ignore, "ignored"), **parts}
 
+    def held(values: Values) -> Any:
+        return values if _is_real(values) else pd.array(values, dtype="str")
+
     def series(name: str | None, text: str = "str") -> pd.Series | None:
         if name is None:
             return None
@@ -192,7 +195,7 @@ def _assembled(
         return pd.Series(values, index, dtype=dtype, name=name)
 
     return ReadTable(
-        frame=pd.DataFrame({name: series(name) for name in model}, index),
+        frame=pd.DataFrame({name: held(columns[name].values) for name in model}, index),
         target=series(target, "object"),
         kinds={name: kinds[name] for name in model},
         notes=sentences(notes),

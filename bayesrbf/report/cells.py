@@ -11,7 +11,7 @@ from jaxtyping import Float
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import OddCell
-from bayesrbf.report.words import between, clipped, listing, percent, plural
+from bayesrbf.report.words import between, clipped, exact, listing, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ def judge_table(job: Job) -> JudgedTable:
     ).fit(table)
     cells = density.surprise(table).sel(column=list(job.X.columns))
     unlabelled = density.novelty(table.assign(**{job.target: None}))
-    return JudgedTable(density, table, cells, unlabelled, _described(job, density))
+    return JudgedTable(density, table, cells, unlabelled, _described(density))
 
 
 def with_labels(job: Job) -> pd.DataFrame:
@@ -64,7 +64,7 @@ def with_labels(job: Job) -> pd.DataFrame:
     return job.X.assign(**{job.target: [None if one is None else str(one) for one in given]})
 
 
-def _described(job: Job, density: MixtureDensity) -> str:
+def _described(density: MixtureDensity) -> str:
     """What was chosen, and where columns have atoms."""
     best, n = density.candidates_[0], len(density.candidates_)
     chosen = f", the best of {n} by the density of rows held out" if n > 1 else ""
@@ -73,7 +73,7 @@ def _described(job: Job, density: MixtureDensity) -> str:
         f"{best.covariance_type} covariances{chosen}."
     )
     atoms = [
-        f"{percent(share)} of {clipped(name, 30)} are exactly {job.cell(name, value)}"
+        f"{percent(share)} of {clipped(name, 30)} are exactly {exact(value)}"
         for name, values in density.atoms_.items()
         for value, share in values.items()
     ]

@@ -64,7 +64,7 @@ def _level_bars(
     axes = Axes((0.0, float(len(column.levels))), (0.0, top), box)
     n_classes = len(column.curves)
     wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / n_classes
-    letters = max(3, int(38 / len(column.levels)))
+    letters = max(3, int(34 / len(column.levels)))
     marks = []
     for level, name in enumerate(column.levels):
         start = axes.at_x(level + 0.1)

@@ -74,7 +74,7 @@ def net_benefit(found: Curves) -> Markup:
 
 def effect(found: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"]) -> Markup:
     """Probability of some classes where only this column is known; dashes: where nothing is."""
-    box = (38.0, 10.0, 284.0, 150.0)
+    box = (48.0, 10.0, 284.0, 150.0)
     n_levels = len(found.levels)
     ends = (-0.5, n_levels - 0.5) if n_levels else (float(found.grid[0]), float(found.grid[-1]))
     axes = Axes(ends, (0.0, 1.0), box)
@@ -100,7 +100,7 @@ def effect(found: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"
 
 def _levels(found: Effect, axes: Axes) -> Markup:
     """A frame whose marks across are levels."""
-    letters, y = max(3, int(38 / len(found.levels))), axes.box[3] + 15.0
+    letters, y = max(3, int(34 / len(found.levels))), axes.box[3] + 15.0
     upright = axes.frame(clipped(found.name, 36), "probability", x_ticks=0)
     return upright + Markup("").join(
         element("text", clipped(level, letters), class_="tick", x=axes.at_x(float(i)), y=y)

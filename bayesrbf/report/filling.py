@@ -182,7 +182,7 @@ def _filled(job: Job, drawn: _Draws, rows: np.ndarray, place: int, column: int) 
     if name in drawn.reals:
         values = drawn.values[:, place, drawn.reals.index(name)]
         low, high = np.quantile(values, [0.05, 0.95])
-        value = job.cell(name, float(values.mean()))
+        value = job.mean(name, float(values.mean()))
         interval = between(job.cell(name, float(low)), job.cell(name, float(high)))
         truth = "" if job.truth is None else job.cell(name, float(true))
     else:

@@ -133,8 +133,12 @@ CERTAIN = 2.0
 def verdict(report: Report) -> str:
     """Whether the probabilities can be trusted, beside answers that need no model."""
     own = report.scores[0]
-    calibrated = own.calibration.within_noise and not _tilted(own)
-    return judgement.verdict(report.judged, calibrated, calibration_words(own))
+    return judgement.verdict(report.judged, own.calibration.within_noise and not _tilted(own))
+
+
+def worth(report: Report) -> str:
+    """What the figures of the verdict are worth."""
+    return judgement.worth(report.judged, calibration_words(report.scores[0]))
 
 
 def unvalidated(report: Report) -> str:

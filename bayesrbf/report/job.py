@@ -88,6 +88,11 @@ class Job:
         reals = [name for name in self.X.columns if self.kinds[name] == "real"]
         return {name: decimals_of(self.X[name].to_numpy(dtype=float)) for name in reals}
 
+    def mean(self, name: str, value: float) -> str:
+        """A mean of a real column as text: with more digits than cells that are whole numbers."""
+        seen = self.X[name].to_numpy(dtype=float)
+        return cell(value, decimals_of(seen, as_written=False))
+
     def cell(self, name: str, value: float) -> str:
         """A number of a real column as text."""
         return cell(value, self.decimals[name])

@@ -93,7 +93,7 @@ def _means(
     return tuple(
         (
             name,
-            tuple(job.cell(name, float(mean)) for mean in means[:, reals.index(name)]),
+            tuple(job.mean(name, float(mean)) for mean in means[:, reals.index(name)]),
             tuple(map(float, spread[:, reals.index(name)])),
         )
         for name in chosen

@@ -38,6 +38,7 @@ def render(report: Report) -> str:
     environment.filters |= {
         "number": words.number,
         "spread": words.spread,
+        "estimate": words.estimate,
         "count": words.count,
         "percent": words.percent,
         "clipped": words.clipped,
@@ -55,6 +56,7 @@ def _sentences(report: Report) -> dict[str, str]:
     """The finding of each section."""
     return {
         "verdict": findings.verdict(report),
+        "worth": findings.worth(report),
         "unvalidated": findings.unvalidated(report),
         "computation": findings.computation(report),
         "scores": findings.against_logistic(report),
@@ -95,7 +97,9 @@ def _figures(report: Report) -> dict[str, Any]:
         "reliability": [
             figures.reliability(own.curves[c], report.classes[c], c % 8) for c in frequent
         ],
-        "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome),
+        "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome)
+        if doubt.epistemic.any()
+        else None,
         "outcomes": figures.legend(
             {
                 "held-out prediction right": "dot c0",

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from bayesrbf.files import write_whole
 from bayesrbf.report.collect import collect
-from bayesrbf.report.findings import unvalidated, verdict
+from bayesrbf.report.findings import unvalidated, verdict, worth
 from bayesrbf.report.job import Job
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
 from bayesrbf.report.output import (
@@ -116,5 +116,5 @@ def tell(said: Report) -> None:
         table.add_row("hidden labels", found)
     console = Console()
     console.print(table)
-    for sentence in filter(None, (verdict(said), unvalidated(said))):
+    for sentence in filter(None, (verdict(said), worth(said), unvalidated(said))):
         console.print(sentence, highlight=False, markup=False)

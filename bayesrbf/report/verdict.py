@@ -14,10 +14,11 @@ from bayesrbf.posterior.decisions import mistakes, paid
 from bayesrbf.posterior.held_out import standard_error
 from bayesrbf.posterior.scores import correct, log_loss
 from bayesrbf.report.validate import HeldOut
-from bayesrbf.report.words import clipped, number, percent
+from bayesrbf.report.words import clipped, number, percent, plural
 
 SURELY: Final = 0.975
 """Quantile of Student's t from which a difference is told as one."""
+TOLD: Final = "so far as these rows tell"
 FEWEST_ROWS: Final = 20
 FEWEST_OF_CLASS: Final = 5
 """Held-out rows, and those of the second most frequent class, below which nothing is judged."""
@@ -115,13 +116,12 @@ def judge(
     )
 
 
-def verdict(judged: Judged, calibrated: bool, calibration: str) -> str:
-    """The headline: an answer, the figures behind it, what they are worth.
+def verdict(judged: Judged, calibrated: bool) -> str:
+    """The headline: an answer and the figures behind it.
 
-    ``calibrated`` says whether the probabilities come true as often as they say, and
-    ``calibration`` is that in half a sentence.
+    ``calibrated`` says whether the probabilities come true as often as they say.
     """
-    return f"{_answer(judged, calibrated)}: {_figures(judged)} {_worth(judged, calibration)}"
+    return f"{_answer(judged, calibrated)}: {_figures(judged)}"
 
 
 def _answer(judged: Judged, calibrated: bool) -> str:
@@ -135,7 +135,7 @@ def _answer(judged: Judged, calibrated: bool) -> str:
     if worse or not base.gain_of_answers.better or not calibrated:
         return "With care"
     if not logistic.gain.better:
-        return "As far as those of logistic regression, and no further so far as these rows tell"
+        return f"As much as those of {logistic.name}, and no more {TOLD}"
     return "Yes"
 
 
@@ -154,23 +154,21 @@ def _figures(judged: Judged) -> str:
             f"{percent(1 - logistic.answers)} by {logistic.name}"
         )
     return (
-        f"on {judged.rows} rows that it had not seen {said}; its average surprise (log loss) is "
-        f"{number(judged.log_loss)} nats, that of the class frequencies {number(base.log_loss)}, "
-        f"that of {logistic.name} {number(logistic.log_loss)}."
+        f"on {plural(judged.rows, 'row')} that it had not seen {said}; its average surprise (log "
+        f"loss) is {number(judged.log_loss)} nats, that of the class frequencies "
+        f"{number(base.log_loss)}, that of {logistic.name} {number(logistic.log_loss)}."
     )
 
 
-def _worth(judged: Judged, calibration: str) -> str:
-    """What the differences are worth."""
+def worth(judged: Judged, calibration: str) -> str:
+    """What the differences are worth; ``calibration`` is half a sentence on what came true."""
     if not judged.enough:
         return (
-            f"With {judged.rows} rows held out, {judged.smallest} of them of the second most "
-            "frequent class, such figures are mostly luck."
+            f"With {plural(judged.rows, 'row')} held out, {judged.smallest} of them of the "
+            "second most frequent class, such figures are mostly luck."
         )
-    return f"{_beside_base(judged)}; {_beside_logistic(judged.logistic)}; {calibration}."
-
-
-TOLD: Final = "so far as these rows tell"
+    told = f"{calibration[:1].upper()}{calibration[1:]}"
+    return f"{_beside_base(judged)}; {_beside_logistic(judged.logistic)}. {told}."
 
 
 def _beside_base(judged: Judged) -> str:

@@ -37,14 +37,15 @@ def number(value: float) -> str:
 MOST_DECIMALS: Final = 6
 FINE: Final = 1000.0
 """Parts of a column's range that its numbers tell apart, where its values are that fine."""
+ROUNDING: Final = 1e-9  # Share of a figure below which an error is that of arithmetic.
 UNGROUPED: Final = 10_000
 """Below it a cell is written without a gap: 2010 may be a year."""
 
 
-def decimals_of(values: Float[np.ndarray, " value"]) -> int | None:
+def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) -> int | None:
     """Decimals that a column's cells need; None where powers of ten serve them better.
 
-    As many as tell a thousandth of their range apart, and no more than they are written with.
+    As many as tell a thousandth of their range apart and, ``as_written``, no more than they have.
 
     >>> decimals_of(np.array([2010.0, 2014.0])), decimals_of(np.array([0.1, 2.4]))
     (0, 1)
@@ -56,8 +57,8 @@ def decimals_of(values: Float[np.ndarray, " value"]) -> int | None:
         return 0
     most = float(np.abs(seen).max())
     span = float(np.ptp(seen)) or most or 1.0
-    needed = max(0, math.ceil(math.log10(FINE / span) - 1e-9))
-    for decimals in range(min(needed, MOST_DECIMALS + 1)):
+    needed = max(0, math.ceil(math.log10(FINE) - math.log10(span) - 1e-9))
+    for decimals in range(min(needed, MOST_DECIMALS + 1)) if as_written else ():
         if np.allclose(seen, np.round(seen, decimals), rtol=1e-12, atol=0.0):
             return decimals
     return needed if needed <= MOST_DECIMALS and most < 1e12 else None
@@ -123,6 +124,28 @@ def spread(value: float) -> str:
     rounded = float(f"{value:.1e}")
     text = number(rounded)
     return text.removesuffix("0") if "." in text and "×" not in text else text
+
+
+def estimate(value: tuple[float, float]) -> str:
+    """A figure and its standard error, which is left out where it is none but rounding.
+
+    >>> estimate((0.366, 0.0231)), estimate((0.687, 2e-16))
+    ('0.366 ± 0.023', '0.687')
+    """
+    figure, error = value
+    if not error > ROUNDING * abs(figure):
+        return number(figure)
+    return f"{number(figure)} ± {spread(error)}"
+
+
+def exact(value: float) -> str:
+    """A number as it is written, to six significant digits.
+
+    >>> exact(2010.0), exact(0.0), exact(1.25)
+    ('2010', '0', '1.25')
+    """
+    six = float(f"{value:.6g}")
+    return cell(six, decimals_of(np.array([six])))
 
 
 def _short(decimal: str) -> str:
