@@ -42,8 +42,9 @@ class Companions:
 
 
 def _cells(rows: Observations, mixture: FittedMixture) -> CellMoments:
-    """Rows as a kernel sees them under one companion."""
-    return cell_moments(mixture.standardise(rows), mixture.parameters, mixture.specification)
+    """Rows as a kernel sees them under one companion, which need not know their classes."""
+    standard = mixture.standardise(rows.unlabelled())
+    return cell_moments(standard, mixture.parameters, mixture.specification)
 
 
 def fit_companion(
