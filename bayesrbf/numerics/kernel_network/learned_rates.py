@@ -19,6 +19,7 @@ from bayesrbf.numerics.kernel_network.expected_distances import expected_distanc
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
 from bayesrbf.numerics.kernel_network.rate_log_posterior import RateLogPosterior
 from bayesrbf.numerics.log_sums import class_shares
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.kernel_rates import RateCriterion, RateRows
 from bayesrbf.records.mixture import Observations
 
@@ -41,6 +42,7 @@ class RateSearch:
     """Most iterations of the search on each sub-sample."""
 
 
+@on_one_blas_thread
 def learn_rates(
     fixed: Float[np.ndarray, " column"], judges: Iterable[RateLogPosterior], steps: int
 ) -> Float[np.ndarray, " column"]:
