@@ -15,6 +15,7 @@ HOMES: Final = {
     "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
     "ClassResponses": "bayesrbf.fitted.fitted_network",
     "Columns": "bayesrbf.table",
+    "Companions": "bayesrbf.fitted.companions",
     "CountColumns": "bayesrbf.records.column_laws",
     "DensityCandidate": "bayesrbf.estimators.mixture.density_choice",
     "Dissimilarities": "bayesrbf.records.median_lvq",

@@ -28,7 +28,7 @@ PROTOCOL: Final = 1
 MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
 """Of the manifest; the header, which contains it escaped, may have four times that."""
-MOST_DEPTH: Final = 32
+MOST_DEPTH: Final = 40
 MOST_ARRAYS: Final = 10_000
 
 DTYPES: Final = {
