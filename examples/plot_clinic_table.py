@@ -47,7 +47,7 @@ def patients(n):
 
 X, y = patients(300)
 X_new, y_new = patients(2_000)
-ax = plot_missing(X.sort_values("temperature"), figsize=(5, 3.4))
+ax = plot_missing(X.sort_values("temperature"), figsize=(5.0, 3.4))
 ax.set(ylabel="patients, by temperature")
 plt.show()
 
@@ -55,7 +55,9 @@ plt.show()
 # Rows without any hole are few, and nearly all of them have a fever: they are no fair sample.
 whole = X.notna().all(axis=1)
 print(f"{whole.sum()} of {len(X)} rows have no hole")
-print(f"sepsis in these rows {(y[whole] == 'sepsis').mean():.0%}, in all {(y == 'sepsis').mean():.0%}")
+print(
+    f"sepsis in these rows {(y[whole] == 'sepsis').mean():.0%}, in all {(y == 'sepsis').mean():.0%}"
+)
 
 # %%
 # The classifier takes the table with its holes, at fit and at predict. New patients have holes
@@ -74,9 +76,7 @@ def by_medians():
 models = {
     "rows without a hole, logistic regression": by_medians().fit(X[whole], y[whole]),
     "medians, logistic regression": by_medians().fit(X, y),
-    "rows without a hole, mixture": HybridMixtureClassifier(random_state=0).fit(
-        X[whole], y[whole]
-    ),
+    "rows without a hole, mixture": HybridMixtureClassifier(random_state=0).fit(X[whole], y[whole]),
     "the table as it is, mixture": HybridMixtureClassifier(random_state=0).fit(X, y),
 }
 losses = {name: log_loss(y_new, model.predict_proba(X_new)) for name, model in models.items()}
