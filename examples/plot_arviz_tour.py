@@ -2,10 +2,10 @@
 Can I trust these draws?
 ========================
 
-Every posterior here is an ArviZ ``DataTree``, whatever drew it. So all that ArviZ has for looking at
-draws works as it is. This page draws the posterior of a mixture by NUTS and asks ArviZ the usual
-questions: have the chains met, are the draws many, does the model look like the data, and what is
-one row worth?
+Every posterior here is an ArviZ ``DataTree``, whatever drew it. So all that ArviZ has for looking
+at draws works as it is. This page draws the posterior of a mixture by NUTS and asks ArviZ the
+usual questions: have the chains met, are the draws many, does the model look like the data, and
+what is one row worth?
 """
 
 import arviz as az
@@ -42,15 +42,15 @@ plt.show()
 model.diagnose()
 
 # %%
-# Does the model look like the data? Tables are drawn from the posterior and laid over the real one.
-# The real widths have a spike that no drawn table has: they were rounded to a tenth, and one value
-# is frequent.
+# Does the model look like the data? Tables are drawn from the posterior and laid over the real
+# one. The real widths have a spike that no drawn table has: they were rounded to a tenth, and one
+# value is frequent.
 print(X["width"].value_counts().head(3).to_dict())
 checked = model.predictive_check(30)
 az.plot_ppc_dist(checked, var_names=["length", "width"], num_samples=30)
 plt.show()
 
 # %%
-# What would have been said of each row without it? The Pareto k of a row tells whether the estimate
-# can be trusted.
+# What would have been said of each row without it? The Pareto k of a row tells whether the
+# estimate can be trusted.
 az.loo(model.posterior_)

@@ -22,8 +22,8 @@ X = bunch.data[[name for name in bunch.data if name.startswith("mean")]]
 y = bunch.target_names[bunch.target]
 
 # %%
-# The first model is a density with independent columns in each class, not calibrated. The second is
-# the same with a temperature. The third is the default, which is fitted to the classes as well.
+# The first model is a density with independent columns in each class, not calibrated. The second
+# is the same with a temperature. The third is the default, which is fitted to the classes as well.
 independent = {"objective": "likelihood", "covariance_type": "diag", "tied": False}
 models = {
     "before": HybridMixtureClassifier(**independent, calibrate=False, random_state=0),
@@ -51,10 +51,10 @@ pd.DataFrame(
 ).T.round(3)
 
 # %%
-# Rows in groups of like probability: what was predicted for ``benign``, and what share was benign. A
-# calibrated classifier lies within the grey bars nine times in ten.
+# Rows in groups of like probability: what was predicted for ``benign``, and what share was benign.
+# A calibrated classifier lies within the grey bars nine times in ten.
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
 for ax, (name, p) in zip(axes, held_out.items(), strict=True):
-    plot_reliability(np.column_stack([1 - p, p]), y, axes=[ax])
+    plot_reliability(np.column_stack([1 - p, p]), y, axes=np.array([ax]))
     ax.set_title(name)
 plt.show()

@@ -3,9 +3,9 @@ Grant, decline, or ask somebody?
 ================================
 
 A lender knows what its mistakes cost: a loan that is not paid back costs five, a good customer who
-is sent away costs one, and an hour of a colleague who looks at the papers costs a half. ``decide`` takes the
-cheapest of these for every applicant. This page sets it beside a threshold of one half, the
-threshold that follows from the costs, and a threshold that scikit-learn tunes.
+is sent away costs one, and an hour of a colleague who looks at the papers costs a half. ``decide``
+takes the cheapest of these for every applicant. This page sets it beside a threshold of one half,
+the threshold that follows from the costs, and a threshold that scikit-learn tunes.
 """
 
 import matplotlib.pyplot as plt
@@ -55,9 +55,9 @@ def mean_cost(y_true, alarm):
 
 
 # %%
-# With two classes the cheapest decision is a threshold: decline where the probability of default is
-# above ``ALARM / (ALARM + MISS)``. scikit-learn has two classifiers that answer by a threshold, and
-# the one that tunes it needs rows for that.
+# With two classes the cheapest decision is a threshold: decline where the probability of default
+# is above ``ALARM / (ALARM + MISS)``. scikit-learn has two classifiers that answer by a threshold,
+# and the one that tunes it needs rows for that.
 model = HybridMixtureClassifier(random_state=0)
 threshold = ALARM / (ALARM + MISS)
 fixed = FixedThresholdClassifier(model, threshold=threshold, pos_label="defaults").fit(X, y)
@@ -94,8 +94,9 @@ print(f"{refer.mean():.0%} of the applicants are referred")
 pd.Series(cost, name="mean cost of an applicant").round(3)
 
 # %%
-# Left: what each rule costs on applicants who took no part in the fit. ``decide`` and the threshold
-# from the costs are the same rule. Right: what other thresholds would have cost these applicants.
+# Left: what each rule costs on applicants who took no part in the fit. ``decide`` and the
+# threshold from the costs are the same rule. Right: what other thresholds would have cost these
+# applicants.
 p = model.predict_proba(X_new)[:, list(model.classes_).index("defaults")]
 thresholds = np.linspace(0.01, 0.99, 99)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.4), layout="constrained")

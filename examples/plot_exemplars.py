@@ -4,8 +4,8 @@ I have distances and no columns: which cases stand for a class?
 
 Texts, curves, molecules and pictures are often easier to compare than to describe. A classifier by
 exemplars needs nothing but dissimilarities: it chooses a few training cases for each class, and
-every answer names the cases that it rests on. Here handwritten digits are compared after one of them
-has been moved by a pixel in each direction.
+every answer names the cases that it rests on. Here handwritten digits are compared after one of
+them has been moved by a pixel in each direction.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ train, new = np.arange(300), np.arange(300, 500)
 
 
 # %%
-# The dissimilarity of an image to an exemplar: the squared difference at the best of nine places. It
-# is no metric, and not symmetric either.
+# The dissimilarity of an image to an exemplar: the squared difference at the best of nine places.
+# It is no metric, and not symmetric either.
 def dissimilarities(these, those):
     padded = np.pad(these.reshape(-1, 8, 8), ((0, 0), (1, 1), (1, 1)))
     moved = [padded[:, i : i + 8, j : j + 8].reshape(-1, 64) for i in range(3) for j in range(3)]

@@ -27,10 +27,10 @@ tables = {"classes are groups": (groups, group), "classes cut one cloud": (cloud
 
 
 # %%
-# A hidden label is marked by -1. ``unlabelled_weight`` is what such a row counts: 0 leaves it out, 1
-# counts it like a row with a label. Unless told otherwise, the classifier takes one over the number
-# of columns. The fit is to the likelihood, which leans on these rows the most. The log loss is that
-# of the rows whose label was hidden, the mean over five choices of labels.
+# A hidden label is marked by -1. ``unlabelled_weight`` is what such a row counts: 0 leaves it out,
+# 1 counts it like a row with a label. Unless told otherwise, the classifier takes one over the
+# number of columns. The fit is to the likelihood, which leans on these rows the most. The log loss
+# is that of the rows whose label was hidden, the mean over five choices of labels.
 def loss(X, y, n_labels, weight):
     losses = []
     for seed in range(5):

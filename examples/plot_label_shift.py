@@ -2,9 +2,10 @@
 The disease is rarer here: are the probabilities still right?
 =============================================================
 
-A classifier learns how frequent the classes are. Where it is used they may be more or less frequent,
-and then every probability is off, also of a classifier that was calibrated. ``class_prior`` states
-new frequencies, and ``adapt_prior`` estimates them from new rows that have no label.
+A classifier learns how frequent the classes are. Where it is used they may be more or less
+frequent, and then every probability is off, also of a classifier that was calibrated.
+``class_prior`` states new frequencies, and ``adapt_prior`` estimates them from new rows that have
+no label.
 """
 
 import matplotlib.pyplot as plt
@@ -23,16 +24,17 @@ X, X_new, y, y_new = train_test_split(X, y, test_size=0.5, random_state=0, strat
 model = HybridMixtureClassifier(random_state=0).fit(X, y)
 
 # %%
-# The new clinic screens. Malignant tumours are made ten times rarer among its patients, and look as
-# they did before.
+# The new clinic screens. Malignant tumours are made ten times rarer among its patients, and look
+# as they did before.
 rng = np.random.default_rng(0)
 kept = (y_new == "benign") | (rng.random(len(y_new)) < 0.1)
 X_new, y_new = X_new[kept], y_new[kept]
 true_share = (y_new == "malignant").mean()
 
 # %%
-# ``adapt_prior`` looks at the new rows alone, without their labels. It changes all later predictions,
-# so a second model is fitted for it here. Its ``gain`` is in nats; without any shift it would be about one half.
+# ``adapt_prior`` looks at the new rows alone, without their labels. It changes all later
+# predictions, so a second model is fitted for it here. Its ``gain`` is in nats; without any shift
+# it would be about one half.
 adapted = HybridMixtureClassifier(random_state=0).fit(X, y)
 told = adapted.adapt_prior(X_new)
 print(f"gain {told.attrs['gain']:.1f} nats; malignant among the new patients: {true_share:.2f}")
@@ -55,8 +57,8 @@ print(f"malignant tumours: {(y_new == 'malignant').sum()} in {len(y_new)} patien
 pd.DataFrame(figures).T.round(3)
 
 # %%
-# As trained, the model expects far too many tumours, and its alarms are too many. What the shift does
-# to each patient: probabilities become smaller, and their order stays.
+# As trained, the model expects far too many tumours, and its alarms are too many. What the shift
+# does to each patient: probabilities become smaller, and their order stays.
 before, after = (
     one.predict_proba(X_new)[:, list(one.classes_).index("malignant")] for one in (model, adapted)
 )

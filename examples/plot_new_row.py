@@ -3,8 +3,8 @@ Is this row new, or only mistyped?
 ==================================
 
 A classifier answers whatever it is asked. Whether it has seen anything like the row is another
-question. ``novelty`` judges whole rows and ``surprise`` single cells, both with holes left in. Here
-wines of two growers train a model, and five kinds of new rows are shown to it.
+question. ``novelty`` judges whole rows and ``surprise`` single cells, both with holes left in.
+Here wines of two growers train a model, and five kinds of new rows are shown to it.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ X, X_new, y, y_new = train_test_split(wine[known], grower[known], test_size=0.4,
 model = HybridMixtureClassifier(random_state=0).fit(X, y)
 
 # %%
-# Rows of the same growers, complete and with holes; rows of a third grower, whom the model does not
-# know; rows with one cell in another unit; and rows whose cells are exchanged between wines, so that
-# every cell is usual and their company is not.
+# Rows of the same growers, complete and with holes; rows of a third grower, whom the model does
+# not know; rows with one cell in another unit; and rows whose cells are exchanged between wines,
+# so that every cell is usual and their company is not.
 rng = np.random.default_rng(0)
 kinds = {
     "same growers": X_new,
@@ -54,10 +54,10 @@ for kind, new in kinds.items():
 pd.DataFrame(rows).set_index("kind").round(2)
 
 # %%
-# Row by row, with .95 as a dashed line. Of the same growers more than one row in twenty lies beyond
-# it: the model has seen few wines, and is a little too narrow.
+# Row by row, with .95 as a dashed line. Of the same growers more than one row in twenty lies
+# beyond it: the model has seen few wines, and is a little too narrow.
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
-for place, (kind, new) in enumerate(kinds.items()):
+for place, new in enumerate(kinds.values()):
     novelty = model.novelty(new)
     ax.plot(novelty, place + rng.uniform(-0.25, 0.25, len(novelty)), "o", markersize=3, alpha=0.5)
 ax.axvline(0.95, color="0.5", linestyle="--")

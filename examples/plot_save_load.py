@@ -2,9 +2,9 @@
 How does a model get from my notebook to where it is used?
 ==========================================================
 
-A fitted model is saved to one file and read back somewhere else. The file holds numbers and text and
-no code, so that reading it runs nothing. What was drawn from the posterior is in it, too: intervals
-need no training table at the other place.
+A fitted model is saved to one file and read back somewhere else. The file holds numbers and text
+and no code, so that reading it runs nothing. What was drawn from the posterior is in it, too:
+intervals need no training table at the other place.
 """
 
 import tempfile

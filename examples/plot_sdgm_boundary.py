@@ -2,8 +2,8 @@
 How few numbers draw this boundary?
 ===================================
 
-A mixture of normal densities for every class has a mean and a covariance for each component.
-Most of these numbers describe the rows and not the boundary between the classes. A sparse
+A mixture of normal densities for every class has a mean and a covariance for each component. Most
+of these numbers describe the rows and not the boundary between the classes. A sparse
 discriminative mixture keeps the numbers that the boundary needs and sets the others to zero.
 """
 
@@ -28,8 +28,9 @@ tables = {
 }
 
 # %%
-# A component has six weights to begin with. One a class is enough for a line or a ring; two are given
-# to the moons. The title of each picture says what was left. A solid line is the boundary; a dashed one parts the components of a class.
+# A component has six weights to begin with. One a class is enough for a line or a ring; two are
+# given to the moons. The title of each picture says what was left. A solid line is the boundary; a
+# dashed one parts the components of a class.
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
 models = {}
 for ax, (name, (X, y)) in zip(axes, tables.items(), strict=True):
