@@ -18,7 +18,6 @@ version = release = bayesrbf.__version__
 
 extensions = [
     "declared_graph",
-    "internal_links",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -26,6 +25,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",  # after mathjax: formulas need no network
+    "internal_links",  # the last, when everything is written
 ]
 templates_path = ["_templates"]
 exclude_patterns = [
