@@ -29,7 +29,7 @@ from tests.benchmarks.density_scores import crps
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import chosen
 
-TABLES = ("breast_cancer", "glass", "heart_statlog", "iris", "vehicle", "wine")
+TABLES = ("breast_cancer", "glass", "iris", "raetsch_thyroid", "vehicle", "wine")
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
 SHARE, SLOPE, DRAWS = 0.3, 3.0, 50
 CLASSIFIERS: dict[str, Callable[..., Any]] = {
