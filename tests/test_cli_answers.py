@@ -44,7 +44,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
     _, out = fitted
-    assert [path.name for path in out.iterdir()] == ["model.safetensors"]
+    assert sorted(path.name for path in out.iterdir()) == ["model.safetensors", "options.json"]
     model = bayesrbf.load(out / "model.safetensors")
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.draws_ is not None
