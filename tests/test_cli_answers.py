@@ -141,7 +141,8 @@ def test_labels_that_cannot_be_found_are_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     new = mixed_table(30, seed=1)
-    new.assign(again=new["outcome"], grade=1).to_csv(tmp_path / "new.csv", index=False)
+    new = new.rename(columns={"outcome": "first"})
+    new.assign(again=new["first"], grade=1).to_csv(tmp_path / "new.csv", index=False)
     assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv", *words) == 2
     assert said in assert_one_sentence(capsys)
 
