@@ -19,8 +19,8 @@ from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from bayesrbf.posterior.calibration import calibration
+from bayesrbf.posterior.held_out import mean, proportion
 from bayesrbf.posterior.recalibration import calibration_slope
-from bayesrbf.posterior.score_intervals import mean_interval, share_interval
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.posterior.two_tables import tail_of_count
 from bayesrbf.reading import TableError, names_in_file, read_file
@@ -138,10 +138,8 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
         prob=PROB,
         scores=list(_scores(p, labels, trained)),
         classes=[
-            Frequency(
-                label, int(n), n / labels.size, *share_interval(n, labels.size, PROB), mean, before
-            )
-            for label, n, mean, before in zip(
+            _frequency(label, n, labels.size, expected, before)
+            for label, n, expected, before in zip(
                 classes, counts.tolist(), p.mean(0).tolist(), trained.tolist(), strict=True
             )
         ],
@@ -152,6 +150,12 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
             _shift(p, labels, trained, _labelled_before(model)),
         ],
     )
+
+
+def _frequency(label: str, rows: int, of: int, expected: float, trained: float) -> Frequency:
+    """The share of a class, with its interval."""
+    found = proportion(rows / of, of, PROB)
+    return Frequency(label, rows, found.value, found.lower, found.upper, expected, trained)
 
 
 def _labelled_before(model: Any) -> int:
@@ -168,14 +172,13 @@ def _scores(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[Score
         ("log loss", log_loss, entropy),
         ("Brier score", brier, 1 - (p**2).sum(1)),
     ):
-        each = score(p, labels)
-        low, high = mean_interval(each, PROB)
-        base = float(score(same, labels).mean())
-        yield ScoredBy(name, float(each.mean()), max(0.0, low), high, float(expected.mean()), base)
-    right = correct(p, labels)
-    between = share_interval(float(right.sum()), labels.size, PROB)
+        found = mean(score(p, labels), PROB)
+        low, base = max(0.0, found.lower), float(score(same, labels).mean())
+        yield ScoredBy(name, found.value, low, found.upper, float(expected.mean()), base)
+    right = proportion(float(correct(p, labels).mean()), labels.size, PROB)
+    between = right.value, right.lower, right.upper
     base = float(correct(same, labels).mean())
-    yield ScoredBy("share right", float(right.mean()), *between, float(p.max(1).mean()), base)
+    yield ScoredBy("share right", *between, float(p.max(1).mean()), base)
     slope, half = _slope(p, labels)
     yield ScoredBy("calibration slope", slope, slope - half, slope + half, 1.0, np.nan)
 
@@ -201,16 +204,16 @@ def _strange(others: pd.Series) -> Iterator[Remark]:
 def _gain(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str]) -> Remark:
     """Whether the probabilities say more than the class frequencies of training."""
     each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
-    gain = float(each.mean())
-    low, high = mean_interval(each, PROB)
+    found = mean(each, PROB)
+    gain = found.value
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
     return Remark(
         "worth",
         f"The probabilities say {'more' if gain > 0 else 'no more'} than the class frequencies of "
-        f"training do: {number(gain)} nats a row, {number(low)} to {number(high)}. They are right "
-        f"in {percent(float(correct(p, labels).mean()))} of the rows, {always} in "
+        f"training do: {number(gain)} nats a row, {number(found.lower)} to "
+        f"{number(found.upper)}. They are right in {percent(float(correct(p, labels).mean()))} of the rows, {always} in "
         f"{percent(counts[most] / labels.size)}.",
         found=gain <= 0,
     )
