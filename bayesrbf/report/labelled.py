@@ -213,8 +213,8 @@ def _gain(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[s
         "worth",
         f"The probabilities say {'more' if gain > 0 else 'no more'} than the class frequencies of "
         f"training do: {number(gain)} nats a row, {number(found.lower)} to "
-        f"{number(found.upper)}. They are right in {percent(float(correct(p, labels).mean()))} of the rows, {always} in "
-        f"{percent(counts[most] / labels.size)}.",
+        f"{number(found.upper)}. They are right in {percent(float(correct(p, labels).mean()))} of "
+        f"the rows, {always} in {percent(counts[most] / labels.size)}.",
         found=gain <= 0,
     )
 
