@@ -90,7 +90,7 @@ def job(read: ReadTable, family: str = "median_lvq") -> Job:
 def test_a_patient_known_by_heart_is_worth_nothing_where_patients_are_held_out(
     tmp_path: object,
 ) -> None:
-    """A classifier that looks rows up is right by chance rows and no better than chance by patients."""
+    """A classifier that looks patients up is right about rows at random, not about new patients."""
 
     class Lookup:
         def __init__(self, X: pd.DataFrame, y: pd.Series) -> None:
