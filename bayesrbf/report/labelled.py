@@ -7,7 +7,7 @@ what chance brings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +107,7 @@ def read_labelled(
     left = tuple(name for name in header if name not in asked)
     reading = TableOptions(na=options.table.na, categorical=tuple(asked), ignore=left)
     labels = read_file(path, None, reading).frame if asked else pd.DataFrame()
+    labels = labels[asked].apply(lambda column: as_classes(column, classes))
     fits = [name for name in asked if classes & set(labels[name].dropna())]
     if target is None and len(fits) != 1:
         said = f"columns {listing(fits)} hold" if fits else "no other column holds"
@@ -114,8 +115,28 @@ def read_labelled(
             f"{path.name}: beside what the model predicts from, {said} classes of the model "
             f"({listing(sorted(classes), LISTED)}); name the label column by --target."
         )
-    found = labels[fits[0] if target is None else target].astype(object)
-    return rows, found.where(found.notna(), None)
+    return rows, labels[fits[0] if target is None else target]
+
+
+def as_classes(labels: pd.Series, classes: Collection[str]) -> pd.Series:
+    """Labels as the classes are spelled: a number is the class of the same value.
+
+    A file in which labels are missing often has 1.0 for 1.
+
+    >>> as_classes(pd.Series(["1.0", "0", None, "x"]), ["0", "1"]).tolist()
+    ['1', '0', None, 'x']
+    """
+    spelled = {_value(name): name for name in classes}
+    found = [None if pd.isna(label) else spelled.get(_value(label), label) for label in labels]
+    return pd.Series(found, labels.index, dtype=object, name=labels.name)
+
+
+def _value(text: str) -> float | str:
+    """A number, or else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
