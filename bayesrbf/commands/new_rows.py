@@ -23,6 +23,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
     from bayesrbf.files import write_whole
     from bayesrbf.report.new_rows import novelty_of_rows, read_complete
     from bayesrbf.report.output import MODEL, predictions_frame, to_csv
+    from bayesrbf.report.words import say
 
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None else out
@@ -31,13 +32,13 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
         uncertainty = model.uncertainty(rows)
     write_whole(file, to_csv(predictions_frame(uncertainty)))
     best = uncertainty["mean"].to_numpy().argmax(1)
-    print(f"{table.name}: {len(rows)} rows")
+    say(f"{table.name}: {len(rows)} rows")
     for position, label in enumerate(model.classes_[:8]):
-        print(f"  {int((best == position).sum()):>7} most probably {label}")
+        say(f"  {int((best == position).sum()):>7} most probably {label}")
     said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
     if said:
-        print(f"  {said}")
-    print(f"Wrote {file}")
+        say(f"  {said}")
+    say(f"Wrote {file}")
 
 
 def explain(folder: Path, table: Path, /, *, row: int) -> None:
@@ -59,10 +60,11 @@ def explain(folder: Path, table: Path, /, *, row: int) -> None:
     from bayesrbf.report.new_rows import read_complete
     from bayesrbf.report.output import MODEL
     from bayesrbf.report.row import explain_row
+    from bayesrbf.report.words import say
 
     model = load(folder / MODEL)
     with spoken():
-        print("\n".join(explain_row(model, read_complete(model, table), row)))
+        say(*explain_row(model, read_complete(model, table), row))
 
 
 def check(folder: Path, table: Path, /) -> None:
@@ -83,11 +85,12 @@ def check(folder: Path, table: Path, /) -> None:
     from bayesrbf.report.check import check_rows, printed
     from bayesrbf.report.new_rows import read_rows
     from bayesrbf.report.output import MODEL
+    from bayesrbf.report.words import say
 
     with spoken():
         model = load(folder / MODEL)
         new = read_rows(model, table)
         remarks = check_rows(model, new)
-    print("\n".join([f"{table.name}: {len(new.rows)} rows", *printed(remarks)]))
+    say(f"{table.name}: {len(new.rows)} rows", *printed(remarks))
     if any(remark.found for remark in remarks):
         raise SystemExit(3)

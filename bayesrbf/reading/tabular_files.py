@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayesrbf.reading.delimited import TableError, read_delimited
+from bayesrbf.reading.delimited import MOST_BYTES, TableError, check_text, limited, read_delimited
 from bayesrbf.reading.inferring import Kind, TextColumn, infer
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def read_table(
     dates, or a named column does not exist.
     """
     name = Path(path).name
-    content = Path(path).read_bytes()
+    with open(path, "rb") as file:
+        content = limited(file, name)
     if content.startswith(b"PAR1"):
         columns, notes = _parquet_columns(content, name)
     else:
@@ -122,24 +123,27 @@ def _parquet_columns(content: bytes, name: str) -> tuple[list[TextColumn], list[
     """Columns of a Parquet file as text that reads back to the same values."""
     try:
         import pyarrow as pa
-        import pyarrow.parquet as pq
     except ImportError as error:
         raise TableError(
             f"{name} is a Parquet file, which needs pyarrow: pip install 'bayesrbf[report]'."
         ) from error
     try:
-        table = pq.ParquetFile(pa.BufferReader(content)).read()
-    except pa.ArrowException as error:
+        table = _parquet_table(pa.BufferReader(content), name)
+    except TableError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are no text
         raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
     if not table.num_rows or not table.num_columns:
         raise TableError(f"{name} has {table.num_rows} rows and {table.num_columns} columns.")
     if len(set(table.column_names)) < table.num_columns or "" in table.column_names:
         raise TableError(f"{name} has columns without a name or with the same name; rename them.")
+    for title in table.column_names:
+        check_text(title, f"{name}, the name of a column")
     rows = list(range(1, table.num_rows + 1))
     columns = [
         TextColumn(
             title,
-            [_cell(value) for value in table[title].to_pylist()],
+            _cells(table[title], title, name),
             rows,
             frozenset([""]),
             f"{name}, row",
@@ -148,6 +152,49 @@ def _parquet_columns(content: bytes, name: str) -> tuple[list[TextColumn], list[
         for title in table.column_names
     ]
     return columns, [f"{table.num_rows} rows and {table.num_columns} columns of Parquet."]
+
+
+def _parquet_table(source: Any, name: str) -> Any:
+    """A Parquet file as a table; texts stay in dictionaries, for one may stand in many rows.
+
+    TableError where it says, or turns out, to hold more than a CSV file may.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    import pyarrow.types as t
+
+    told = pq.ParquetFile(source)
+    cells = told.metadata.num_rows * told.metadata.num_columns
+    groups = (told.metadata.row_group(i) for i in range(told.metadata.num_row_groups))
+    size = max(2 * cells, sum(group.total_byte_size for group in groups))
+    texts = [field.name for field in told.schema_arrow if t.is_string(field.type)]
+    if size <= MOST_BYTES:
+        table = pq.ParquetFile(source, read_dictionary=texts).read()
+        lengths = (
+            pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
+            for text in set(texts)
+            for position in table.schema.get_all_field_indices(text)
+            if t.is_dictionary(table.column(position).type)
+            for chunk in table.column(position).chunks
+        )
+        size = sum(lengths, start=size)
+    if size > MOST_BYTES:
+        raise TableError(
+            f"{name} has {cells} cells, of more than {MOST_BYTES >> 20} MiB unpacked; "
+            "give a smaller table."
+        )
+    return table
+
+
+def _cells(column: Any, title: str, name: str) -> list[str]:
+    """Cells of a Parquet column as text without control characters."""
+    try:
+        cells = [_cell(value) for value in column.to_pylist()]
+    except UnicodeDecodeError as error:
+        raise TableError(f"{name}, column {title!r} is damaged: its text is no UTF-8.") from error
+    for row, cell in enumerate(cells, start=1):
+        check_text(cell, f"{name}, row {row}, column {title!r}")
+    return cells
 
 
 def _parquet_kind(dtype: Any, title: str, name: str) -> Kind | None:

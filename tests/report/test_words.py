@@ -8,7 +8,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
+from bayesrbf.report import words
 from bayesrbf.report.svg import element, linear, ticks
 from bayesrbf.report.words import THIN, clipped, count, number, percent, spread
 
@@ -80,3 +82,20 @@ def test_elements_escape(text: str) -> None:
     drawn = str(element("text", text, x=1.0, label=text))
     assert drawn.count("<") == 2 if text else 1
     assert drawn.count('"') == 4
+
+
+HARMFUL = "\x00\x07\x1b[31m\x9b2J\u202e\u2066\u200f\u2028\ud800"
+
+
+def test_nothing_that_steers_a_terminal_is_left() -> None:
+    said = words.harmless(f"a\tb\n{HARMFUL}é ‒ 漢 \u202f")
+    assert said.startswith("a\tb\n")
+    assert said.endswith("é ‒ 漢 \u202f")
+    assert not set(HARMFUL) - set("[31m2J") & set(said)
+    assert said.encode()
+    assert type(words.harmless(Markup("<b>"))) is Markup
+
+
+def test_what_is_said_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    words.say("fine", f"not {HARMFUL}")
+    assert not set(HARMFUL) - set("[31m2J") & set(capsys.readouterr().out)
