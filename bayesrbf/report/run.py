@@ -27,7 +27,7 @@ from bayesrbf.report.output import (
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
 from bayesrbf.report.validate import Track
-from bayesrbf.report.words import clipped, listing, number, percent, plural
+from bayesrbf.report.words import clipped, harmless, listing, number, percent, plural
 
 
 def run(job: Job, folder: Path) -> list[str]:
@@ -68,7 +68,7 @@ def introduce(job: Job) -> None:
             lines.append(f"  {kind:<12} {shown}")
     lines += [f"  note         {clipped(note, 160)}" for note in job.notes[:3]]
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -117,4 +117,4 @@ def tell(said: Report) -> None:
     console = Console()
     console.print(table)
     for sentence in filter(None, (verdict(said), worth(said), unvalidated(said))):
-        console.print(sentence, highlight=False, markup=False)
+        console.print(harmless(sentence), highlight=False, markup=False)

@@ -273,3 +273,11 @@ def test_classes_of_pictures_are_styled() -> None:
     }
     unstyled = {name for name in used if f".{name}" not in style}
     assert unstyled <= {"dash0", "free"}
+
+
+def test_nothing_that_steers_a_reader_is_on_the_page() -> None:
+    """Control characters, turns of the writing direction, halves of characters: in every slot."""
+    steering = "\x00\x07\x1b\x9b\u202e\u2066\u200f\u2028\ud800"
+    page = render(synthetic(f"a{steering}b"))
+    assert not set(steering) & set(page)
+    assert page.encode()
