@@ -10,6 +10,7 @@ from bayesrbf.version import __version__ as __version__
 if TYPE_CHECKING:
     from bayesrbf.artefact.estimator_state import load
     from bayesrbf.estimators.conditional_distribution import ConditionalDistribution
+    from bayesrbf.estimators.conformal import ConformalSets
     from bayesrbf.estimators.deciding import cost_curves
     from bayesrbf.estimators.kernel_network.classifier import KernelNetworkClassifier
     from bayesrbf.estimators.median_lvq.classifier import MedianLVQClassifier
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConditionalDistribution",
+    "ConformalSets",
     "GammaPrecisions",
     "HalfRankTransformer",
     "HorseshoePrecisions",
@@ -55,6 +57,7 @@ __all__ = [
 # bayesrbf costs nothing and a fit pays only for what it touches.
 _HOMES = {
     "ConditionalDistribution": "bayesrbf.estimators.conditional_distribution",
+    "ConformalSets": "bayesrbf.estimators.conformal",
     "GammaPrecisions": "bayesrbf.records.priors",
     "HalfRankTransformer": "bayesrbf.estimators.transformers",
     "HorseshoePrecisions": "bayesrbf.records.priors",

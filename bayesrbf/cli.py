@@ -5,24 +5,41 @@ Nothing heavy is imported before a command runs, so that ``--help`` answers at o
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from bayesrbf.commands.arguments import in_lines, one_line
+from bayesrbf.commands.fitting import fit
+from bayesrbf.commands.judging import compare, validate
+from bayesrbf.commands.models import models
 from bayesrbf.commands.new_rows import check, explain, predict
 from bayesrbf.commands.reports import demo, report
 from bayesrbf.version import __version__
+
+ERROR: Final = 2
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+
+CODES: Final = """Exit codes
+  0    done
+  2    error: one sentence on stderr, nothing was written
+  3    check and validate: something was found
+  130  interrupted: nothing was written
+  141  who read the output closed it"""
 
 app = App(
     name="bayesrbf",
     version=__version__,
     help="Class probabilities for small, messy tables, and how sure they are.",
     help_format="plaintext",
+    help_epilogue=CODES,
     error_formatter=lambda error: f"bayesrbf: {one_line(error)}",
+    suppress_keyboard_interrupt=False,
 )
-for command in (report, demo, predict, explain, check):
+for command in (report, fit, demo, predict, explain, check, validate, compare, models):
     app.command(command)
 app.command(
     "bayesrbf.reproduce.commands:app",
@@ -34,11 +51,23 @@ app.command(
 def main() -> None:
     """Run the command line; an error is one sentence on stderr and a code above 0."""
     try:
-        app(sys.argv[1:])
+        app(sys.argv[1:], exit_on_error=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_quietly()
+    except CycloptsError:  # printed by its formatter
+        raise SystemExit(ERROR) from None
     except KeyboardInterrupt:
-        _fail("interrupted; nothing was written.", 130)
+        _fail("interrupted; nothing was written.", INTERRUPTED)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _fail(in_lines(error), 2)
+        _fail(in_lines(error), ERROR)
+
+
+def _leave_quietly() -> NoReturn:
+    """Exit although nobody reads on; what is still in the buffer goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    raise SystemExit(PIPE_CLOSED)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

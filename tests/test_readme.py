@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_iris
 
+from bayesrbf.cli import app
+
 ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_lines_of_the_readme_give_probabilities_and_their_intervals() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
     X, y = load_iris(return_X_y=True, as_frame=True)
+    X, y = X[50::2].reset_index(drop=True), y[50::2].reset_index(drop=True)
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
     shown: dict[str, Any] = {"X": X, "y": y.astype(float).where(y.index % 5 != 0)}
     exec(compile(code, "README.md", "exec"), shown)
@@ -22,3 +27,26 @@ def test_the_lines_of_the_readme_give_probabilities_and_their_intervals() -> Non
     np.testing.assert_allclose(shown["probability"].sum(axis=1), 1, atol=1e-12)
     assert bool((interval["lower"] <= interval["upper"]).all())
     assert float((interval["upper"] - interval["lower"]).max()) > 0.01
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"[`(](docs/\w+\.\w+)[`)]", README))))
+def test_what_the_readme_points_to_is_there(name: str) -> None:
+    assert (ROOT / name).is_file()
+
+
+def test_the_picture_is_small() -> None:
+    (picture,) = re.findall(r"\((docs/\S+\.png)\)", README)
+    assert (ROOT / picture).stat().st_size <= 300_000
+
+
+def test_every_command_of_the_readme_exists_and_every_command_is_named() -> None:
+    shown = set(re.findall(r"(?:\$ |`)bayesrbf (\w+)", README))
+    commands = {name for name in app if not name.startswith("-")}
+    assert shown <= commands
+    assert {name for name in commands if f"`{name}`" not in README} <= shown
+
+
+def test_badges_claim_nothing() -> None:
+    """None is shown before there is a service behind it that says the truth."""
+    assert "shields.io" not in README
+    assert "badge" not in README

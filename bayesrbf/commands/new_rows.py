@@ -1,25 +1,29 @@
-"""Commands that ask the model of a report about new rows."""
+"""Commands that ask the model of an earlier fit about new rows."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from bayesrbf.commands.answering import FOUND, Json, answer
 from bayesrbf.commands.arguments import spoken
 
 
-def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
-    """Score new rows with the model that a report wrote.
+def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
+    """Score new rows with the model that report or fit wrote.
 
     Where the report had costs, a column says the decision of least expected cost.
 
     Parameters
     ----------
     folder : Path
-        Folder of an earlier report.
+        Folder of an earlier report or fit.
     table : Path
         CSV or Parquet file with the same columns; the label column may be absent.
     out : Path, optional
         CSV file to write; <table>-predictions.csv in the folder by default.
+    json : bool
+        Print one JSON object with a record of every row, and nothing else, on stdout; a CSV
+        file is then written only where --out names one.
     """
     from bayesrbf import load
     from bayesrbf.files import write_whole
@@ -29,23 +33,32 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None) -> None:
 
     options = read_options(folder) or ReportOptions("")
     model = load(folder / MODEL)
-    file = folder / f"{table.stem}-predictions.csv" if out is None else out
+    file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
     with spoken():
         rows = read_complete(model, table, options.table)
         uncertainty = model.uncertainty(rows)
     ids = None if rows.index.name is None else rows.index
-    write_whole(file, to_csv(predictions_frame(uncertainty, costs=options.costs, ids=ids)))
-    best = uncertainty["mean"].to_numpy().argmax(1)
-    print(f"{table.name}: {len(rows)} rows")
-    for position, label in enumerate(model.classes_[:8]):
-        print(f"  {int((best == position).sum()):>7} most probably {label}")
+    predictions = predictions_frame(uncertainty, costs=options.costs, ids=ids)
+    if file is not None:
+        write_whole(file, to_csv(predictions))
     said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
-    if said:
-        print(f"  {said}")
-    print(f"Wrote {file}")
+    best = uncertainty["mean"].to_numpy().argmax(1)
+    counts = {str(label): int((best == c).sum()) for c, label in enumerate(model.classes_)}
+    told = {
+        "table": table.name,
+        "rows": len(rows),
+        "prob": float(uncertainty.attrs["prob"]),
+        "predicted": counts,
+        "novel": said or None,
+        "predictions": predictions.to_dict("records"),
+    }
+    lines = [f"{table.name}: {len(rows)} rows"]
+    lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
+    lines += [f"  {said}"] if said else []
+    answer(told, [*lines, f"Wrote {file}"], as_json=json)
 
 
-def explain(folder: Path, table: Path, /, *, row: int) -> None:
+def explain(folder: Path, table: Path, /, *, row: int, json: Json = False) -> None:
     """Say why the model of a report answers a row as it does, and what is odd about the row.
 
     Tells the class probabilities with their intervals, what each observed cell adds to the log
@@ -54,25 +67,28 @@ def explain(folder: Path, table: Path, /, *, row: int) -> None:
     Parameters
     ----------
     folder : Path
-        Folder of an earlier report.
+        Folder of an earlier report or fit.
     table : Path
         CSV or Parquet file with the same columns; the label column may be absent.
     row : int
         Number of the row, 1 for the first below the header, as in predictions.csv.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
     """
     from bayesrbf import load
     from bayesrbf.report.new_rows import read_complete
     from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL
-    from bayesrbf.report.row import explain_row
+    from bayesrbf.report.row import explain_row, lines_of
 
     options = read_options(folder) or ReportOptions("")
     model = load(folder / MODEL)
     with spoken():
-        print("\n".join(explain_row(model, read_complete(model, table, options.table), row)))
+        told = explain_row(model, read_complete(model, table, options.table), row)
+    answer({"explained": told}, lines_of(told), as_json=json)
 
 
-def check(folder: Path, table: Path, /) -> None:
+def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
     """Hold a new table against the training table of a report; exit code 3 if something is found.
 
     Looks for columns that are absent, levels that training did not have, more missing cells,
@@ -82,9 +98,11 @@ def check(folder: Path, table: Path, /) -> None:
     Parameters
     ----------
     folder : Path
-        Folder of an earlier report; its model holds the training table.
+        Folder of an earlier report or fit; its model holds the training table.
     table : Path
         CSV or Parquet file with new rows; labels are not looked at.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
     """
     from bayesrbf import load
     from bayesrbf.report.check import check_rows, printed
@@ -97,6 +115,9 @@ def check(folder: Path, table: Path, /) -> None:
         model = load(folder / MODEL)
         new = read_rows(model, table, options.table)
         remarks = check_rows(model, new)
-    print("\n".join([f"{table.name}: {len(new.rows)} rows", *printed(remarks)]))
-    if any(remark.found for remark in remarks):
-        raise SystemExit(3)
+    found = any(remark.found for remark in remarks)
+    told = {"table": table.name, "rows": len(new.rows), "found": found, "remarks": remarks}
+    lines = [f"{table.name}: {len(new.rows)} rows", *printed(remarks)]
+    answer(told, lines, as_json=json)
+    if found:
+        raise SystemExit(FOUND)

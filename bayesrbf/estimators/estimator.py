@@ -28,6 +28,7 @@ from bayesrbf.estimators.column_table import describe_columns, warn_of_units
 from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.surprise import surprise
+from bayesrbf.estimators.trying import try_stored_row
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import Cells, cell_law, drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
@@ -466,6 +467,13 @@ class Estimator(BaseEstimator, ABC):
         return table.decode(real, codes, self.columns_, like, further)
 
     # ---- a file
+
+    __loaded__ = try_stored_row
+
+    def _stored_row(self) -> Any:
+        """A training row, as new rows come."""
+        first = self.rows_.take(np.arange(1))
+        return self._decoded((first.real, first.codes, first.further), self._template)
 
     def save(self, path: str | PathLike[str]) -> str:
         """Write the fitted estimator to one ``.safetensors`` file, whole or not at all.

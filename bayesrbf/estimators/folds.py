@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -228,10 +228,15 @@ def hold_out(
     if not folds:
         return None
     values = Parallel(n_jobs=n_jobs)(delayed(predict)(*fold) for fold in folds)
+    return joined(values, [test for _, _, test in folds])
+
+
+def joined(values: Sequence[np.ndarray], tests: Sequence[Observations]) -> HeldOut:
+    """What was said of the rows held out in every fold, one fold after another."""
     return HeldOut(
         np.concatenate(values),
-        np.concatenate([test.labels for _, _, test in folds]),
-        np.concatenate([test.weights for _, _, test in folds]),
+        np.concatenate([test.labels for test in tests]),
+        np.concatenate([test.weights for test in tests]),
     )
 
 

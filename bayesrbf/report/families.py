@@ -102,12 +102,12 @@ def _mixture(job: Job) -> Procedure:
 
 
 def _rbf(job: Job) -> Procedure:
-    """An RBF network with its defaults and a temperature."""
+    """An RBF network with its defaults."""
     sentence = (
         "A network whose hidden layer is a mixture of ten components, shared by all classes, "
         "fitted jointly with its output layer."
     )
-    return _fixed(job, "RBFNetworkClassifier", {"calibrate": True}, sentence)
+    return _fixed(job, "RBFNetworkClassifier", {}, sentence)
 
 
 def _sdgm(job: Job) -> Procedure:

@@ -1,8 +1,10 @@
-"""Why a model answers a row as it does, as text for a terminal."""
+"""Why a model answers a row as it does: as a record, and as text for a terminal."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,21 +17,160 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def explain_row(model: Any, rows: pd.DataFrame, of: int) -> list[str]:
-    """Lines on a row, 1 for the first: its answer, what its cells add, what is odd about it."""
+@dataclass(frozen=True)
+class ClassAnswer:
+    """What the model says of one class; the limits are NaN where there are no draws."""
+
+    label: str
+    probability: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class CellEffect:
+    """What one observed cell adds to the log odds of the answer, in nats."""
+
+    column: str
+    cell: float | str
+    adds: float  # Its Shapley value.
+    standard_error: float  # 0 where all orders of telling were tried.
+    lost_without: float
+
+
+@dataclass(frozen=True)
+class Why:
+    """Where the log odds of the answer against the rest come from, in nats."""
+
+    label: str
+    base: float  # With no cell known.
+    log_odds: float  # With all observed cells.
+    cells: Sequence[CellEffect]  # The largest first.
+
+
+@dataclass(frozen=True)
+class OddCell:
+    """A cell that stands out given the rest of its row; the limits are NaN for a category."""
+
+    column: str
+    cell: float | str
+    expected: float | str
+    lower: float
+    upper: float
+    tail: float
+
+
+@dataclass(frozen=True)
+class ExplainedRow:
+    """A row, the answer of a model, and why."""
+
+    row: int  # 1 for the first.
+    rows: int  # Of the table.
+    prob: float  # Of the intervals.
+    classes: Sequence[ClassAnswer]  # The most probable one first.
+    why: Why | None  # None where the model does not say.
+    missing: Sequence[str]  # Columns without a cell in this row.
+    stands_out: Sequence[OddCell] | None  # None where rows have no density.
+    false_discoveries: float  # Rate at which cells stand out; NaN without a density.
+    novelty: float  # NaN without a density.
+    estimator: str
+
+
+def explain_row(model: Any, rows: pd.DataFrame, of: int) -> ExplainedRow:
+    """A row, 1 for the first: its answer, what its cells add, what is odd about it."""
     if not 1 <= of <= len(rows):
         raise ValueError(
             f"--row must be from 1 to {len(rows)}, the rows of the table; received {of}."
         )
-    place = of - 1
-    row = rows.iloc[[place]]
+    row = rows.iloc[[of - 1]]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The model was fitted to a point")  # told below
+        warnings.filterwarnings("ignore", "The model was fitted to a point")  # told by the lines
         uncertainty = model.uncertainty(row)
-    lines = [f"Row {of} of {len(rows)}", "", *_answer(uncertainty)]
-    explained = _explained(model, row)
+    odd, rate = _odd_cells(model, rows, of - 1)
+    return ExplainedRow(
+        row=of,
+        rows=len(rows),
+        prob=float(uncertainty.attrs["prob"]),
+        classes=_classes(uncertainty),
+        why=_why(model, row),
+        missing=list(row.columns[row.isna().iloc[0]]),
+        stands_out=odd,
+        false_discoveries=rate,
+        novelty=float(uncertainty["novelty"][0]) if odd is not None else np.nan,
+        estimator=type(model).__name__,
+    )
+
+
+def _classes(uncertainty: xr.Dataset) -> list[ClassAnswer]:
+    """Classes with their intervals, the most probable one first."""
+    point = bool(uncertainty.attrs["point_estimate"])
+    mean, lower, upper = (
+        uncertainty[name].to_numpy()[0].tolist() for name in ("mean", "lower", "upper")
+    )
+    labels = uncertainty["label"].to_numpy()
+    return [
+        ClassAnswer(
+            str(labels[c]), mean[c], np.nan if point else lower[c], np.nan if point else upper[c]
+        )
+        for c in np.argsort(-np.array(mean), kind="stable")
+    ]
+
+
+def _why(model: Any, row: pd.DataFrame) -> Why | None:
+    """What every observed cell adds to the log odds of the answer; None where none is known."""
+    if not hasattr(model, "explain"):
+        return None
+    told = model.explain(row).isel(obs=0)
+    best = int(told["log_odds"].argmax("label"))
+    of = told.isel(label=best)
+    shapley, left_out, error = (
+        of[name].to_numpy() for name in ("shapley", "left_out", "standard_error")
+    )
+    known = np.flatnonzero(~np.isnan(shapley))
+    cells = [
+        CellEffect(
+            str(row.columns[j]),
+            _cell(row.iat[0, j]),
+            float(shapley[j]),
+            float(error[j]),
+            float(left_out[j]),
+        )
+        for j in known[np.argsort(-np.abs(shapley[known]), kind="stable")]
+    ]
+    label = str(model.classes_[best])
+    return Why(label, float(of["base"]), float(of["log_odds"]), cells)
+
+
+def _odd_cells(model: Any, rows: pd.DataFrame, place: int) -> tuple[list[OddCell] | None, float]:
+    """Cells that stand out and the rate of false ones; None without a density of rows."""
+    if not hasattr(model, "surprise"):
+        return None, np.nan
+    cells = model.surprise(rows).isel(obs=place)
+    odd = [
+        OddCell(
+            str(rows.columns[j]),
+            _cell(rows.iat[place, j]),
+            _cell(cells["expected"].to_numpy()[j]),
+            float(cells["lower"][j]),
+            float(cells["upper"][j]),
+            float(np.exp(cells["log_tail"][j])),
+        )
+        for j in np.flatnonzero(cells["stands_out"].to_numpy())
+    ]
+    return odd, float(cells.attrs["false_discoveries"])
+
+
+def _cell(value: object) -> float | str:
+    """A cell as a number or as text."""
+    return float(value) if isinstance(value, float | int) else str(value)
+
+
+def lines_of(told: ExplainedRow) -> list[str]:
+    """The row as text for a terminal."""
+    lines = [f"Row {told.row} of {told.rows}", "", *_answer(told)]
+    explained = [] if told.why is None else _explained(told.why, told.missing)
     lines += ["", *explained] if explained else []
-    return [*lines, "", *_oddities(model, rows, place, float(uncertainty["novelty"][0]))]
+    return [*lines, "", *_oddities(told)]
 
 
 def aligned(table: list[list[str]]) -> list[str]:
@@ -49,84 +190,63 @@ def aligned(table: list[list[str]]) -> list[str]:
     ]
 
 
-def _answer(uncertainty: xr.Dataset) -> list[str]:
+def _answer(told: ExplainedRow) -> list[str]:
     """Classes, the most probable one first, with the interval of each where there are draws."""
-    prob = percent(float(uncertainty.attrs["prob"]))
-    point = bool(uncertainty.attrs["point_estimate"])
-    mean, lower, upper = (uncertainty[name].to_numpy()[0] for name in ("mean", "lower", "upper"))
-    labels = uncertainty["label"].to_numpy()
-    table = [["class", "", "probability", *([] if point else [f"{prob} interval"])]]
-    for c in np.argsort(-mean, kind="stable"):
-        between = [] if point else [f"{percent(lower[c])} to {percent(upper[c])}"]
-        table.append([clipped(labels[c], 30), "", percent(mean[c]), *between])
+    point = np.isnan(told.classes[0].lower)
+    table = [["class", "", "probability", *([] if point else [f"{percent(told.prob)} interval"])]]
+    for one in told.classes:
+        between = [] if point else [f"{percent(one.lower)} to {percent(one.upper)}"]
+        table.append([clipped(one.label, 30), "", percent(one.probability), *between])
     no_draws = ["  The model has no draws, and so no intervals."] if point else []
     return ["What the model says", *aligned(table), *no_draws]
 
 
-def _explained(model: Any, row: pd.DataFrame) -> list[str]:
-    """What every observed cell adds to the log odds of the answer; empty where none is known."""
-    if not hasattr(model, "explain"):
-        return []
-    told = model.explain(row).isel(obs=0)
-    best = int(told["log_odds"].argmax("label"))
-    label = clipped(model.classes_[best], 30)
-    of = told.isel(label=best)
-    shapley, left_out, error = (
-        of[name].to_numpy() for name in ("shapley", "left_out", "standard_error")
-    )
-    known = np.flatnonzero(~np.isnan(shapley))
-    if not known.size:
+def _explained(why: Why, missing: Sequence[str]) -> list[str]:
+    """What every observed cell adds to the log odds of the answer."""
+    label = clipped(why.label, 30)
+    if not why.cells:
         return [f"No cell is observed: the answer is that of a row without cells ({label})."]
-    sampled = bool((error[known] > 0).any())
+    sampled = any(one.standard_error > 0 for one in why.cells)
     table = [["column", "cell", "adds", *(["± s.e."] if sampled else []), "lost without"]]
-    for j in known[np.argsort(-np.abs(shapley[known]), kind="stable")]:
-        cells = [clipped(row.columns[j], 30), cell_text(row.iat[0, j]), signed(shapley[j])]
-        cells += [f"{error[j]:.2f}"] if sampled else []
-        table.append([*cells, signed(left_out[j])])
-    first, last = signed(float(of["base"])), signed(float(of["log_odds"]))
+    for one in why.cells:
+        cells = [clipped(one.column, 30), cell_text(one.cell), signed(one.adds)]
+        cells += [f"{one.standard_error:.2f}"] if sampled else []
+        table.append([*cells, signed(one.lost_without)])
+    first, last = signed(why.base), signed(why.log_odds)
+    holes = [clipped(name, 30) for name in missing]
     return [
         f"Why {label}: log odds against the rest, in nats",
         f"  {first} with no cell known, {last} with all observed cells; the cells add the rest:",
         *aligned(table),
         "  adds: what the cell adds, averaged over all orders of telling the cells (Shapley).",
         "  lost without: what the log odds lose if this cell alone were not known.",
-        *_missing(row),
+        *([f"  Not observed: {listing(holes, 8)}."] if holes else []),
     ]
 
 
-def _missing(row: pd.DataFrame) -> list[str]:
-    """The columns without a cell in this row."""
-    holes = [clipped(name, 30) for name in row.columns[row.isna().iloc[0]]]
-    return [f"  Not observed: {listing(holes, 8)}."] if holes else []
-
-
-def _oddities(model: Any, rows: pd.DataFrame, place: int, novelty: float) -> list[str]:
+def _oddities(told: ExplainedRow) -> list[str]:
     """Cells that stand out and how new the row is, where there is a density of rows."""
-    if not hasattr(model, "surprise"):
-        kind = type(model).__name__
+    if told.stands_out is None:
+        kind = told.estimator
         return [f"{kind} has no density of rows: it does not say which cells or rows are odd."]
-    cells = model.surprise(rows).isel(obs=place)
-    odd = np.flatnonzero(cells["stands_out"].to_numpy())
-    rate = percent(float(cells.attrs["false_discoveries"]))
+    rate = percent(told.false_discoveries)
     lines = [f"No cell of this row stands out (false discovery rate {rate})."]
-    if odd.size:
+    if told.stands_out:
         table = [["column", "cell", "expected", "interval", "tail"]]
-        for j in odd:
-            low, high = float(cells["lower"][j]), float(cells["upper"][j])
-            between = "" if np.isnan(low) else f"{number(low)} to {number(high)}"
-            tail = number(float(np.exp(cells["log_tail"][j])))
-            expected = cell_text(cells["expected"].to_numpy()[j])
-            name, cell = clipped(rows.columns[j], 30), cell_text(rows.iat[place, j])
-            table.append([name, cell, expected, between, tail])
+        for one in told.stands_out:
+            between = "" if np.isnan(one.lower) else f"{number(one.lower)} to {number(one.upper)}"
+            name, cell = clipped(one.column, 30), cell_text(one.cell)
+            table.append([name, cell, cell_text(one.expected), between, number(one.tail)])
         title = f"Cells that stand out given the rest of the row (false discovery rate {rate})"
         lines = [title, *aligned(table)]
-    if np.isnan(novelty):
+    if np.isnan(told.novelty):
         return lines
-    verdict = "unlike the training table" if novelty > NOVEL else "like rows of the training table"
+    like = told.novelty <= NOVEL
+    verdict = "like rows of the training table" if like else "unlike the training table"
     return [
         *lines,
-        f"Novelty {novelty:.2f}: of the model's own rows with the same holes, "
-        f"{percent(novelty)} are more typical; the row is {verdict}.",
+        f"Novelty {told.novelty:.2f}: of the model's own rows with the same holes, "
+        f"{percent(told.novelty)} are more typical; the row is {verdict}.",
     ]
 
 

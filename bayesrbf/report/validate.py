@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from sklearn.base import ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
@@ -102,7 +103,12 @@ class Frequencies:
 
 
 def logistic_regression(categorical: Iterable[str]) -> Fitter:
-    """Logistic regression on filled columns, the usual baseline.
+    """Logistic regression on filled columns, the usual baseline."""
+    return behind_filled_columns(LogisticRegression(max_iter=2000), categorical)
+
+
+def behind_filled_columns(classifier: ClassifierMixin, categorical: Iterable[str]) -> Fitter:
+    """A classifier of scikit-learn on filled columns.
 
     It takes medians and a missing indicator for real columns, and one-hot codes for categorical
     ones, where missing is a level. It sees labelled rows only.
@@ -120,7 +126,7 @@ def logistic_regression(categorical: Iterable[str]) -> Fitter:
                 ("categorical", encoder, [name for name in X.columns if name in names]),
             ]
         )
-        model = make_pipeline(columns, LogisticRegression(max_iter=2000))
+        model = make_pipeline(columns, clone(classifier))
         with warnings.catch_warnings():
             # The baseline may stop early; its score says how good it was.
             warnings.simplefilter("ignore", ConvergenceWarning)

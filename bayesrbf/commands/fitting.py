@@ -1,0 +1,80 @@
+"""The command that fits a table and keeps the model, without a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from bayesrbf.commands.arguments import Reading, command_line, need, spoken, typed
+from bayesrbf.records.table_options import PLAIN
+
+
+def fit(
+    table: Path,
+    /,
+    *,
+    target: str,
+    out: Path,
+    reading: Reading = PLAIN,
+    model: Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"] = "stack",
+    inference: Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
+    seed: int = 0,
+) -> None:
+    """Fit a table and write the model to a folder, without checking it and without a page.
+
+    Writes model.safetensors and options.json, which predict, explain, check and validate take.
+    It is the model that report writes for the same arguments. How good it is on rows it has not
+    seen, report and validate say.
+
+    Parameters
+    ----------
+    table : Path
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
+    target : str
+        Column with the class labels.
+    out : Path
+        Folder for the model.
+    reading : TableOptions
+        How the table is read; new rows are read by the same options.
+    model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        What is fitted; the command models has a line on each.
+    inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
+        How intervals are made, as report has it; map makes none and is the quickest.
+    seed : int
+        Seed of everything random.
+    """
+    need()
+    from bayesrbf.files import write_whole, writing_together
+    from bayesrbf.reading import read_file
+    from bayesrbf.report.families import FAMILIES
+    from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
+    from bayesrbf.report.output import MODEL, PAGE
+    from bayesrbf.report.prepare import facts_of, prepare, problems_of_target
+    from bayesrbf.report.run import introduce, progress
+    from bayesrbf.report.sampling import draw_posterior
+
+    if (out / PAGE).exists():
+        raise FileExistsError(
+            f"{out} holds the report of another fit, which would no longer be that of its model; "
+            f"name another folder, or delete {out / PAGE}."
+        )
+    with writing_together(out, (MODEL, OPTIONS)) as scratch:
+        job = prepare(
+            read_file(table, target, typed(reading), problems_of_target(target, {})),
+            title=table.stem,
+            family=model,
+            inference=inference,
+            seed=seed,
+            facts=facts_of(command_line(), table),
+        )
+        introduce(job)
+        with spoken(), progress() as track:
+            for _ in track((None,), "Fitting the table", 1):
+                fitted = FAMILIES[model].procedure(job)(job.X, job.y)
+            for _ in track((None,), "Drawing the posterior", 1):
+                drawn = draw_posterior(job, fitted.model)
+            drawn.refined.save(scratch / MODEL)
+            options = ReportOptions(target, table=job.reading)
+            write_whole(scratch / OPTIONS, options_content(options))
+    print(f"{fitted.sentence}\n{drawn.sentence}")
+    print(f"Wrote {out / MODEL}, which was not checked on rows held out.")

@@ -1,0 +1,109 @@
+"""Commands that judge models: one on labelled new rows, several beside each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from bayesrbf.commands.answering import FOUND, Json, answer
+from bayesrbf.commands.arguments import Reading, need, spoken, typed
+from bayesrbf.records.table_options import PLAIN
+
+Family = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
+Families = Annotated[tuple[Family, ...], Parameter(consume_multiple=False, negative="")]
+
+
+def validate(
+    folder: Path, table: Path, /, *, target: str | None = None, json: Json = False
+) -> None:
+    """Score the model of a report on new rows with labels; exit code 3 if something is found.
+
+    Tells the scores of the report with their intervals, beside what the model expects of itself
+    and what the class frequencies of training would score. A finding is: probabilities that say
+    no more than those frequencies, that do not come true as often as they say, class frequencies
+    that differ from training beyond chance, and classes that training did not have.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of an earlier report or fit.
+    table : Path
+        CSV, Parquet or Excel file with the columns of the model and a column of labels.
+    target : str, optional
+        Column with the class labels; by default that of the training table, or the only column
+        that the model does not predict from and that holds classes of the model.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    from bayesrbf import load
+    from bayesrbf.report.labelled import judge_labelled, lines_of, read_labelled
+    from bayesrbf.report.options import ReportOptions, read_options
+    from bayesrbf.report.output import MODEL
+
+    options = read_options(folder) or ReportOptions("")
+    model = load(folder / MODEL)
+    with spoken():
+        told = judge_labelled(model, *read_labelled(model, table, target, options))
+    answer({"table": table.name, "found": told.found, **vars(told)}, lines_of(told), as_json=json)
+    if told.found:
+        raise SystemExit(FOUND)
+
+
+def compare(
+    table: Path,
+    /,
+    *,
+    target: str,
+    reading: Reading = PLAIN,
+    model: Families = ("stack", "mixture", "rbf", "sdgm", "median_lvq"),
+    folds: int = 5,
+    seed: int = 0,
+    json: Json = False,
+) -> None:
+    """Compare families and their peers on one table by held-out log score.
+
+    Every row is held out once of every model, with everything that the model chooses, on the
+    same folds. The peers are logistic regression and a random forest on filled columns, histogram
+    boosting, and the class frequencies. Nothing is written.
+
+    Parameters
+    ----------
+    table : Path
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
+    target : str
+        Column with the class labels.
+    reading : TableOptions
+        How the table is read.
+    model : tuple of {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
+        Family that takes part, beside the peers; repeated for several, all by default.
+    folds : int
+        Number of folds, at least 2; a class of few rows takes fewer.
+    seed : int
+        Seed of everything random.
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    need()
+    from bayesrbf.reading import read_file
+    from bayesrbf.report import compare as comparing
+    from bayesrbf.report.prepare import prepare, problems_of_target
+    from bayesrbf.report.run import progress
+
+    if folds < 2:
+        raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
+    job = prepare(
+        read_file(table, target, typed(reading), problems_of_target(target, {})),
+        title=table.stem,
+        family=model[0],
+        inference="map",
+        seed=seed,
+        facts=(),
+    )
+    with spoken(), progress() as track:
+        told = comparing.compare(
+            replace(job, folds=folds), tuple(dict.fromkeys(model)), track=track
+        )
+    answer({"table": table.name, **vars(told)}, comparing.lines_of(told), as_json=json)

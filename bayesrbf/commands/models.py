@@ -1,0 +1,68 @@
+"""What ``--model`` takes, one line each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bayesrbf.commands.answering import Json, answer
+
+
+@dataclass(frozen=True)
+class Model:
+    """A family as it is told on the command line."""
+
+    name: str  # What --model takes.
+    estimator: str  # Its class in Python.
+    what: str
+    cost: str  # Class of the time that a fit with its intervals takes.
+
+
+MODELS: Final = (
+    Model(
+        "stack",
+        "StackedClassifier",
+        "kernel networks and mixtures, pooled by held-out log score (default)",
+        "a minute",
+    ),
+    Model(
+        "mixture",
+        "HybridMixtureClassifier",
+        "a density of the rows of each class, its shape chosen by held-out log score",
+        "seconds",
+    ),
+    Model(
+        "rbf",
+        "RBFNetworkClassifier",
+        "a network whose hidden layer is a mixture of ten components",
+        "seconds",
+    ),
+    Model(
+        "sdgm",
+        "SDGMClassifier",
+        "a sparse discriminative mixture",
+        "minutes",
+    ),
+    Model(
+        "median_lvq",
+        "MedianLVQClassifier",
+        "rows of the table that stand for their class, compared by Gower's dissimilarity",
+        "seconds",
+    ),
+)
+"""By their names on the command line, in the order of ``FAMILIES``."""
+
+COSTS: Final = "cost: a fit with its intervals, on some hundred rows and ten to thirty columns"
+
+
+def models(*, json: Json = False) -> None:
+    """Name what --model takes, one line each, with the class of its cost.
+
+    Parameters
+    ----------
+    json : bool
+        Print one JSON object, and nothing else, on stdout.
+    """
+    widths = [max(len(getattr(one, key)) for one in MODELS) for key in ("name", "cost")]
+    lines = [f"{one.name:<{widths[0]}}  {one.cost:<{widths[1]}}  {one.what}" for one in MODELS]
+    answer({"models": MODELS}, [*lines, COSTS], as_json=json)

@@ -1,0 +1,200 @@
+"""Families of this package and peers of scikit-learn on one table, by held-out log score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from bayesrbf.posterior.scores import correct, log_loss
+from bayesrbf.report.families import FAMILIES
+from bayesrbf.report.job import FamilyName, Job
+from bayesrbf.report.row import aligned
+from bayesrbf.report.validate import (
+    Fitter,
+    HeldOut,
+    Track,
+    behind_filled_columns,
+    class_frequencies,
+    hold_out,
+    logistic_regression,
+    silently,
+)
+from bayesrbf.report.words import listing, number, percent, plural, spread
+
+FREQUENCIES: Final = "class frequencies"
+CERTAIN: Final = 2.0
+"""Standard errors from which a difference is told as one."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One classifier on the rows held out; log losses are in nats a row."""
+
+    name: str
+    log_loss: float
+    standard_error: float
+    behind: float  # Log loss above that of the best one, on the same rows.
+    behind_error: float  # Its standard error, from the differences row by row.
+    share_right: float
+    seconds: float  # Of all its fits and predictions.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Contestants on the same folds, the best one first."""
+
+    rows: int  # Held out, each once.
+    folds: int
+    contestants: Sequence[Contestant]
+
+    @property
+    def sentence(self) -> str:
+        """The best one, and who is not surely behind it."""
+        best, *others = self.contestants
+        near = [one.name for one in others if one.behind <= CERTAIN * one.behind_error]
+        head = f"{best.name} has the lowest log loss"
+        if not near:
+            return f"{head}, by more than {number(CERTAIN)} standard errors."
+        return f"{head}; within {number(CERTAIN)} standard errors: {listing(near, len(near))}."
+
+
+def peers(job: Job) -> dict[str, Fitter]:
+    """Classifiers of scikit-learn as they are commonly taken, and the class frequencies."""
+    forest = RandomForestClassifier(500, min_samples_leaf=2, random_state=job.seed)
+    return {
+        "logistic regression": logistic_regression(job.categorical),
+        "random forest": behind_filled_columns(forest, job.categorical),
+        "histogram boosting": _boosting(job),
+        FREQUENCIES: class_frequencies,
+    }
+
+
+def _boosting(job: Job) -> Fitter:
+    """Histogram boosting with its own treatment of holes and categories, on labelled rows."""
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Pipeline:
+        known = y.notna().to_numpy()
+        places = [X.columns.get_loc(name) for name in job.categorical]
+        codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+        columns = ColumnTransformer([("categorical", codes, places)], remainder="passthrough")
+        model = HistGradientBoostingClassifier(
+            categorical_features=list(range(len(places))), random_state=job.seed
+        )
+        return make_pipeline(columns, model).fit(X[known], y[known])
+
+    return fit
+
+
+def compare(job: Job, models: Sequence[FamilyName], *, track: Track = silently) -> Comparison:
+    """Hold every row out once of every contestant, choices included, on the same folds."""
+    seconds: dict[str, float] = {}
+    everyone: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
+    everyone |= peers(job)
+    fitters = {name: _timed(name, fit, seconds) for name, fit in everyone.items()}
+    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, track=track)
+    return judged(held_out, seconds)
+
+
+def _fitter(job: Job, name: FamilyName) -> Fitter:
+    """A family with everything that it chooses, as the report fits it."""
+    procedure = FAMILIES[name].procedure(job)
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Any:
+        try:
+            return procedure(X, y).model
+        except ValueError as error:
+            raise ValueError(
+                f"{name} cannot be fitted to a part of this table: {error} Leave it out: --model "
+                "names those that take part."
+            ) from error
+
+    return fit
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A fitted classifier whose predictions count, too."""
+
+    model: Any
+    name: str
+    seconds: dict[str, float]
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Those of the model."""
+        return np.asarray(self.model.classes_)
+
+    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
+        """Those of the model, timed."""
+        start = perf_counter()
+        p = np.asarray(self.model.predict_proba(X))
+        self.seconds[self.name] += perf_counter() - start
+        return p
+
+
+def _timed(name: str, fit: Fitter, seconds: dict[str, float]) -> Fitter:
+    """A fitter that adds up its seconds."""
+
+    def fitted(X: pd.DataFrame, y: pd.Series) -> _Timed:
+        start = perf_counter()
+        model = fit(X, y)
+        seconds[name] = seconds.get(name, 0.0) + perf_counter() - start
+        return _Timed(model, name, seconds)
+
+    return fitted
+
+
+def judged(held_out: HeldOut, seconds: Mapping[str, float]) -> Comparison:
+    """Held-out probabilities as a comparison."""
+    rows = held_out.scored
+    labels = held_out.labels[rows]
+    p = {name: found[rows] for name, found in held_out.probabilities.items()}
+    losses = {name: log_loss(found, labels) for name, found in p.items()}
+    order = sorted(losses, key=lambda name: float(losses[name].mean()))
+    best = losses[order[0]]
+    return Comparison(
+        rows=rows.size,
+        folds=int(held_out.folds.max()) + 1,
+        contestants=[
+            Contestant(
+                name=name,
+                log_loss=float(losses[name].mean()),
+                standard_error=_error(losses[name]),
+                behind=float((losses[name] - best).mean()),
+                behind_error=_error(losses[name] - best),
+                share_right=float(correct(p[name], labels).mean()),
+                seconds=seconds[name],
+            )
+            for name in order
+        ],
+    )
+
+
+def _error(values: np.ndarray) -> float:
+    """Standard error of a mean over rows."""
+    return float(values.std(ddof=1) / np.sqrt(values.size))
+
+
+def lines_of(told: Comparison) -> list[str]:
+    """The comparison as text for a terminal."""
+    table = [["model", "", "log loss", "± s.e.", "behind", "± s.e.", "right", "seconds"]]
+    for one in told.contestants:
+        behind = ["–", "–"] if one.behind == 0 else [number(one.behind), spread(one.behind_error)]
+        own = [number(one.log_loss), spread(one.standard_error)]
+        took = f"{one.seconds:.1f}"
+        table.append([one.name, "", *own, *behind, percent(one.share_right), took])
+    return [
+        f"{plural(told.rows, 'row')} held out once each, in {plural(told.folds, 'fold')}; log loss "
+        "in nats a row",
+        *aligned(table),
+        told.sentence,
+    ]

@@ -1,0 +1,295 @@
+"""New rows whose labels are known: how good a model is on them, and what has drifted.
+
+Scores stand beside what the model expects of them if its probabilities are right, and beside the
+class frequencies of training as the answer to every row. A drift is a finding where it is beyond
+what chance brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from scipy.stats import norm
+
+from bayesrbf.posterior.calibration import calibration
+from bayesrbf.posterior.held_out import mean, proportion
+from bayesrbf.posterior.recalibration import calibration_slope
+from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, correct, log_loss
+from bayesrbf.posterior.two_tables import tail_of_count
+from bayesrbf.reading import TableError, names_in_file, read_file
+from bayesrbf.records.table_options import TableOptions
+from bayesrbf.report.check import Remark, printed
+from bayesrbf.report.density import columns_of
+from bayesrbf.report.new_rows import read_complete
+from bayesrbf.report.options import ReportOptions
+from bayesrbf.report.row import aligned
+from bayesrbf.report.words import clipped, listing, number, percent, plural
+
+PROB: Final = 0.9
+"""Probability of the intervals."""
+CHANCE: Final = 0.01
+"""Probability with which chance alone is told as a drift."""
+LEAST_ROWS: Final = 2
+"""Labelled rows that an interval needs."""
+LISTED: Final = 6
+
+Shares = Float[np.ndarray, " label"]
+
+
+@dataclass(frozen=True)
+class ScoredBy:
+    """One score on the new rows; NaN where there is no such thing."""
+
+    name: str
+    value: float
+    lower: float
+    upper: float
+    expected: float  # By the model itself, were its probabilities right.
+    frequencies: float  # Of the class frequencies of training as the answer to every row.
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """The share of a class among the labelled new rows, with its interval."""
+
+    label: str
+    rows: int
+    share: float
+    lower: float
+    upper: float
+    expected: float  # Mean probability of the class by the model.
+    trained: float
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A model judged on labelled new rows."""
+
+    target: str
+    rows: int  # With a label that training had.
+    unlabelled: int
+    prob: float  # Of every interval.
+    scores: Sequence[ScoredBy]
+    classes: Sequence[Frequency]
+    remarks: Sequence[Remark]
+
+    @property
+    def found(self) -> bool:
+        """Whether anything is a finding."""
+        return any(remark.found for remark in self.remarks)
+
+
+def read_labelled(
+    model: Any, path: Path, target: str | None, options: ReportOptions
+) -> tuple[pd.DataFrame, pd.Series]:
+    """Rows as the model takes them, and their labels as text, None where one is missing.
+
+    Without a name the label column is that of the training table, or the only one that the model
+    does not predict from and that holds classes of the model.
+    """
+    rows = read_complete(model, path, options.table)
+    known, classes = set(columns_of(model).names), {str(label) for label in model.classes_}
+    header = names_in_file(path)
+    if target is None and options.target in header:
+        target = options.target
+    no_label = {*known, *options.table.beside}
+    others = [name for name in header if name not in no_label]
+    if target in known:
+        raise TableError(f"--target names {target!r}, a column that the model predicts from.")
+    asked = others if target is None else [target]
+    left = tuple(name for name in header if name not in asked)
+    reading = TableOptions(na=options.table.na, categorical=tuple(asked), ignore=left)
+    labels = read_file(path, None, reading).frame if asked else pd.DataFrame()
+    fits = [name for name in asked if classes & set(labels[name].dropna())]
+    if target is None and len(fits) != 1:
+        said = f"columns {listing(fits)} hold" if fits else "no other column holds"
+        raise TableError(
+            f"{path.name}: beside what the model predicts from, {said} classes of the model "
+            f"({listing(sorted(classes), LISTED)}); name the label column by --target."
+        )
+    found = labels[fits[0] if target is None else target].astype(object)
+    return rows, found.where(found.notna(), None)
+
+
+def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
+    """Score a model on labelled new rows and say what has drifted."""
+    classes = [str(label) for label in model.classes_]
+    known = y.isin(classes).to_numpy()
+    if known.sum() < LEAST_ROWS:
+        raise TableError(
+            f"Column {str(y.name)!r} labels {plural(int(known.sum()), 'row')} with a class of the "
+            f"model ({listing(classes, LISTED)}); an interval needs at least {LEAST_ROWS}."
+        )
+    labels = np.array([classes.index(label) for label in y[known]])
+    p = np.asarray(model.predict_proba(X[known]))
+    trained = copy(model).adapt_prior(X)["trained"].to_numpy()
+    counts = np.bincount(labels, minlength=len(classes))
+    return Labelled(
+        target=str(y.name),
+        rows=labels.size,
+        unlabelled=int(y.isna().sum()),
+        prob=PROB,
+        scores=list(_scores(p, labels, trained)),
+        classes=[
+            _frequency(label, n, labels.size, expected, before)
+            for label, n, expected, before in zip(
+                classes, counts.tolist(), p.mean(0).tolist(), trained.tolist(), strict=True
+            )
+        ],
+        remarks=[
+            *_strange(y[~known]),
+            _gain(p, labels, trained, classes),
+            _calibration(p, labels),
+            _shift(p, labels, trained, _labelled_before(model)),
+        ],
+    )
+
+
+def _frequency(label: str, rows: int, of: int, expected: float, trained: float) -> Frequency:
+    """The share of a class, with its interval."""
+    found = proportion(rows / of, of, PROB)
+    return Frequency(label, rows, found.value, found.lower, found.upper, expected, trained)
+
+
+def _labelled_before(model: Any) -> int:
+    """Training rows with a label."""
+    rows = model.rows_
+    return round(float(rows.weights[rows.labels >= 0].sum()))
+
+
+def _scores(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[ScoredBy]:
+    """Every score with its interval, beside what is expected and the class frequencies."""
+    same = np.tile(trained, (labels.size, 1))
+    entropy = -(p * np.log(np.clip(p, LEAST, 1))).sum(1)
+    for name, score, expected in (
+        ("log loss", log_loss, entropy),
+        ("Brier score", brier, 1 - (p**2).sum(1)),
+    ):
+        found = mean(score(p, labels), PROB)
+        low, base = max(0.0, found.lower), float(score(same, labels).mean())
+        yield ScoredBy(name, found.value, low, found.upper, float(expected.mean()), base)
+    right = proportion(float(correct(p, labels).mean()), labels.size, PROB)
+    between = right.value, right.lower, right.upper
+    base = float(correct(same, labels).mean())
+    yield ScoredBy("share right", *between, float(p.max(1).mean()), base)
+    slope, half = _slope(p, labels)
+    yield ScoredBy("calibration slope", slope, slope - half, slope + half, 1.0, np.nan)
+
+
+def _slope(p: Probabilities, labels: Labels) -> tuple[float, float]:
+    """The slope of recalibration and half of its interval."""
+    slope, error = calibration_slope(p, labels)
+    return slope, float(norm.ppf(0.5 + PROB / 2)) * error
+
+
+def _strange(others: pd.Series) -> Iterator[Remark]:
+    """Labels that training did not have; such rows are not scored."""
+    counts = others.dropna().value_counts()
+    if counts.size:
+        named = [f"{clipped(label, 24)!r} ({n})" for label, n in counts.items()]
+        yield Remark(
+            "labels",
+            f"{plural(int(counts.sum()), 'row')} with a class that training did not have, "
+            f"{listing(named, LISTED)}; they are not scored, and the model cannot name them.",
+        )
+
+
+def _gain(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str]) -> Remark:
+    """Whether the probabilities say more than the class frequencies of training."""
+    each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
+    found = mean(each, PROB)
+    gain = found.value
+    counts = np.bincount(labels, minlength=trained.size)
+    most = int(counts.argmax())
+    always = f"always answering {clipped(classes[most], 24)}"
+    return Remark(
+        "worth",
+        f"The probabilities say {'more' if gain > 0 else 'no more'} than the class frequencies of "
+        f"training do: {number(gain)} nats a row, {number(found.lower)} to "
+        f"{number(found.upper)}. They are right in {percent(float(correct(p, labels).mean()))} of the rows, {always} in "
+        f"{percent(counts[most] / labels.size)}.",
+        found=gain <= 0,
+    )
+
+
+def _calibration(p: Probabilities, labels: Labels) -> Remark:
+    """Whether probabilities come true as often as they say, and in which way they do not."""
+    seen = calibration(p, labels, prob=1 - 2 * CHANCE)
+    slope, half = _slope(p, labels)
+    way = "neither all too extreme nor all too timid"
+    if slope + half < 1:
+        way = "too extreme"
+    elif slope - half > 1:
+        way = "too timid"
+    figures = f"slope {number(slope)}, {number(slope - half)} to {number(slope + half)}"
+    said = f"They are {way} ({figures}; 1 is right)."
+    if seen.within_noise:
+        said = f"The slope is {figures.removeprefix('slope ')} (1 is right)."
+    return Remark(
+        "calibration",
+        f"The probabilities {'come' if seen.within_noise else 'do not come'} true as often as they "
+        f"say: their error is {number(seen.error)}, and chance alone brings more than "
+        f"{number(seen.noise[1])} in {percent(CHANCE)} of such tables. {said}",
+        found=not seen.within_noise,
+    )
+
+
+def _shift(p: Probabilities, labels: Labels, trained: Shares, before: int) -> Remark:
+    """Whether the class frequencies differ from training, and what telling the model brings."""
+    counts = np.bincount(labels, minlength=trained.size)
+    tests = 1 if trained.size == 2 else trained.size
+    tail = min(_two_sided(counts, trained, before)) * tests
+    found = tail < CHANCE
+    if not found:
+        return Remark("classes", "The class frequencies are as in training.", found=False)
+    now = (counts + trained) / (labels.size + 1)
+    told = p * now / trained
+    loss = float(log_loss(told / told.sum(1, keepdims=True), labels).mean())
+    return Remark(
+        "classes",
+        f"The class frequencies differ from training, beyond what chance brings in "
+        f"{percent(CHANCE)} of such tables. If the model were told the new ones (class_prior), its "
+        f"log loss would be {number(loss)} in place of "
+        f"{number(float(log_loss(p, labels).mean()))}.",
+    )
+
+
+def _two_sided(counts: Int[np.ndarray, " label"], trained: Shares, before: int) -> Iterator[float]:
+    """Probability of every class that chance moves its frequency so far, either way."""
+    of = int(counts.sum())
+    for now, share in zip(counts.tolist(), trained.tolist(), strict=True):
+        then = round(share * before)
+        more = tail_of_count(now, of, then, before)
+        fewer = tail_of_count(of - now, of, before - then, before)
+        yield 2 * min(more, fewer)
+
+
+def lines_of(told: Labelled) -> list[str]:
+    """The judgement as text for a terminal."""
+    interval = f"{percent(told.prob)} interval"
+    scores = [["score", "", "here", interval, "expected", "frequencies"]]
+    for one in told.scores:
+        between = f"{number(one.lower)} to {number(one.upper)}"
+        figures = [number(one.value), between, number(one.expected), number(one.frequencies)]
+        scores.append([one.name, "", *figures])
+    classes = [["class", "", "rows", "share", interval, "expected", "training"]]
+    for each in told.classes:
+        between = f"{percent(each.lower)} to {percent(each.upper)}"
+        shares = [percent(each.share), between, percent(each.expected), percent(each.trained)]
+        classes.append([clipped(each.label, 24), "", str(each.rows), *shares])
+    without = f"; {plural(told.unlabelled, 'row')} without a label" if told.unlabelled else ""
+    return [
+        f"{plural(told.rows, 'row')} labelled by {clipped(told.target)}{without}",
+        *aligned(scores),
+        "  expected: by the model, if its probabilities are right; frequencies: of the class "
+        "frequencies of training.",
+        *aligned(classes),
+        *printed(told.remarks),
+    ]

@@ -1,0 +1,91 @@
+"""Comparisons: the best comes first, and differences are those of the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.report import families
+from bayesrbf.report.compare import compare, judged, lines_of, peers
+from bayesrbf.report.families import FAMILIES, Fitted, Procedure
+from bayesrbf.report.job import Job
+from bayesrbf.report.validate import HeldOut
+from tests.report.tables import mixed_table
+
+
+def held_out(n: int = 400) -> HeldOut:
+    """The truth, the truth made too sure, and the frequencies."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1.0, 1.0], size=n)
+    labels = (p[:, 0] < rng.random(n)).astype(int)
+    sharp = p**4 / (p**4).sum(1, keepdims=True)
+    every = {"sharp": sharp, "half": np.full((n, 2), 0.5), "truth": p}
+    return HeldOut(("a", "b"), labels, np.arange(n) % 5, every)
+
+
+def test_the_truth_comes_first_and_differences_are_paired() -> None:
+    found = held_out()
+    told = judged(found, dict.fromkeys(found.probabilities, 1.0))
+    assert told.contestants[0].name == "truth"
+    assert [one.log_loss for one in told.contestants] == sorted(
+        one.log_loss for one in told.contestants
+    )
+    rows = np.arange(found.labels.size)
+    losses = {name: -np.log(p[rows, found.labels]) for name, p in found.probabilities.items()}
+    for one in told.contestants:
+        gap = losses[one.name] - losses["truth"]
+        assert one.behind == pytest.approx(gap.mean())
+        assert one.behind_error == pytest.approx(gap.std(ddof=1) / np.sqrt(gap.size))
+    assert "truth has the lowest log loss, by more than 2" in lines_of(told)[-1]
+
+
+def test_contestants_do_not_depend_on_who_else_takes_part() -> None:
+    found = held_out()
+    few = HeldOut(found.classes, found.labels, found.folds, {"half": found.probabilities["half"]})
+    (alone,) = judged(few, {"half": 1.0}).contestants
+    (beside,) = (
+        one
+        for one in judged(found, dict.fromkeys(found.probabilities, 1.0)).contestants
+        if one.name == "half"
+    )
+    assert (alone.log_loss, alone.standard_error) == (beside.log_loss, beside.standard_error)
+
+
+def job() -> Job:
+    table = mixed_table(60)
+    y = table.pop("outcome").astype(object)
+    kinds = {"size": "real", "weight": "real", "colour": "categorical"}
+    return Job("t", "outcome", table, y.where(y.notna(), None), kinds, "map", 0, folds=2)
+
+
+def test_every_peer_takes_holes_categories_and_hidden_labels() -> None:
+    asked = job()
+    told = compare(asked, ())
+    assert {one.name for one in told.contestants} == set(peers(asked))
+    by_name = {one.name: one for one in told.contestants}
+    assert by_name["logistic regression"].log_loss < by_name["class frequencies"].log_loss
+    assert all(one.seconds > 0 for one in told.contestants)
+
+
+def test_a_peer_sees_no_level_of_new_rows_as_a_known_one() -> None:
+    asked = job()
+    for fit in peers(asked).values():
+        model = fit(asked.X, asked.y)
+        new = asked.X.assign(colour=pd.Series("green", asked.X.index, dtype=object))
+        assert np.isfinite(model.predict_proba(new)).all()
+
+
+def test_a_family_that_cannot_be_fitted_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Job) -> Procedure:
+        def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+            raise ValueError("too few rows.")
+
+        return fit
+
+    broken = replace(FAMILIES["rbf"], procedure=refuse)
+    monkeypatch.setitem(families.FAMILIES, "rbf", broken)
+    with pytest.raises(ValueError, match=r"rbf cannot be fitted .* too few rows\. .*--model"):
+        compare(job(), ("rbf",))

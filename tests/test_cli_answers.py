@@ -1,0 +1,271 @@
+"""Commands that answer: fit, validate, compare, models; lines, JSON, exit codes, broken pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesrbf
+from bayesrbf.commands.models import MODELS
+from bayesrbf.report import sampling
+from bayesrbf.report.families import FAMILIES
+from bayesrbf.report.job import FamilyName
+from tests.report.tables import mixed_table
+from tests.test_cli import assert_one_sentence, run
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A table, and the folder of a model that was fitted to it."""
+    folder = tmp_path_factory.mktemp("fitted")
+    file, out = folder / "table.csv", folder / "out"
+    mixed_table(60).to_csv(file, index=False)
+    words = ["fit", file, "--target", "outcome", "--out", out, "--model", "mixture"]
+    with pytest.MonkeyPatch.context() as patch:
+        assert run(patch, *words, "--inference", "laplace") == 0
+    return file, out
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """The one JSON object that stdout holds."""
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return said
+
+
+def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
+    _, out = fitted
+    assert sorted(path.name for path in out.iterdir()) == ["model.safetensors", "options.json"]
+    model = bayesrbf.load(out / "model.safetensors")
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.draws_ is not None
+
+
+@pytest.mark.slow
+def test_fit_is_the_model_of_the_report(
+    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file, out = fitted
+    words = ["report", file, "--target", "outcome", "--out", tmp_path, "--model", "mixture"]
+    assert run(monkeypatch, *words, "--inference", "laplace") == 0
+    one, other = (bayesrbf.load(folder / "model.safetensors") for folder in (out, tmp_path))
+    rows = mixed_table(20, seed=1).drop(columns="outcome")
+    assert np.array_equal(one.predict_proba(rows), other.predict_proba(rows))
+
+
+def test_fit_does_not_part_a_report_from_its_model(
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "report.html").write_text("a page")
+    assert run(monkeypatch, "fit", fitted[0], "--target", "outcome", "--out", tmp_path) == 2
+    assert "report of another fit" in assert_one_sentence(capsys)
+
+
+def test_interrupted_fit_leaves_nothing(
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sampling, "draw_posterior", interrupt)
+    words = ["fit", fitted[0], "--target", "outcome", "--out", tmp_path / "out"]
+    assert run(monkeypatch, *words, "--model", "mixture") == 130
+    assert capsys.readouterr().err.endswith("bayesrbf: interrupted; nothing was written.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_validate_finds_the_label_column_and_scores_it(
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    new = mixed_table(50, seed=1).assign(note="x", grade=1)
+    file = tmp_path / "new.csv"
+    new.to_csv(file, index=False)
+    code = run(monkeypatch, "validate", fitted[1], file)
+    said = capsys.readouterr()
+    labelled = int(new["outcome"].notna().sum())
+    assert said.out.startswith(f"{labelled} rows labelled by outcome; {50 - labelled} rows without")
+    assert code == (3 if "\nFound\n" in said.out else 0)
+    assert run(monkeypatch, "validate", fitted[1], file, "--json", "--target", "outcome") == code
+    found = told(capsys)
+    assert found["found"] is (code == 3)
+    assert (found["rows"], found["unlabelled"]) == (labelled, 50 - labelled)
+    model = bayesrbf.load(fitted[1] / "model.safetensors")
+    known = new[new["outcome"].notna()]
+    p = model.predict_proba(known[["size", "weight", "colour"]])
+    given = np.where(known["outcome"] == "yes", p[:, 1], p[:, 0])
+    assert found["scores"][0]["value"] == pytest.approx(-np.log(given).mean())
+
+
+def test_validate_finds_exchanged_labels(
+    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    new = mixed_table(80, seed=2, hidden=0.0)
+    new["outcome"] = new["outcome"].map({"yes": "no", "no": "yes"})
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv") == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name the label column by --target"),
+        (["--target", "size"], "a column that the model predicts from"),
+        (["--target", "nothing"], "no column 'nothing'"),
+        (["--target", "grade"], "labels 0 rows with a class of the model (no and yes)"),
+    ],
+)
+def test_labels_that_cannot_be_found_are_said(
+    words: list[str],
+    said: str,
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    new = mixed_table(30, seed=1)
+    new = new.rename(columns={"outcome": "first"})
+    new.assign(again=new["first"], grade=1).to_csv(tmp_path / "new.csv", index=False)
+    assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv", *words) == 2
+    assert said in assert_one_sentence(capsys)
+
+
+def test_compare_names_peers_and_the_best_one_first(
+    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", fitted[0], "--target", "outcome", "--model", "mixture", "--json"]
+    assert run(monkeypatch, *words, "--folds", 1) == 2
+    assert "--folds must be at least 2" in assert_one_sentence(capsys)
+    assert run(monkeypatch, *words, "--folds", 2) == 0
+    found = told(capsys)
+    contestants = found["contestants"]
+    assert {one["name"] for one in contestants} == {
+        "mixture",
+        "logistic regression",
+        "random forest",
+        "histogram boosting",
+        "class frequencies",
+    }
+    assert found["folds"] == 2
+    assert [one["behind"] >= 0 for one in contestants] == [True] * len(contestants)
+    assert contestants[0]["behind"] == 0
+
+
+def test_models_has_a_line_on_whatever_model_takes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "models") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:-1]] == list(FAMILIES) == list(get_args(FamilyName))
+    assert {one.name: one.estimator for one in MODELS} == {
+        name: family.estimator for name, family in FAMILIES.items()
+    }
+    assert run(monkeypatch, "models", "--json") == 0
+    assert [one["name"] for one in told(capsys)["models"]] == list(FAMILIES)
+
+
+def test_predict_in_json_has_the_columns_of_its_file(
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, out = fitted
+    before = set(out.iterdir())
+    assert run(monkeypatch, "predict", out, file, "--json") == 0
+    found = told(capsys)
+    assert set(out.iterdir()) == before
+    assert run(monkeypatch, "predict", out, file, "--out", tmp_path / "p.csv") == 0
+    written = pd.read_csv(tmp_path / "p.csv")
+    assert found["rows"] == len(written) == sum(found["predicted"].values())
+    rows = pd.DataFrame(found["predictions"])
+    assert rows.columns.tolist() == written.columns.tolist()
+    for name in ("probability_yes", "lower_yes", "novelty"):
+        assert rows[name].to_numpy() == pytest.approx(written[name].to_numpy())
+
+
+def test_explain_and_check_in_json_say_what_their_lines_say(
+    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = fitted
+    assert run(monkeypatch, "explain", out, file, "--row", 5, "--json") == 0
+    row = told(capsys)["explained"]
+    assert (row["row"], row["rows"]) == (5, 60)
+    assert sum(one["probability"] for one in row["classes"]) == pytest.approx(1)
+    adds = sum(one["adds"] for one in row["why"]["cells"])
+    assert row["why"]["base"] + adds == pytest.approx(row["why"]["log_odds"])
+    assert run(monkeypatch, "explain", out, file, "--row", 5) == 0
+    assert f"Novelty {row['novelty']:.2f}" in capsys.readouterr().out
+    assert run(monkeypatch, "check", out, file, "--json") == 0
+    found = told(capsys)
+    assert found["found"] is False
+    assert {"topic", "sentence", "found"} == set(found["remarks"][0])
+
+
+def test_an_error_leaves_stdout_empty_under_json(
+    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "predict", fitted[1], fitted[1] / "none.csv", "--json") == 2
+    assert_one_sentence(capsys)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"]])
+def test_help_states_the_exit_codes(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *words) == 0
+    said = capsys.readouterr().out.partition("Exit codes")[2].splitlines()
+    assert [line.split()[0] for line in said if line.strip()] == ["0", "2", "3", "130", "141"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes that are closed are of POSIX")
+@pytest.mark.parametrize(("words", "code"), [(["models"], 141), (["--help"], 1)])
+def test_a_reader_that_leaves_is_no_error(words: list[str], code: int) -> None:
+    """Rich, which prints the help, leaves with a code of its own."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "bayesrbf", *words]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes are of POSIX")
+def test_ctrl_c_while_workers_fit_leaves_nothing(fitted: tuple[Path, Path], tmp_path: Path) -> None:
+    """As a terminal does it: every process of the command is told."""
+    said, out = tmp_path / "said", tmp_path / "out"
+    words = ["fit", fitted[0], "--target", "outcome", "--out", out / "deep"]
+    command = [sys.executable, "-m", "bayesrbf", *map(str, words)]
+    with said.open("w") as errors:
+        going = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+        )
+    try:
+        while going.poll() is None and len(list(tmp_path.iterdir())) < 2:  # its folder beside
+            time.sleep(0.1)
+        time.sleep(6)
+        os.killpg(going.pid, signal.SIGINT)
+        assert going.wait(timeout=120) == 130
+    finally:
+        going.kill()
+    assert said.read_text().rstrip().endswith("bayesrbf: interrupted; nothing was written.")
+    assert "Traceback" not in said.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["said"]
