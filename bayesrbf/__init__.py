@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
     from bayesrbf.estimators.stack.classifier import StackedClassifier
     from bayesrbf.estimators.transformers import HalfRankTransformer
+    from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import read_table
     from bayesrbf.reading.tabular_files import ReadTable
     from bayesrbf.records.median_lvq import MedianLVQPrior
@@ -46,6 +47,7 @@ __all__ = [
     "ReadTable",
     "SDGMClassifier",
     "StackedClassifier",
+    "TableError",
     "cost_curves",
     "hybrid_path",
     "labelled_scorer",
@@ -73,6 +75,7 @@ _HOMES = {
     "ReadTable": "bayesrbf.reading.tabular_files",
     "SDGMClassifier": "bayesrbf.estimators.sdgm.classifier",
     "StackedClassifier": "bayesrbf.estimators.stack.classifier",
+    "TableError": "bayesrbf.reading.notes",
     "cost_curves": "bayesrbf.estimators.deciding",
     "hybrid_path": "bayesrbf.estimators.mixture.hybrid_dial",
     "labelled_scorer": "bayesrbf.estimators.model_selection",

@@ -12,6 +12,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = [
     "index.md",
     "tutorial.md",
+    "reading_tables.md",
     *(
         pytest.param(f"guides/{file.name}", marks=pytest.mark.slow)
         for file in sorted((DOCS / "guides").glob("*.md"))

@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import SHARED
+from bayesrbf.estimators.column_table import describe_columns, warn_of_units
 from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.surprise import surprise
@@ -145,7 +146,12 @@ class Estimator(BaseEstimator, ABC):
         check_is_fitted(self)
         if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
             validate_data(self, X, reset=False, skip_check_array=True)
-        return table.encode(X, self.columns_, handle_unknown=self.handle_unknown)
+        cells = table.encode(X, self.columns_, handle_unknown=self.handle_unknown)
+        if self.rows_.real.shape[1] == cells.real.shape[1]:  # exemplars keep no cells
+            warn_of_units(self.columns_.real_names, self.rows_.real, cells.real)
+        return cells
+
+    describe_columns = describe_columns
 
     @property
     def _axes(self) -> Axes:

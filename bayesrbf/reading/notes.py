@@ -15,7 +15,18 @@ SHOWN: Final = 6
 
 
 class TableError(ValueError):
-    """A file that cannot be read as a table; ``problems`` has a sentence on each reason."""
+    """A file that cannot be read as a table.
+
+    Parameters
+    ----------
+    *problems : str
+        A sentence on each reason.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        The same; the message has all of them.
+    """
 
     def __init__(self, *problems: str) -> None:
         self.problems = problems

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
+from bayesrbf.table.numbers_as_text import warn_of_numbers_as_text
 
 Kind = Literal["real", "categorical", "count", "ordinal"]
 Missingness = Literal["ignorable", "informative"]
@@ -37,6 +38,8 @@ class Columns:
     atoms: tuple[tuple[float, ...], ...] = ()
     # Levels of each column of ordered levels, the lowest first.
     ordinal_levels: tuple[tuple[object, ...], ...] = ()
+    # Missing cells of each column in the rows of the fit.
+    missing: tuple[int, ...] = ()
 
     def positions(self, kind: Kind) -> tuple[int, ...]:
         """Positions of the columns of a kind (without masks)."""
@@ -109,7 +112,8 @@ def learn_columns(
     Columns are counts or ordered levels where ``count_features`` and ``ordinal_features`` name
     them. Under ``missingness="informative"`` the mask of every column with missing cells becomes a
     binary categorical column. Levels are sorted, whatever the order of the rows; those of a
-    Categorical that is ordered stay in its order where they are ordered levels.
+    Categorical that is ordered stay in its order where they are ordered levels. A warning names
+    columns of text that are numbers but for a few cells.
 
     ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
     column mixes types.
@@ -130,6 +134,8 @@ def learn_columns(
         "ordinal": _chosen("ordinal_features", ordinal_features, cells),
     }
     _refuse_two_kinds(cells, [chosen, *further.values()])
+    if chosen is None:
+        warn_of_numbers_as_text(cells)
     kinds: list[Kind] = []
     levels: list[tuple[object, ...]] = []
     ordinal_levels: list[tuple[object, ...]] = []
@@ -152,6 +158,7 @@ def learn_columns(
         has_names=cells.has_names,
         empty=tuple(i for i, mask in enumerate(missing) if mask.all()),
         ordinal_levels=tuple(ordinal_levels),
+        missing=tuple(int(mask.sum()) for mask in missing),
     )
 
 
