@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from cyclopts import App, CycloptsError
 
-from bayesrbf.commands.arguments import one_line
+from bayesrbf.commands.arguments import in_lines, one_line
 from bayesrbf.commands.fitting import fit
 from bayesrbf.commands.judging import compare, validate
 from bayesrbf.commands.models import models
@@ -64,7 +64,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("interrupted; nothing was written.", INTERRUPTED)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _fail(one_line(error), ERROR)
+        _fail(in_lines(error), ERROR)
 
 
 def _leave_quietly() -> NoReturn:

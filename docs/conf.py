@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import bayesrbf
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 project = "bayesrbf"
 author = "the bayesrbf developers"
@@ -13,19 +17,36 @@ copyright = f"2026, {author}"
 version = release = bayesrbf.__version__
 
 extensions = [
+    "declared_graph",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
+    "sphinx-mathjax-offline",  # after mathjax: formulas need no network
+    "internal_links",  # the last, when everything is written
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip"]
+exclude_patterns = [
+    "_build",
+    "_templates",
+    "extensions",
+    "gallery/*.py",
+    "gallery/*.ipynb",
+    "gallery/*.zip",
+]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"bayesrbf {version}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "navbar_align": "left",
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
 
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3

@@ -1,5 +1,5 @@
 """
-Lab values with a spike at the detection limit
+What becomes of values at the detection limit?
 ==============================================
 
 A laboratory reports what its instrument can see. Whatever lies below the detection limit comes back

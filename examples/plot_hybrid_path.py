@@ -1,6 +1,6 @@
 """
-The dial between density and discrimination
-===========================================
+Density or discrimination: what shall the fit be for?
+=====================================================
 
 A Gaussian per class describes the measurements of tumours badly, and its class
 probabilities pay for that. A blend keeps some of the density and learns the classes.

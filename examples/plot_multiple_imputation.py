@@ -1,6 +1,6 @@
 """
-Holes that are not forgotten
-============================
+How unsure do holes make an analysis?
+=====================================
 
 A table with holes can be filled and then analysed as if it had never had any. What comes out is
 surer than it can be: a filled cell is a guess, and the analysis does not know that. *Multiple

@@ -1,6 +1,6 @@
 """
-The link between a hidden layer and its classes
-===============================================
+Shall a hidden layer know of its classes?
+=========================================
 
 The hidden layer of an RBF network is a mixture. A link pulls the weights of its components towards
 the weights that the output layer gives them, so that what the classes need is what the mixture

@@ -1,6 +1,6 @@
 """
-A number, and how far to trust it
-=================================
+How far can I trust a predicted number?
+=======================================
 
 A regressor should say less where it knows less. An RBF network is fitted to patients' complete
 records; then cells of new records are hidden, more and more of them. Missing cells are drawn from

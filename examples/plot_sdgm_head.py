@@ -1,6 +1,6 @@
 """
-A Gaussian mixture as the last layer of a network
-=================================================
+What does a mixture do as the last layer of a network?
+======================================================
 
 A softmax layer cuts the space of a network's features into wedges, one for each class. A sparse
 discriminative Gaussian mixture gives each class some normal components there instead, and drops the

@@ -1,6 +1,6 @@
 """
-What a pool of models is made of
-================================
+What is a pool of models made of?
+=================================
 
 No single model is the best one on every table. ``StackedClassifier`` fits kernel networks and
 mixtures, lets each predict rows that it has not seen, and pools them with the weights that predict

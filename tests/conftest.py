@@ -38,11 +38,13 @@ calls: Counter[str] = Counter()
 every_call = jaxtyping.jaxtyped
 
 
-def first_calls(function: Any = None, *, typechecker: Any) -> Any:
+def first_calls(function: Any = None, *, typechecker: Any = None) -> Any:
     """Check types and shapes of the first calls; the hook below puts this in front of everything.
 
     Functions are made ready when they are first called, for most are never called in a run.
     """
+    if function == "context":
+        return every_call("context")
     if function is None:
         return lambda each: first_calls(each, typechecker=typechecker)
     if isinstance(function, type):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bayesrbf.artefact.state_file import MANIFEST
+from bayesrbf.artefact.state_file import MANIFEST, seal
 
 Forgery = Callable[[dict[str, Any], dict[str, Any]], None]
 """A change of header and manifest, in place."""
@@ -22,16 +23,26 @@ def parts(content: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
 
 
 def assemble(header: dict[str, Any], manifest: str, data: bytes) -> bytes:
+    """A file with the right digest, where its manifest has a place for one."""
     whole = {"__metadata__": {MANIFEST: manifest}, **header}
-    encoded = json.dumps(whole).encode()
-    return len(encoded).to_bytes(8, "little") + encoded + data
+    encoded = json.dumps(whole, separators=(",", ":")).encode()
+    return sealed(len(encoded).to_bytes(8, "little") + encoded + data)
+
+
+def sealed(content: bytes) -> bytes:
+    place = rb'(\\"sha256\\":\\")[0-9a-f]{64}'
+    return re.sub(place, rb"\g<1>" + seal(content).encode(), content, count=1)
 
 
 def forge(path: Path, change: Forgery) -> None:
     """Rewrite an artefact after a change of header and manifest."""
     header, manifest, data = parts(path.read_bytes())
     change(header, manifest)
-    path.write_bytes(assemble(header, json.dumps(manifest), data))
+    path.write_bytes(assemble(header, compact(manifest), data))
+
+
+def compact(manifest: object) -> str:
+    return json.dumps(manifest, separators=(",", ":"))
 
 
 def put(**items: object) -> Forgery:

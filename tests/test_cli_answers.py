@@ -44,7 +44,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
     _, out = fitted
-    assert [path.name for path in out.iterdir()] == ["model.safetensors"]
+    assert sorted(path.name for path in out.iterdir()) == ["model.safetensors", "options.json"]
     model = bayesrbf.load(out / "model.safetensors")
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.draws_ is not None
@@ -141,7 +141,8 @@ def test_labels_that_cannot_be_found_are_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     new = mixed_table(30, seed=1)
-    new.assign(again=new["outcome"], grade=1).to_csv(tmp_path / "new.csv", index=False)
+    new = new.rename(columns={"outcome": "first"})
+    new.assign(again=new["first"], grade=1).to_csv(tmp_path / "new.csv", index=False)
     assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv", *words) == 2
     assert said in assert_one_sentence(capsys)
 

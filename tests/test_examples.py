@@ -5,11 +5,27 @@ from __future__ import annotations
 import ast
 import runpy
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
 
 SCRIPTS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("plot_*.py"))
+LONG = {
+    "plot_arviz_tour",
+    "plot_calibration",
+    "plot_credit_decision",
+    "plot_detection_limit",
+    "plot_few_labels",
+    "plot_rbf_network_link",
+    "plot_regression_with_holes",
+    "plot_rehearsal",
+    "plot_sdgm_boundary",
+    "plot_sdgm_head",
+    "plot_stack",
+    "plot_uncertainty",
+}
+"""Scripts that need more than three seconds or PyTorch."""
 PUBLIC = {"bayesrbf", "bayesrbf.datasets", "bayesrbf.models", "bayesrbf.plots", "bayesrbf.torch"}
 
 
@@ -20,12 +36,22 @@ def imported(script: Path) -> set[str]:
     return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
-def test_there_are_scripts() -> None:
-    assert SCRIPTS
+def test_every_page_of_the_gallery_asks_a_question() -> None:
+    assert len(SCRIPTS) >= 16
+    assert {path.stem for path in SCRIPTS} >= LONG
+    for script in SCRIPTS:
+        title = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").split("\n")
+        assert title[0].endswith("?"), script.name
+        assert title[1] == "=" * len(title[0]), script.name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def short_and_long() -> list[Any]:
+    """All scripts, the long ones marked as slow."""
+    marks = {stem: [pytest.mark.slow] for stem in LONG}
+    return [pytest.param(path, id=path.stem, marks=marks.get(path.stem, [])) for path in SCRIPTS]
+
+
+@pytest.mark.parametrize("script", short_and_long())
 def test_script_runs_and_draws(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "torch" in imported(script):
         pytest.importorskip("torch", reason="needs PyTorch: `make test-torch` runs it")

@@ -8,11 +8,12 @@ from copy import copy
 from functools import wraps
 from importlib import import_module
 from inspect import get_annotations
-from types import UnionType
-from typing import Any, Final, cast, get_origin
+from typing import Any, Final, cast
 
 from sklearn.base import BaseEstimator
 
+from bayesrbf.artefact.conforming import conforms
+from bayesrbf.artefact.stack_laws import check_state
 from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
 
 OPTIONAL = {"feature_names_in_"}  # Fitted attributes that only some tables leave behind.
@@ -83,17 +84,11 @@ def from_record[E: BaseEstimator](kind: type[E], record: dict[str, Any]) -> E:
     if not isinstance(state.get(CONTAINER, {}), dict):
         raise TypeError(f"{CONTAINER} must be dict")
     for name, annotated in expected.items():
-        if not _is_of(state[name], annotated):
+        if not conforms(state[name], annotated):
             raise TypeError(f"{name} must be {annotated}, received {type(state[name]).__name__}")
+    check_state(state)
     estimator.__dict__.update(state)
     return estimator
-
-
-def _is_of(value: object, annotated: Any) -> bool:
-    """Whether a value is of an annotated type; the contents of generics are not checked."""
-    origin = get_origin(annotated)
-    plain = annotated if origin is None or origin is UnionType else origin
-    return plain is Any or isinstance(value, plain)
 
 
 ESTIMATORS: Final = {
@@ -128,6 +123,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> str:
 def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
     """Read a fitted estimator that ``save`` wrote; nothing in the file is run.
 
+    Every record is held to its types and laws, and one stored row is predicted.
+
     Parameters
     ----------
     path : path-like
@@ -155,6 +152,8 @@ def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
         )
     cls = getattr(import_module(ESTIMATORS[kind]), kind)
     try:
-        return from_record(cls, record)
-    except (KeyError, TypeError, ValueError) as error:
+        estimator = from_record(cls, record)
+        estimator.__loaded__()
+    except Exception as error:  # whatever a state that no fit leaves behind makes of predicting
         raise ArtefactError(f"{path} is no state of a {kind}: {error}.") from error
+    return estimator

@@ -11,10 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from bayesrbf.artefact.conforming import check_record
+
 HOMES: Final = {
     "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
     "ClassResponses": "bayesrbf.fitted.fitted_network",
     "Columns": "bayesrbf.table",
+    "Companions": "bayesrbf.fitted.companions",
     "CountColumns": "bayesrbf.records.column_laws",
     "DensityCandidate": "bayesrbf.estimators.mixture.density_choice",
     "Dissimilarities": "bayesrbf.records.median_lvq",
@@ -232,7 +235,7 @@ def _read_objects(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _read_record(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """A record with exactly the fields of its class, which then checks them itself."""
+    """A record with exactly the fields of its class, and within its laws."""
     name, fields = _list(content)
     if name not in HOMES or name in ENUMERATIONS:
         raise StateError(f"unknown record {name!r} in the state")
@@ -241,7 +244,9 @@ def _read_record(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if set(fields) != expected:
         odd = ", ".join(sorted(expected ^ set(fields)))
         raise StateError(f"the record {name} has unknown or missing fields: {odd}")
-    return cls(**{key: unpack(value, arrays) for key, value in fields.items()})
+    record = cls(**{key: unpack(value, arrays) for key, value in fields.items()})
+    check_record(record)
+    return record
 
 
 def _read_enum(content: Any, arrays: Mapping[str, np.ndarray]) -> Enum:

@@ -2,7 +2,7 @@
 
 Arrays are in the file's data section, everything else in one JSON manifest in its metadata, with
 the protocol number first. Reading checks before it builds: sizes, depth, keys, names, dtypes,
-shapes, and the SHA-256 of the data.
+shapes, and a SHA-256 of every byte of the file, taken with zeros in the place of its own digits.
 """
 
 from __future__ import annotations
@@ -14,22 +14,28 @@ import os
 import re
 from collections.abc import Callable
 from itertools import accumulate
-from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, BinaryIO, Final, NoReturn
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
 from bayesrbf.artefact import StateError, pack, unpack
-from bayesrbf.files import write_whole
+from bayesrbf.files import check_regular, write_whole
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
 """Of the manifest; the header, which contains it escaped, may have four times that."""
-MOST_DEPTH: Final = 32
+MOST_DEPTH: Final = 40
 MOST_ARRAYS: Final = 10_000
+MOST_FILE: Final = 2**31
+"""Bytes of a file."""
+
+_SEAL: Final = b'\\"sha256\\":\\"'
+"""What stands before the digest in the file; the first one there is, as texts are escaped twice."""
+_NONE: Final = "0" * 64
+"""In the place of the digest where it is taken."""
 
 DTYPES: Final = {
     "BOOL": np.dtype(bool),
@@ -57,21 +63,32 @@ def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -
     ArtefactError where the state exceeds the limits of the format, ValueError where it holds
     something that a file cannot.
     """
-    tree, arrays = pack(state)
-    # The library orders the data by dtype and name, so the hash is that of its order.
-    data = _data_section(safetensors.numpy.save(arrays))
+    content = encode(kind, *pack(state), str(path))
+    write_whole(path, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def encode(kind: str, tree: Any, arrays: dict[str, np.ndarray], path: str) -> bytes:
+    """The bytes of a file that holds a packed state."""
     manifest = {
         "protocol": PROTOCOL,
         "kind": kind,
-        "sha256": hashlib.sha256(data).hexdigest(),
+        "sha256": _NONE,
         "arrays": {name: _description(array) for name, array in arrays.items()},
         "state": tree,
     }
     text = json.dumps(manifest, allow_nan=False, separators=(",", ":"))
-    _check_limits(text, len(arrays), str(path))
-    content = safetensors.numpy.save(arrays, metadata={MANIFEST: text})
-    write_whole(path, content)
-    return hashlib.sha256(content).hexdigest()
+    content: bytes = safetensors.numpy.save(arrays, metadata={MANIFEST: text})
+    _check_limits(text, len(arrays), len(content), path)
+    return content.replace(_SEAL + _NONE.encode(), _SEAL + seal(content).encode(), 1)
+
+
+def seal(content: bytes) -> str:
+    """SHA-256 of a file with zeros in the place of its own digest."""
+    start = content.find(_SEAL) + len(_SEAL)
+    hashed = hashlib.sha256(content[:start] + _NONE.encode())
+    hashed.update(memoryview(content)[start + len(_NONE) :])
+    return hashed.hexdigest()
 
 
 def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple[str, Any]:
@@ -80,31 +97,40 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
     ArtefactError where the file is damaged, is no artefact, or has another digest than the given
     one.
     """
-    content = Path(path).read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if digest is not None and digest.lower() != found:
-        raise ArtefactError(f"{path} must have the SHA-256 {digest}, but has {found}.")
+    check_regular(path, ArtefactError)
     try:
-        header, manifest = _read_header(content, str(path))
-        _check_arrays(header, manifest["arrays"])
-        data = _data_section(content)
-        if hashlib.sha256(data).hexdigest() != manifest["sha256"]:
-            raise StateError("its data do not have the SHA-256 of its manifest")
+        with open(path, "rb") as file:
+            manifest, content = _read(file, str(path))
+        found = hashlib.sha256(content).hexdigest()
+        if digest is not None and digest.lower() != found:
+            raise ArtefactError(f"{path} must have the SHA-256 {digest}, but has {found}.")
+        if seal(content) != manifest["sha256"]:
+            raise StateError("its bytes do not have the SHA-256 of its manifest")
         arrays = {name: _array(name, entry) for name, entry in _deserialize(content)}
         return manifest["kind"], unpack(manifest["state"], arrays)
     except (StateError, safetensors.SafetensorError, RecursionError) as error:
         raise ArtefactError(f"{path} is damaged or no artefact of bayesrbf: {error}.") from error
 
 
-def _read_header(content: bytes, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Entries of the arrays, and the manifest, both read strictly."""
-    length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > min(len(content) - 8, 4 * MOST_BYTES):
+def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
+    """The manifest, and all bytes: those of the data only where the header describes them."""
+    size = os.fstat(file.fileno()).st_size
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or length > min(size - 8, 4 * MOST_BYTES):
         raise StateError("its header is cut short or too long")
+    text = file.read(length)
+    header, manifest = _read_header(text, size, path)
+    _check_arrays(header, manifest["arrays"], size - 8 - length)
+    return manifest, start + text + file.read()
+
+
+def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Entries of the arrays, and the manifest, both read strictly; the file has this size."""
     try:
-        header = _strict_json(content[8 : 8 + length].decode("utf-8"))
+        header = _strict_json(content.decode("utf-8"))
         text = header.pop("__metadata__")[MANIFEST]
-        _check_limits(text, len(header), path)
+        _check_limits(text, len(header), size, path)
         manifest = _strict_json(text)
         protocol = manifest["protocol"]
     except (ArtefactError, StateError):
@@ -123,9 +149,10 @@ def _read_header(content: bytes, path: str) -> tuple[dict[str, Any], dict[str, A
     return header, manifest
 
 
-def _check_limits(text: str, n_arrays: int, path: str) -> None:
-    """Refuse a manifest or a number of arrays beyond the limits, when writing and when reading."""
+def _check_limits(text: str, n_arrays: int, size: int, path: str) -> None:
+    """Refuse what is beyond the limits, when writing and when reading."""
     for count, most, what in (
+        (size, MOST_FILE, "bytes"),
         (len(text.encode()), MOST_BYTES, "bytes of manifest"),
         (_depth(text), MOST_DEPTH, "levels of nesting"),
         (n_arrays, MOST_ARRAYS, "arrays"),
@@ -134,11 +161,15 @@ def _check_limits(text: str, n_arrays: int, path: str) -> None:
             raise ArtefactError(f"{path} may have at most {most} {what}; it has {count}.")
 
 
+BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""A string, to the end where it is not closed, or a bracket: no character is looked at twice."""
+
+
 def _depth(text: str) -> int:
     """Depth of brackets outside strings, without recursion."""
-    bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text, flags=re.DOTALL)
-    steps = (1 if c in "[{" else -1 for c in bare if c in "[]{}")
-    return max(accumulate(steps), default=0)
+    steps = {"[": 1, "{": 1, "]": -1, "}": -1}
+    found = (match.group()[0] for match in BRACKET.finditer(text))
+    return max(accumulate(steps.get(character, 0) for character in found), default=0)
 
 
 def _strict_json(text: str) -> Any:
@@ -175,8 +206,8 @@ def _description(array: np.ndarray) -> list[Any]:
     return [name, list(array.shape)]
 
 
-def _check_arrays(header: dict[str, Any], described: Any) -> None:
-    """Refuse arrays that differ from the manifest in name, dtype or shape, or overrun the bytes."""
+def _check_arrays(header: dict[str, Any], described: Any, n_bytes: int) -> None:
+    """Refuse arrays that differ from the manifest in name, dtype or shape, or from the data."""
     if not isinstance(described, dict) or set(described) != set(header):
         raise StateError("its arrays are not those of its manifest")
     for name, entry in header.items():
@@ -190,6 +221,8 @@ def _check_arrays(header: dict[str, Any], described: Any) -> None:
             raise StateError(f"its array {name!r} has a negative shape or offset")
         if math.prod(shape) * DTYPES[dtype].itemsize != offsets[1] - offsets[0]:
             raise StateError(f"its array {name!r} has {offsets} as offsets of shape {shape}")
+    if max((entry["data_offsets"][1] for entry in header.values()), default=0) != n_bytes:
+        raise StateError(f"its arrays do not fill its {n_bytes} bytes of data")
 
 
 _deserialize: Callable[[bytes], list[tuple[str, dict[str, Any]]]] = safetensors.deserialize
@@ -200,8 +233,3 @@ def _array(name: str, entry: dict[str, Any]) -> np.ndarray:
     if entry["dtype"] == "BOOL" and max(entry["data"], default=0) > 1:
         raise StateError(f"its array {name!r} holds booleans that are neither 0 nor 1")
     return np.frombuffer(entry["data"], dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"])
-
-
-def _data_section(content: bytes) -> bytes:
-    """The bytes behind the header."""
-    return content[8 + int.from_bytes(content[:8], "little") :]

@@ -8,12 +8,27 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import CycloptsError, Parameter
 
+from bayesrbf.records.table_options import TableOptions
+
 Names = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
+
+Reading = Annotated[
+    TableOptions,
+    Parameter(
+        name="*",
+        group="Reading the table",
+        consume_multiple=False,
+        negative="",
+        show_default=False,
+    ),
+]
+"""The options of every command that reads a training table."""
 
 REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
 
@@ -21,6 +36,15 @@ REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
 def names_in(tokens: Iterable[str]) -> list[str]:
     """Names from ``a,b``; a name with a comma is in double quotes."""
     return [name for token in tokens for name in next(csv.reader([token]), [])]
+
+
+def typed(options: TableOptions) -> TableOptions:
+    """Options as they were meant: each of several names may have been typed as ``a,b``."""
+    held = {field.name: getattr(options, field.name) for field in fields(options)}
+    several: dict[str, Any] = {
+        name: tuple(names_in(value)) for name, value in held.items() if isinstance(value, tuple)
+    }
+    return replace(options, **several)
 
 
 def costs_in(tokens: Iterable[str]) -> dict[str, float]:
@@ -77,3 +101,12 @@ def one_line(error: Exception) -> str:
     text = str(error) if not isinstance(error, CycloptsError) else str(error).strip()
     line = " ".join(text.split())
     return "".join(c if c.isprintable() else "?" for c in line) or type(error).__name__
+
+
+def in_lines(error: Exception) -> str:
+    """An error as one line, or a line for each of its problems where it names several."""
+    problems = getattr(error, "problems", ())
+    if len(problems) < 2:
+        return one_line(error)
+    told = [f"  {one_line(ValueError(problem))}" for problem in problems]
+    return "\n".join([f"{len(told)} problems:", *told])

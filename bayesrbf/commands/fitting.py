@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from bayesrbf.commands.arguments import Names, command_line, names_in, need, spoken
+from bayesrbf.commands.arguments import Reading, command_line, need, spoken, typed
+from bayesrbf.records.table_options import PLAIN
 
 
 def fit(
@@ -14,30 +15,27 @@ def fit(
     *,
     target: str,
     out: Path,
-    categorical: Names = (),
-    ignore: Names = (),
+    reading: Reading = PLAIN,
     model: Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"] = "stack",
     inference: Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
     seed: int = 0,
 ) -> None:
     """Fit a table and write the model to a folder, without checking it and without a page.
 
-    Writes model.safetensors, which predict, explain, check and validate take. It is the model
-    that report writes for the same arguments. How good it is on rows it has not seen, report
-    and validate say.
+    Writes model.safetensors and options.json, which predict, explain, check and validate take.
+    It is the model that report writes for the same arguments. How good it is on rows it has not
+    seen, report and validate say.
 
     Parameters
     ----------
     table : Path
-        CSV or Parquet file; empty cells are missing, rows without a label are used, too.
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
     target : str
         Column with the class labels.
     out : Path
         Folder for the model.
-    categorical : tuple of str
-        Columns of numbers that are codes: a,b or repeated.
-    ignore : tuple of str
-        Columns to leave out: a,b or repeated.
+    reading : TableOptions
+        How the table is read; new rows are read by the same options.
     model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
         What is fitted; the command models has a line on each.
     inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
@@ -46,11 +44,12 @@ def fit(
         Seed of everything random.
     """
     need()
-    from bayesrbf.files import writing_together
-    from bayesrbf.reading import read_table
+    from bayesrbf.files import write_whole, writing_together
+    from bayesrbf.reading import read_file
     from bayesrbf.report.families import FAMILIES
+    from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
     from bayesrbf.report.output import MODEL, PAGE
-    from bayesrbf.report.prepare import facts_of, prepare
+    from bayesrbf.report.prepare import facts_of, prepare, problems_of_target
     from bayesrbf.report.run import introduce, progress
     from bayesrbf.report.sampling import draw_posterior
 
@@ -59,13 +58,9 @@ def fit(
             f"{out} holds the report of another fit, which would no longer be that of its model; "
             f"name another folder, or delete {out / PAGE}."
         )
-    with writing_together(out, (MODEL,)) as scratch:
-        read = read_table(
-            table, categorical=[*names_in(categorical), target], ignore=names_in(ignore)
-        )
+    with writing_together(out, (MODEL, OPTIONS)) as scratch:
         job = prepare(
-            read,
-            target,
+            read_file(table, target, typed(reading), problems_of_target(target, {})),
             title=table.stem,
             family=model,
             inference=inference,
@@ -79,5 +74,7 @@ def fit(
             for _ in track((None,), "Drawing the posterior", 1):
                 drawn = draw_posterior(job, fitted.model)
             drawn.refined.save(scratch / MODEL)
+            options = ReportOptions(target, table=job.reading)
+            write_whole(scratch / OPTIONS, options_content(options))
     print(f"{fitted.sentence}\n{drawn.sentence}")
     print(f"Wrote {out / MODEL}, which was not checked on rows held out.")

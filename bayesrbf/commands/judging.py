@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import Names, names_in, need, spoken
+from bayesrbf.commands.arguments import Reading, need, spoken, typed
+from bayesrbf.records.table_options import PLAIN
 
 Family = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
 Families = Annotated[tuple[Family, ...], Parameter(consume_multiple=False, negative="")]
@@ -30,20 +31,22 @@ def validate(
     folder : Path
         Folder of an earlier report or fit.
     table : Path
-        CSV or Parquet file with the columns of the model and a column of labels.
+        CSV, Parquet or Excel file with the columns of the model and a column of labels.
     target : str, optional
-        Column with the class labels; by default the only column that the model does not predict
-        from and that holds classes of the model.
+        Column with the class labels; by default that of the training table, or the only column
+        that the model does not predict from and that holds classes of the model.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
     from bayesrbf import load
     from bayesrbf.report.labelled import judge_labelled, lines_of, read_labelled
+    from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL
 
+    options = read_options(folder) or ReportOptions("")
     model = load(folder / MODEL)
     with spoken():
-        told = judge_labelled(model, *read_labelled(model, table, target))
+        told = judge_labelled(model, *read_labelled(model, table, target, options))
     answer({"table": table.name, "found": told.found, **vars(told)}, lines_of(told), as_json=json)
     if told.found:
         raise SystemExit(FOUND)
@@ -54,8 +57,7 @@ def compare(
     /,
     *,
     target: str,
-    categorical: Names = (),
-    ignore: Names = (),
+    reading: Reading = PLAIN,
     model: Families = ("stack", "mixture", "rbf", "sdgm", "median_lvq"),
     folds: int = 5,
     seed: int = 0,
@@ -70,13 +72,11 @@ def compare(
     Parameters
     ----------
     table : Path
-        CSV or Parquet file; empty cells are missing, rows without a label are used, too.
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
     target : str
         Column with the class labels.
-    categorical : tuple of str
-        Columns of numbers that are codes: a,b or repeated.
-    ignore : tuple of str
-        Columns to leave out: a,b or repeated.
+    reading : TableOptions
+        How the table is read.
     model : tuple of {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
         Family that takes part, beside the peers; repeated for several, all by default.
     folds : int
@@ -87,17 +87,15 @@ def compare(
         Print one JSON object, and nothing else, on stdout.
     """
     need()
-    from bayesrbf.reading import read_table
+    from bayesrbf.reading import read_file
     from bayesrbf.report import compare as comparing
-    from bayesrbf.report.prepare import prepare
+    from bayesrbf.report.prepare import prepare, problems_of_target
     from bayesrbf.report.run import progress
 
     if folds < 2:
         raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
-    read = read_table(table, categorical=[*names_in(categorical), target], ignore=names_in(ignore))
     job = prepare(
-        read,
-        target,
+        read_file(table, target, typed(reading), problems_of_target(target, {})),
         title=table.stem,
         family=model[0],
         inference="map",

@@ -11,6 +11,8 @@ from bayesrbf.commands.arguments import spoken
 def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
     """Score new rows with the model that report or fit wrote.
 
+    Where the report had costs, a column says the decision of least expected cost.
+
     Parameters
     ----------
     folder : Path
@@ -26,14 +28,17 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     from bayesrbf import load
     from bayesrbf.files import write_whole
     from bayesrbf.report.new_rows import novelty_of_rows, read_complete
+    from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL, predictions_frame, to_csv
 
+    options = read_options(folder) or ReportOptions("")
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
     with spoken():
-        rows = read_complete(model, table)
+        rows = read_complete(model, table, options.table)
         uncertainty = model.uncertainty(rows)
-    predictions = predictions_frame(uncertainty)
+    ids = None if rows.index.name is None else rows.index
+    predictions = predictions_frame(uncertainty, costs=options.costs, ids=ids)
     if file is not None:
         write_whole(file, to_csv(predictions))
     said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
@@ -72,12 +77,14 @@ def explain(folder: Path, table: Path, /, *, row: int, json: Json = False) -> No
     """
     from bayesrbf import load
     from bayesrbf.report.new_rows import read_complete
+    from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL
     from bayesrbf.report.row import explain_row, lines_of
 
+    options = read_options(folder) or ReportOptions("")
     model = load(folder / MODEL)
     with spoken():
-        told = explain_row(model, read_complete(model, table), row)
+        told = explain_row(model, read_complete(model, table, options.table), row)
     answer({"explained": told}, lines_of(told), as_json=json)
 
 
@@ -100,11 +107,13 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
     from bayesrbf import load
     from bayesrbf.report.check import check_rows, printed
     from bayesrbf.report.new_rows import read_rows
+    from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL
 
+    options = read_options(folder) or ReportOptions("")
     with spoken():
         model = load(folder / MODEL)
-        new = read_rows(model, table)
+        new = read_rows(model, table, options.table)
         remarks = check_rows(model, new)
     found = any(remark.found for remark in remarks)
     told = {"table": table.name, "rows": len(new.rows), "found": found, "remarks": remarks}

@@ -7,7 +7,16 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from bayesrbf.commands.arguments import Names, command_line, costs_in, names_in, need, point_to
+from bayesrbf.commands.arguments import (
+    Names,
+    Reading,
+    command_line,
+    costs_in,
+    need,
+    point_to,
+    typed,
+)
+from bayesrbf.records.table_options import PLAIN
 
 
 def report(
@@ -16,8 +25,7 @@ def report(
     *,
     target: str,
     out: Path,
-    categorical: Names = (),
-    ignore: Names = (),
+    reading: Reading = PLAIN,
     model: Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"] = "stack",
     inference: Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
     cost: Names = (),
@@ -26,20 +34,19 @@ def report(
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
 
-    Writes report.html, predictions.csv, posterior.nc and model.safetensors, all or none.
+    Writes report.html, predictions.csv, posterior.nc, model.safetensors and options.json, all or
+    none.
 
     Parameters
     ----------
     table : Path
-        CSV or Parquet file; empty cells are missing, rows without a label are used, too.
+        CSV, Parquet or Excel file; empty cells are missing, rows without a label are used, too.
     target : str
         Column with the class labels.
     out : Path
         Folder for the results.
-    categorical : tuple of str
-        Columns of numbers that are codes: a,b or repeated.
-    ignore : tuple of str
-        Columns to leave out: a,b or repeated.
+    reading : TableOptions
+        How the table is read; new rows are read by the same options.
     model : {"stack", "mixture", "rbf", "sdgm", "median_lvq"}
         What is fitted: a pool of kernel networks and mixtures, one mixture, an RBF network, a
         sparse mixture, or exemplars.
@@ -49,7 +56,8 @@ def report(
         take longer; map makes none. auto takes the best one that the model has.
     cost : tuple of str
         What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
-        not named. The report then says what acting on the probabilities costs.
+        not named. The report then says what the decisions of least expected cost cost, and
+        predictions.csv has them.
     rehearse : bool
         Try how often the intervals hold a truth that is known: labels of these rows are drawn
         from three other models, twice each. Takes six more fits with their draws, two to eight
@@ -59,24 +67,21 @@ def report(
     """
     need()
     from bayesrbf.files import writing_together
-    from bayesrbf.reading import read_table
+    from bayesrbf.reading import read_file
     from bayesrbf.report.output import FILES
-    from bayesrbf.report.prepare import facts_of, prepare
+    from bayesrbf.report.prepare import facts_of, prepare, problems_of_target
     from bayesrbf.report.run import run
 
+    costs = costs_in(cost)
     with writing_together(out, FILES) as scratch:
-        read = read_table(
-            table, categorical=[*names_in(categorical), target], ignore=names_in(ignore)
-        )
         job = prepare(
-            read,
-            target,
+            read_file(table, target, typed(reading), problems_of_target(target, costs)),
             title=table.stem,
             family=model,
             inference=inference,
             seed=seed,
             facts=facts_of(command_line(), table),
-            costs=costs_in(cost),
+            costs=costs,
             rehearse=rehearse,
         )
         files = run(job, scratch)
@@ -113,8 +118,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
         write_whole(file, to_csv(incomplete))
         write_whole(complete, to_csv(truth))
         job = prepare(
-            read_table(file, categorical=[TARGET]),
-            TARGET,
+            read_table(file, TARGET),
             title="Breast cancer, with holes",
             family="stack",
             inference="auto",

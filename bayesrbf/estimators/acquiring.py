@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
+from bayesrbf.estimators.arguments import Rule
 from bayesrbf.estimators.deciding import read_costs
 from bayesrbf.fitted.measuring import measurement_gains
 from bayesrbf.posterior.decisions import best_measurement, expected_costs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from bayesrbf.estimators.classifier import Classifier
 
+_DRAWS: Final = Rule("an integer of at least 1", kind=Integral, low=1.0)
 _DESCRIPTIONS: Final = {
     "gain": "expected fall of the doubt about the class if the cell were measured",
     "price": "price of measuring the cell",
@@ -33,7 +35,9 @@ _DESCRIPTIONS: Final = {
 
 
 @available_if(lambda self: self._has_density())  # type: ignore[untyped-decorator]
-def acquire(self: Classifier, X: Any, costs: Any = None, loss: Any = None) -> xr.Dataset:
+def acquire(
+    self: Classifier, X: Any, costs: Any = None, loss: Any = None, draws: int = 200
+) -> xr.Dataset:
     """What each missing cell is worth if it were measured, and which one to measure next.
 
     A cell is worth the expected fall of the entropy of the class, or of the expected cost of the
@@ -54,6 +58,9 @@ def acquire(self: Classifier, X: Any, costs: Any = None, loss: Any = None) -> xr
     loss : frame, nested mapping or array of shape (n_classes, n_decisions), optional
         Cost of every decision in a row of every class, as :meth:`decide` takes it, in the units of
         the prices. None: the gain is one of entropy, in nats.
+    draws : int
+        Where probabilities are means over the draws of :meth:`refine`, how many of these, evenly
+        apart, gains are averaged over. The time grows with it.
 
     Returns
     -------
@@ -67,7 +74,7 @@ def acquire(self: Classifier, X: Any, costs: Any = None, loss: Any = None) -> xr
     Raises
     ------
     ValueError
-        If the prices, the losses or the table cannot be used.
+        If the prices, the losses, the number of draws or the table cannot be used.
 
     Examples
     --------
@@ -83,6 +90,7 @@ def acquire(self: Classifier, X: Any, costs: Any = None, loss: Any = None) -> xr
     import xarray as xr
 
     check_is_fitted(self)
+    _DRAWS.check(draws, "acquire(draws=...)")
     columns = self.columns_
     prices = _read_prices(costs, columns.names)
     losses = None if loss is None else read_costs(loss, self.classes_, "acquire(loss=...)")[0]
@@ -91,7 +99,7 @@ def acquire(self: Classifier, X: Any, costs: Any = None, loss: Any = None) -> xr
     measured[:, columns.empty] = False
 
     def doubt(rows: Observations) -> Float[np.ndarray, " row"]:
-        p = np.exp(self._delivered(self._seen(rows)))
+        p = np.exp(self._delivered(self._seen(rows), draws))
         return entropy(p) if losses is None else expected_costs(p, losses).min(axis=1)
 
     gain = measurement_gains(cells, measured, self._density, columns, doubt)

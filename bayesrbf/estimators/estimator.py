@@ -27,6 +27,7 @@ from bayesrbf.estimators.arguments import SHARED
 from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.surprise import surprise
+from bayesrbf.estimators.trying import try_stored_row
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import Cells, cell_law, drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
@@ -460,6 +461,13 @@ class Estimator(BaseEstimator, ABC):
         return table.decode(real, codes, self.columns_, like, further)
 
     # ---- a file
+
+    __loaded__ = try_stored_row
+
+    def _stored_row(self) -> Any:
+        """A training row, as new rows come."""
+        first = self.rows_.take(np.arange(1))
+        return self._decoded((first.real, first.codes, first.further), self._template)
 
     def save(self, path: str | PathLike[str]) -> str:
         """Write the fitted estimator to one ``.safetensors`` file, whole or not at all.

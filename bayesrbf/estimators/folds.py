@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -25,12 +25,12 @@ Predict = Callable[[int, Observations, Observations], np.ndarray]
 
 
 def stratified_folds(
-    labels: Int[np.ndarray, " obs"], n_folds: int, seed: int
+    labels: Int[np.ndarray, " obs"], n_folds: int, seed: int | None
 ) -> Int[np.ndarray, " obs"]:
     """Deal the rows of every class to folds in turn; no fold takes the last row of a class.
 
     Classes are dealt in the order of their first rows, whatever their codes. Rows without a label
-    and the only row of a class are in no fold: -1.
+    and the only row of a class are in no fold: -1. Without a seed rows are dealt as they stand.
 
     >>> stratified_folds(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
     array([ 0,  1,  1,  0,  0, -1, -1])
@@ -41,10 +41,71 @@ def stratified_folds(
     known = np.flatnonzero(labels >= 0)
     firsts = np.sort(np.unique(labels[known], return_index=True)[1])
     for label in labels[known[firsts]]:
-        members = rng.permutation(np.flatnonzero(labels == label))
+        members = np.flatnonzero(labels == label)
+        members = members if seed is None else rng.permutation(members)
         if members.size > 1:
             folds[members] = (dealt + np.arange(members.size)) % n_folds
             dealt += members.size
+    return folds
+
+
+def grouped_folds(
+    labels: Int[np.ndarray, " obs"], groups: Int[np.ndarray, " obs"], n_folds: int, seed: int
+) -> Int[np.ndarray, " obs"]:
+    """Deal whole groups to folds of similar size and class frequencies, the largest first.
+
+    Rows without a label are in no fold (-1), nor are those of a group without which no other fold
+    would have a class.
+
+    >>> grouped_folds(np.array([0, 1, 0, 1, 0, -1]), np.array([0, 0, 1, 1, 2, 2]), 2, seed=0)
+    array([ 0,  0,  1,  1,  0, -1])
+    """
+    rng = np.random.default_rng(seed)
+    known = labels >= 0
+    names, codes = np.unique(groups, return_inverse=True)
+    counts = np.zeros((names.size, labels.max() + 1))
+    np.add.at(counts, (codes[known], labels[known]), 1)
+    shares = counts / counts.sum(axis=0).clip(1)
+    held = np.zeros((n_folds, counts.shape[1]))
+    place = np.full(names.size, -1)
+    order = rng.permutation(np.flatnonzero(counts.any(axis=1)))
+    for group in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
+        fold = int(((held + shares[group]) ** 2 - held**2).sum(axis=1).argmin())
+        place[group], held[fold] = fold, held[fold] + shares[group]
+    for label in range(counts.shape[1]):
+        having = np.flatnonzero((counts[:, label] > 0) & (place >= 0))
+        elsewhere = np.any((counts[:, label] > 0) & (place < 0))
+        if having.size and not elsewhere and np.unique(place[having]).size == 1:
+            place[having[0]] = -1
+    return np.where(known, place[codes], -1)
+
+
+def later_folds(
+    labels: Int[np.ndarray, " obs"], times: Float[np.ndarray, " obs"], n_folds: int
+) -> Int[np.ndarray, " obs"]:
+    """Number the later half of the labelled rows as folds in the order of time; others are -1.
+
+    Each is to be predicted from the rows before it. Rows of one time are in one fold; no fold
+    begins before every class has been seen twice. See Tashman (2000), Out-of-sample tests of
+    forecasting accuracy, International Journal of Forecasting 16, 437-450.
+
+    >>> later_folds(np.array([0, 1, 0, 1, 0, 1, 0, -1]), np.arange(8.0), 3)
+    array([-1, -1, -1, -1,  0,  0,  1, -1])
+    """
+    folds = np.full(labels.size, -1)
+    rows = np.flatnonzero((labels >= 0) & ~np.isnan(times))
+    rows = rows[np.argsort(times[rows], kind="stable")]
+    if not rows.size:
+        return folds
+    seconds = [np.flatnonzero(labels[rows] == label)[1:2] for label in np.unique(labels[rows])]
+    started = 1 + max((int(place[0]) for place in seconds if place.size), default=0)
+    start = max(rows.size // 2, started)
+    later = rows[start:][times[rows[start:]] > times[rows[start - 1]]]
+    parts = np.arange(later.size) * min(n_folds - 1, later.size) // max(later.size, 1)
+    moments, moment = np.unique(times[later], return_inverse=True)
+    first = np.array([parts[moment == place].min() for place in range(moments.size)], dtype=int)
+    if later.size:
+        folds[later] = np.unique(first[moment], return_inverse=True)[1]
     return folds
 
 
@@ -167,10 +228,15 @@ def hold_out(
     if not folds:
         return None
     values = Parallel(n_jobs=n_jobs)(delayed(predict)(*fold) for fold in folds)
+    return joined(values, [test for _, _, test in folds])
+
+
+def joined(values: Sequence[np.ndarray], tests: Sequence[Observations]) -> HeldOut:
+    """What was said of the rows held out in every fold, one fold after another."""
     return HeldOut(
         np.concatenate(values),
-        np.concatenate([test.labels for _, _, test in folds]),
-        np.concatenate([test.weights for _, _, test in folds]),
+        np.concatenate([test.labels for test in tests]),
+        np.concatenate([test.weights for test in tests]),
     )
 
 

@@ -40,6 +40,12 @@ class MatrixSource:
         """Dissimilarities of new rows to chosen training rows."""
         return np.asarray(X[:, self.kept[chosen]])
 
+    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
+        """A training row as new rows come: its dissimilarities, 0 to rows that were left out."""
+        row = np.zeros((1, n_columns))
+        row[:, self.kept] = values[:1]
+        return row
+
 
 @dataclass(frozen=True)
 class TableSource:
@@ -62,6 +68,11 @@ class TableSource:
         """Dissimilarities of encoded rows to chosen training rows."""
         return self.gower.between(rows.reordered(self.order), self.rows.take(chosen))
 
+    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
+        """A training row as new rows come: its cells."""
+        first = self.rows.take(np.arange(1)).reordered(self.order.inverse)
+        return table.decode(first.real, first.codes, self.columns, [])
+
 
 @dataclass(frozen=True)
 class VectorSource:
@@ -73,6 +84,10 @@ class VectorSource:
     def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
         """Dissimilarities of new rows to chosen training rows."""
         return pairwise(X, self.rows[chosen], self.metric)
+
+    def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
+        """A training row as new rows come: itself."""
+        return self.rows[:1]
 
 
 Source = MatrixSource | TableSource | VectorSource  # Compares new rows to training rows.

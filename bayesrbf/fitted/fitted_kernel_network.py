@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf import table
+from bayesrbf.fitted.companions import Companions, fit_companion
 from bayesrbf.fitted.fitted_mixture import FittedMixture, mixture_coords
 from bayesrbf.fitted.fitted_model import (
     Axes,
@@ -18,7 +19,6 @@ from bayesrbf.fitted.fitted_model import (
     observed_rows,
     row_weights,
 )
-from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.numerics.kernel_network.kernel_layer import (
     EigenBasis,
     eigen_basis,
@@ -32,12 +32,16 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     class_log_probabilities,
     fit_output,
 )
-from bayesrbf.numerics.kernel_network.learned_rates import learn_rates, rate_log_posteriors
+from bayesrbf.numerics.kernel_network.learned_rates import (
+    RateSearch,
+    average_rates,
+    learn_rates,
+    rate_log_posteriors,
+)
 from bayesrbf.numerics.kernel_network.product_kernels import (
     CellMoments,
     KernelName,
     ProductKernel,
-    cell_moments,
 )
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import class_shares
@@ -46,7 +50,6 @@ from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import ClassPrediction
-from bayesrbf.records.specification import MixtureSpecification
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -54,10 +57,6 @@ if TYPE_CHECKING:
 
 Rates = Literal["fixed"] | RateCriterion
 """How the rates of a kernel are found."""
-SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
-"""Rows of prior per real column behind a covariance that all classes share."""
-COMPANION_TOL, COMPANION_ITERATIONS = 1e-4, 100
-"""When the companion's EM stops: it fills cells, and fills them no better for the last digits."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +73,15 @@ class KernelSettings:
     seed: int = 0
     rates: Rates = "fixed"
     scale: float = 1.0
+    search: RateSearch = field(default_factory=RateSearch)
+    """How much is spent on rates that are learned."""
 
 
 @dataclass(frozen=True)
 class FittedKernelNetwork(FittedModel):
     """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
 
-    companion: FittedMixture  # Gives missing cells their distributions.
+    companions: Companions  # Give missing cells their distributions.
     basis: EigenBasis
     theta: Float[np.ndarray, " coordinate"]  # Output weights, then intercepts.
     class_frequencies: Float[np.ndarray, " label"]
@@ -90,8 +91,8 @@ class FittedKernelNetwork(FittedModel):
 
     @property
     def density(self) -> FittedMixture:
-        """The companion."""
-        return self.companion
+        """The first companion."""
+        return self.companions.first
 
     @property
     def n_classes(self) -> int:
@@ -117,13 +118,13 @@ class FittedKernelNetwork(FittedModel):
 
     def features(self, rows: Observations) -> Float[np.ndarray, "obs basis"]:
         """The hidden layer of rows."""
-        return self.basis.features(cells_of(rows, self.companion))
+        return self.basis.features(self.companions.cells(rows))
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point; shares of classes need no calibration."""
-        return self.of_cells(cells_of(rows, self.companion), temperature)(self.theta)
+        return self.of_cells(self.companions.cells(rows), temperature)(self.theta)
 
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""
@@ -147,8 +148,8 @@ class FittedKernelNetwork(FittedModel):
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
         """Prepare rows for predictions under any output weights; no draw changes the density."""
-        log_probabilities = self.of_cells(cells_of(rows, self.companion), temperature)
-        density = self.companion.log_density(rows)
+        log_probabilities = self.of_cells(self.companions.cells(rows), temperature)
+        density = self.density.log_density(rows)
         return OneByOne(lambda theta: ClassPrediction(log_probabilities(theta), density))
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
@@ -169,43 +170,13 @@ class FittedKernelNetwork(FittedModel):
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names of companion and output layer; of two classes only the second has weights."""
         assert axes.classes is not None
-        coords = mixture_coords(self.companion.specification, axes) | {
+        coords = mixture_coords(self.density.specification, axes) | {
             names.BASIS: np.arange(self.n_features),
             names.OUTPUT: axes.classes[1:] if axes.classes.size == 2 else axes.classes,
         }
         labels = (names.OBS,), np.where(rows.labels < 0, np.nan, rows.labels)
         observed = observed_rows(rows.unlabelled()) | {names.OBSERVED_LABEL: labels}
         return Description(coords, observed, row_weights(rows), names.OBSERVED_LABEL)
-
-
-def cells_of(rows: Observations, companion: FittedMixture) -> CellMoments:
-    """Rows as the kernel sees them: cells with their moments, in standard units."""
-    standard = companion.standardise(rows)
-    return cell_moments(standard, companion.parameters, companion.specification)
-
-
-def fit_companion(
-    rows: Observations, levels: tuple[int, ...], n_classes: int, prior: MixturePrior, seed: int
-) -> FittedMixture:
-    """The mixture that says what missing cells may hold: one component a class, tied."""
-    specification = MixtureSpecification(
-        rows.real.shape[1], levels, tuple(range(n_classes)), "full", True
-    )
-    solver = Solver(1, COMPANION_ITERATIONS, COMPANION_TOL, "squarem", seed)
-    return fit_mixture_rows(rows, specification, shared_prior(prior, specification), solver)[0]
-
-
-def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> MixturePrior:
-    """The prior of a covariance that all components share, unless the user set its strength.
-
-    0.3 D rows stand behind the one covariance in all: with the declared prior's strength a mean,
-    few components would decide for many.
-    """
-    d, n_means = specification.n_features, specification.n_components
-    if prior.degrees_of_freedom is not None or d == 0 or not specification.tied:
-        return prior
-    freedom = max(SHARED_STRENGTH * d - n_means, LEAST_STRENGTH * d)
-    return replace(prior, degrees_of_freedom=freedom)
 
 
 def fit_kernel_network(
@@ -216,9 +187,9 @@ def fit_kernel_network(
     settings: KernelSettings,
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Fit companion and network to distinct weighted rows, in the user's units."""
-    companion = fit_companion(rows, levels, n_classes, prior, settings.seed)
-    layer = hidden_layer(rows, cells_of(rows, companion), companion, settings)
-    return fit_kernel_rows(rows, companion, layer, settings)
+    companions = fit_companion(rows, levels, n_classes, prior, settings.seed)
+    layer = hidden_layer(rows, companions.cells(rows), companions, settings)
+    return fit_kernel_rows(rows, companions, layer, settings)
 
 
 HiddenLayer = tuple[EigenBasis, Float[np.ndarray, "obs basis"]]
@@ -226,46 +197,55 @@ HiddenLayer = tuple[EigenBasis, Float[np.ndarray, "obs basis"]]
 
 
 def hidden_layer(
-    rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
+    rows: Observations,
+    cells: CellMoments,
+    companions: Companions,
+    settings: KernelSettings,
+    rates_of_others: Sequence[Float[np.ndarray, " column"]] = (),
 ) -> HiddenLayer:
     """Find the kernel's rates and place the exemplars.
 
-    ``cells`` are the rows as kernels see them under the companion, which several networks share.
+    ``cells`` are the rows as kernels see them with the companions, which several networks share.
+    Learned rates are averaged with those that others learned from parts of the rows.
     """
-    kernel = fixed_kernel(rows, cells, companion, settings)
-    n_classes, criterion = companion.specification.n_classes, settings.rates
+    kernel = fixed_kernel(rows, cells, companions, settings)
+    n_classes, criterion = companions.first.specification.n_classes, settings.rates
     if criterion != "fixed" and n_classes > 1:
-        judges = rate_log_posteriors(kernel, cells, rows, n_classes, criterion, settings.seed)
-        kernel = kernel.with_rates(learn_rates(kernel.rates, judges))
-    kernel = kernel.with_rates(kernel.rates / settings.scale)
+        search = settings.search
+        judges = rate_log_posteriors(
+            kernel, cells, rows, n_classes, criterion, settings.seed, search.subsamples
+        )
+        kernel = kernel.with_rates(learn_rates(kernel.rates, judges, search.steps))
+    rates = average_rates([kernel.rates / settings.scale, *rates_of_others])
+    kernel = kernel.with_rates(rates)
     chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
     basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
     return basis, features[place] if place is not None else basis.features(cells)
 
 
 def fixed_kernel(
-    rows: Observations, cells: CellMoments, companion: FittedMixture, settings: KernelSettings
+    rows: Observations, cells: CellMoments, companions: Companions, settings: KernelSettings
 ) -> ProductKernel:
     """The kernel at fixed rates."""
-    structure = companion.specification
+    structure = companions.first.specification
     levels, n_classes = structure.levels, structure.n_classes
-    standard = companion.standardise(rows)
+    standard = companions.first.standardise(rows)
     factors = relevance_factors(standard, levels, n_classes, settings.relevance)
     return product_kernel(settings.kernel, cells, rows.weights, levels, factors)
 
 
 def fit_kernel_rows(
-    rows: Observations, companion: FittedMixture, layer: HiddenLayer, settings: KernelSettings
+    rows: Observations, companions: Companions, layer: HiddenLayer, settings: KernelSettings
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Find the output weights of a network with a hidden layer."""
     basis, features = layer
-    n_classes = companion.specification.n_classes
+    n_classes = companions.first.specification.n_classes
     log_posterior = KernelNetworkLogPosterior(
         features, rows.labels, rows.weights, n_classes, settings.l2
     )
     fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    return FittedKernelNetwork(companion, basis, fit.theta, shares, settings.l2), fit
+    return FittedKernelNetwork(companions, basis, fit.theta, shares, settings.l2), fit
 
 
 def _exemplars(

@@ -26,6 +26,8 @@ ColumnMaps = Literal["power"] | None
 STEPS = {"blend": 60}
 """Iterations by objective: stopping early is part of the blend."""
 DEFAULT_STEPS = 200
+ROWS_PER_COMPONENT = 8
+"""Rows of a class that a component needs: a class with fewer gets fewer components."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,22 @@ class Solver:
         """How long the objective is followed."""
         steps = STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
         return Schedule(steps, self.tol, self.batch_size, self.seed)
+
+
+def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
+    """Class of every component; small classes have fewer.
+
+    Examples
+    --------
+    >>> labels = np.repeat([0, 1], [20, 5])
+    >>> rows = Observations(np.zeros((25, 1)), np.zeros((25, 0), int), labels, np.ones(25))
+    >>> component_class(rows, 2, 3)
+    (0, 0, 1)
+    """
+    labelled = rows.labels >= 0
+    counts = np.bincount(rows.labels[labelled], rows.weights[labelled], minlength=n_classes)
+    sizes = np.clip(counts // ROWS_PER_COMPONENT, 1, most).astype(int)
+    return tuple(np.repeat(np.arange(n_classes), sizes).tolist())
 
 
 def fit_mixture_rows(

@@ -41,13 +41,16 @@ DEFAULT_LINK = {
 """gamma of each scheme where none is given."""
 
 DEFAULT_FEATURES: dict[str, Features] = {
-    "joint": "responsibility",
+    "joint": "log_density",
     "em_lr": "density",
     "em_lr_link": "density",
     "em_lr_link_k": "density",
     "caetano": "responsibility",
 }
 """Features of each scheme where none are given."""
+
+DEFAULT_L2: dict[Features, float] = {"responsibility": 0.1, "density": 0.1, "log_density": 3.0}
+"""Precision of output weights where none is given: logarithms are larger than shares."""
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,12 @@ class ClassPosterior:
         """Number of classes."""
         return int(self.log_ratio.size)
 
+    def thinned(self, most: int) -> ClassPosterior:
+        """At most so many of the draws, evenly apart, as one chain."""
+        theta = self.theta.reshape(self.n_draws, -1)
+        kept = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
+        return replace(self, theta=theta[None, kept])
+
     def draws(
         self, observations: Observations, path: Path | None = None
     ) -> tuple[Float[np.ndarray, "chain draw obs label"], int]:

@@ -1,8 +1,9 @@
-"""Tables from files: CSV and Parquet as real and categorical columns, and what was noticed."""
+"""Tables from files: what columns were taken for, and what was noticed before any fit."""
 
 from __future__ import annotations
 
-from bayesrbf.reading.delimited import TableError
-from bayesrbf.reading.tabular_files import MISSING_MARKERS, ReadTable, read_table
+from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.read import read_table
+from bayesrbf.reading.tabular_files import MISSING_MARKERS, ReadTable, names_in_file, read_file
 
-__all__ = ["MISSING_MARKERS", "ReadTable", "TableError", "read_table"]
+__all__ = ["MISSING_MARKERS", "ReadTable", "TableError", "names_in_file", "read_file", "read_table"]

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from bayesrbf.reading.notes import TableError
+
 SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 _SAMPLE: Final = 1000  # Rows that the separators are tried on.
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -41,13 +43,13 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 
 
-class TableError(ValueError):
-    """A file that cannot be read as a table; the message is one sentence."""
+Records = list[tuple[int, list[str]]]
+"""Cells of each row, and the line of the file on which it starts."""
 
 
 @dataclass(frozen=True)
 class Delimited:
-    """The cells of a text file."""
+    """The cells of a file."""
 
     header: tuple[str, ...]  # Distinct column names.
     # Cells without surrounding blanks, as many in every row as there are names.
@@ -80,6 +82,19 @@ def read_delimited(content: bytes, name: str) -> Delimited:
     text = decode(content, name, notes)
     separator = _separator(text, name, notes)
     records = list(_records(text, separator, name))
+    apart = f"look for a missing or extra {separator!r}, or quote the cell that contains one"
+    return tabulated(
+        records, f"{name}, line", f"separated by {SEPARATORS[separator]}", apart, notes
+    )
+
+
+def tabulated(records: Records, place: str, how: str, apart: str, notes: list[str]) -> Delimited:
+    """Records as a table, the first being the header.
+
+    ``place`` is the file and the unit of its records, ``how`` its format, and ``apart`` what to do
+    where records differ in length. TableError if there is no table.
+    """
+    name = place.rpartition(", ")[0]
     if not records:
         raise TableError(f"{name} is empty: a header line and rows are needed.")
     last = max((i for i, (_, cells) in enumerate(records) if cells), default=-1)
@@ -87,13 +102,11 @@ def read_delimited(content: bytes, name: str) -> Delimited:
     if blank:
         notes.append(f"{blank} blank lines were skipped.")
     records = [(line, cells) for line, cells in records if cells]
-    header, rows, lines = _structure(records, separator, name)
-    header, rows = _without_unnamed(header, rows, name, notes)
-    _check_names(header, name)
-    _check_header_is_none_of_the_rows(header, rows, name)
-    notes.insert(
-        0, f"{len(rows)} rows and {len(header)} columns, separated by {SEPARATORS[separator]}."
-    )
+    header, rows, lines = _structure(records, place, apart)
+    header, rows = _without_unnamed(header, rows, f"{place} {records[0][0]}", notes)
+    _check_names(header, f"{place} {records[0][0]}")
+    _check_header_is_none_of_the_rows(header, rows, f"{place} {records[0][0]}")
+    notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {how}.")
     return Delimited(header, rows, lines, tuple(notes))
 
 
@@ -136,26 +149,28 @@ def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[s
 
 
 def _structure(
-    records: list[tuple[int, list[str]]], separator: str, name: str
+    records: Records, place: str, apart: str
 ) -> tuple[tuple[str, ...], list[list[str]], list[int]]:
     """Header and rows of one width."""
+    name = place.rpartition(", ")[0]
     if not records:
         raise TableError(f"{name} holds blank lines only: a header line and rows are needed.")
     header = tuple(records[0][1])
     rows = records[1:]
     if not rows:
         raise TableError(f"{name} has a header but no rows.")
-    for line, cells in rows:
-        if len(cells) != len(header):
-            raise TableError(
-                f"{name}, line {line}: {len(cells)} cells where the header has {len(header)}; "
-                f"look for a missing or extra {separator!r}, or quote the cell that contains one."
-            )
+    uneven = [(line, len(cells)) for line, cells in rows if len(cells) != len(header)]
+    if uneven:
+        line, width = uneven[0]
+        more = f" (and so {len(uneven) - 1} more of {len(rows)})" if len(uneven) > 1 else ""
+        raise TableError(
+            f"{place} {line}: {width} cells where the header has {len(header)}{more}; {apart}."
+        )
     return header, [cells for _, cells in rows], [line for line, _ in rows]
 
 
 def _without_unnamed(
-    header: tuple[str, ...], rows: list[list[str]], name: str, notes: list[str]
+    header: tuple[str, ...], rows: list[list[str]], place: str, notes: list[str]
 ) -> tuple[tuple[str, ...], list[list[str]]]:
     """Leave out an unnamed column that is empty or numbers the rows; refuse any other."""
     kept = []
@@ -169,27 +184,26 @@ def _without_unnamed(
         elif cells in counts:
             notes.append(f"Column {position + 1} has no name, numbers the rows, and was left out.")
         else:
-            raise TableError(f"{name}, line 1: column {position + 1} has no name; name it.")
+            raise TableError(f"{place}: column {position + 1} has no name; name it.")
     if not kept:
-        raise TableError(f"{name}, line 1: no column has a name.")
+        raise TableError(f"{place}: no column has a name.")
     if len(kept) == len(header):
         return header, rows
     return tuple(header[i] for i in kept), [[row[i] for i in kept] for row in rows]
 
 
-def _check_names(header: tuple[str, ...], name: str) -> None:
+def _check_names(header: tuple[str, ...], place: str) -> None:
     """Refuse column names that stand twice."""
     twice = [title for title, count in Counter(header).items() if count > 1]
     if twice:
         where = " and ".join(str(i + 1) for i, title in enumerate(header) if title == twice[0])
         raise TableError(
-            f"{name}, line 1: columns {where} are both named {twice[0]!r}; give them "
-            "distinct names."
+            f"{place}: columns {where} are both named {twice[0]!r}; give them distinct names."
         )
 
 
 def _check_header_is_none_of_the_rows(
-    header: tuple[str, ...], rows: list[list[str]], name: str
+    header: tuple[str, ...], rows: list[list[str]], place: str
 ) -> None:
     """Refuse a first line that is data: fractions, or numbers and cells of their own columns."""
     numbers = [title for title in header if is_number(title)]
@@ -201,8 +215,8 @@ def _check_header_is_none_of_the_rows(
     if fractions or all(below):
         shown = (fractions or numbers or list(header))[0]
         raise TableError(
-            f"{name}, line 1: the file seems to have no header, since {shown!r} looks like a "
-            "cell; put the column names on the first line."
+            f"{place}: the file seems to have no header, since {shown!r} looks like a "
+            "cell; put the column names above the rows."
         )
 
 

@@ -1,32 +1,53 @@
-"""Kinds of columns of text cells: numbers or categories, and what is doubtful about them."""
+"""Kinds of columns of text cells: numbers, dates or categories, and what is doubtful about them."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
 
-from bayesrbf.reading.delimited import TableError, is_number
+from bayesrbf.reading.delimited import is_number
+from bayesrbf.reading.notation import DATE, Notation, read_dates, read_numbers
+from bayesrbf.reading.notes import Note, listed, option
 
 Kind = Literal["real", "categorical"]
 Values = np.ndarray | list[str | None]
 
 _FEW: Final = 10
 """Whole numbers with at most this many distinct values may be codes: there is a note."""
-_MANY: Final = 20  # Text with more distinct values than this may be no category: there is a note.
-_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
-_GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
-_LEADING_ZERO: Final = re.compile(r"0\d+", re.ASCII)
+_LEADING_ZERO: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 _INFINITY: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_DATE: Final = re.compile(
-    r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([T ].*)?", re.ASCII
-)
-_AMOUNT: Final = re.compile(r"[+-]?[$€£]?[.,]?\d.*", re.ASCII)
+_AMOUNT: Final = re.compile(r"[+-]?[.,]?\d.*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Which cells mean "missing"."""
+
+    marks: frozenset[str]  # As they are written; the empty cell is one of them.
+    named: frozenset[str] = frozenset()  # Those that were asked for.
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        """Marks that are numbers, however a cell writes them."""
+        return frozenset(float(mark) for mark in self.named if is_number(mark))
+
+    def has(self, text: str) -> bool:
+        """Whether a cell with this text is missing.
+
+        >>> missing = Missing(frozenset(["", "NA", "-999"]), frozenset(["-999"]))
+        >>> [missing.has(text) for text in ("", "NA", "-999.0", "0")]
+        [True, True, True, False]
+        """
+        return text in self.marks or (
+            bool(self.numbers) and is_number(text) and float(text) in self.numbers
+        )
 
 
 @dataclass(frozen=True)
@@ -35,160 +56,203 @@ class TextColumn:
 
     name: str
     cells: list[str]  # Without surrounding blanks.
-    lines: list[int]  # Line (or row) of the file of each cell.
-    missing: frozenset[str]  # Cells that mean "missing".
+    lines: Sequence[int]  # Line (or row) of the file of each cell.
+    missing: Missing
     place: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
     kind: Kind | None = None  # None when it is to be inferred.
+    dates: bool = False  # Whether it is to be read as dates.
+    day_first: bool = False  # Of dates, where they leave it open.
+    thousands: str | None = None  # The mark between thousands, where it is open.
+    decimal: str | None = None  # The decimal mark, where it is open.
 
     @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each distinct cell stands there that is not missing."""
+        found = Counter(self.cells)
+        return Counter({text: n for text, n in found.items() if not self.missing.has(text)})
+
+    @property
     def present(self) -> list[str]:
         """Distinct cells that are not missing, in order of appearance."""
-        return [text for text in dict.fromkeys(self.cells) if text not in self.missing]
+        return list(self.counts)
 
     def at(self, text: str) -> str:
         """File, line and column where a cell with this text first stands, for messages."""
         return f"{self.place} {self.lines[self.cells.index(text)]}, column {self.name!r}"
 
-    def numbers(self) -> np.ndarray:
-        """The cells as float64, with decimal point or comma."""
-        values = {text: float(text.replace(",", ".")) for text in self.present}
-        return np.array([values.get(cell, np.nan) for cell in self.cells], dtype=np.float64)
-
     def texts(self) -> list[str | None]:
         """The cells as text, None where missing."""
-        return [None if cell in self.missing else cell for cell in self.cells]
+        return [cell if cell in self.counts else None for cell in self.cells]
+
+    def reals(self, numbers: dict[str, float]) -> np.ndarray:
+        """The cells as float64 by the number of each text, NaN where missing."""
+        return np.array([numbers.get(cell, np.nan) for cell in self.cells], dtype=np.float64)
 
 
-def infer(column: TextColumn, notes: list[str]) -> Values:
-    """Read a column as numbers (float64) or as text.
+@dataclass(frozen=True)
+class ReadColumn:
+    """A column as it was read; values are worth nothing where there is a problem."""
 
-    ``notes`` takes a sentence for whatever was decided or is doubtful. TableError, with the line,
-    if numbers and text are mixed, a number is infinite or ambiguous, or the column holds dates.
+    values: Values  # float64 with NaN, or text with None, where missing.
+    notes: tuple[Note, ...] = ()
+    problem: str = ""  # A sentence; empty where there is none.
 
-    >>> notes = []
-    >>> infer(TextColumn("zip", ["0150", "0151"], [2, 3], frozenset([""]), "a.csv, line"), notes)
-    ['0150', '0151']
-    >>> print(notes[0])
-    Column 'zip' holds whole numbers with leading zeros, such as '0150': read as categories,
-    unless it is named as real.
+
+def read_column(column: TextColumn) -> ReadColumn:
+    """Read a column as numbers (float64) or as text, with whatever was decided or is doubtful.
+
+    >>> read = read_column(
+    ...     TextColumn("zip", ["0150", "0151"], [2, 3], Missing(frozenset([""])), "a.csv, line")
+    ... )
+    >>> read.values, read.notes[0].topic, read.notes[0].example
+    (['0150', '0151'], 'codes', '0150')
     """
-    _note_markers(column, notes)
+    absent = (cell for cell in column.cells if cell and cell not in column.counts)
+    marked = Counter(f"{float(cell):g}" if is_number(cell) else cell for cell in absent)
+    notes = [Note("missing", column.name, text, count) for text, count in marked.items()]
     if not column.present:
-        notes.append(f"Column {column.name!r} has no value.")
-        return column.texts() if column.kind == "categorical" else column.numbers()
+        empty = column.texts() if column.kind == "categorical" else column.reals({})
+        return ReadColumn(empty, (*notes, Note("empty", column.name)))
     if len(column.present) == 1:
-        notes.append(f"Column {column.name!r} holds one value only: {column.present[0]!r}.")
-    if column.kind == "categorical":
-        return column.texts()
-    numeric = [text for text in column.present if _is_numeric(column, text)]
-    if len(numeric) == len(column.present):
-        codes = _reason_for_codes(column)
-        if codes and column.kind is None:
-            notes.append(
-                f"Column {column.name!r} holds {codes}: read as categories, unless it is named as "
-                "real."
-            )
-            return column.texts()
-        return _real(column, notes)
-    if numeric or column.kind == "real":
-        _refuse_mixture(column, numeric)
-    _note_text(column, notes)
-    return column.texts()
+        notes.append(Note("constant", column.name, count=column.counts.total()))
+    if column.dates:
+        read = _dates(column)
+    elif column.kind == "categorical":
+        read = ReadColumn(column.texts())
+    else:
+        read = _inferred(column)
+    return ReadColumn(read.values, (*notes, *read.notes), read.problem)
 
 
-def _note_markers(column: TextColumn, notes: list[str]) -> None:
-    """Note which words were read as missing: one of them might be a category."""
-    marked = Counter(cell for cell in column.cells if cell and cell in column.missing)
-    if marked:
-        found = ", ".join(f"{text!r} ({count} cells)" for text, count in marked.items())
-        notes.append(f"Column {column.name!r}: read as missing are {found}.")
+def _dates(column: TextColumn) -> ReadColumn:
+    """Days since a fixed day."""
+    found = read_dates(column.present, column.day_first)
+    if found.problem:
+        text = found.culprit
+        return ReadColumn([], problem=f"{column.at(text)}: {text!r} {found.problem}.")
+    order = "day first" if found.day_first else ""
+    note = Note("dates", column.name, order, column.counts.total())
+    return ReadColumn(column.reals(found.days), (note,))
 
 
-def _is_numeric(column: TextColumn, text: str) -> bool:
-    """Whether a cell is a number, with decimal point or comma."""
-    if _DECIMAL_COMMA.fullmatch(text):
-        return True
-    return is_number(text) or (
-        _INFINITY.fullmatch(text) is not None and any(map(is_number, column.present))
-    )
+def _inferred(column: TextColumn) -> ReadColumn:
+    """Numbers where all cells are, text where none is, else a problem."""
+    notation = read_numbers(column.present, column.thousands, column.decimal)
+    infinite = [text for text in column.present if _INFINITY.fullmatch(text)]
+    if infinite and notation.numbers:
+        return ReadColumn([], problem=_infinite(column, infinite[0]))
+    if len(notation.numbers) == len(column.present):
+        return _numbers(column, notation)
+    if notation.numbers or column.kind == "real":
+        return ReadColumn([], problem=_mixture(column, list(notation.numbers)))
+    if all(map(DATE.fullmatch, column.present)):
+        text = column.present[0]
+        asked = option("dates", column.name), option("ignore", column.name)
+        problem = (
+            f"{column.at(text)}: {text!r} is a date: say {asked[0]} to read days since "
+            f"2000-01-01, or {asked[1]}."
+        )
+        return ReadColumn([], problem=problem)
+    units = all(map(_AMOUNT.fullmatch, column.present))
+    example = column.present[0]
+    notes = (Note("units", column.name, count=column.counts.total(), example=example),)
+    return ReadColumn(column.texts(), notes if units else ())
 
 
-def _reason_for_codes(column: TextColumn) -> str | None:
+def _numbers(column: TextColumn, notation: Notation) -> ReadColumn:
+    """Numbers of one notation, all finite; text where they are codes."""
+    if notation.problem:
+        return ReadColumn([], problem=_open(column, notation))
+    plain = not notation.symbol and not notation.thousands
+    codes = _reason_for_codes(column) if plain and column.kind is None else None
+    if codes is not None:
+        return ReadColumn(column.texts(), (codes,))
+    numbers = {text: float(number) for text, number in notation.numbers.items()}
+    infinite = [text for text, number in numbers.items() if math.isinf(number)]
+    if infinite:
+        return ReadColumn([], problem=_infinite(column, infinite[0]))
+    few = _few(column, sorted(set(numbers.values()))) if plain else []
+    return ReadColumn(column.reals(numbers), (*_written(column, notation), *few))
+
+
+def _written(column: TextColumn, notation: Notation) -> list[Note]:
+    """How the numbers are written, where that is not plain."""
+    name, total = column.name, column.counts.total()
+    first = next(iter(notation.numbers))
+    found = []
+    if notation.symbol == "%":
+        found.append(Note("percent", name, notation.numbers[first], total, first))
+    elif notation.symbol:
+        found.append(Note("currency", name, notation.symbol, total, first))
+    if notation.thousands:
+        having = [text for text in notation.numbers if _is_apart(text, notation)]
+        count = sum(column.counts[text] for text in having)
+        found.append(Note("thousands", name, notation.thousands, count, having[0]))
+    if notation.decimal_comma:
+        found.append(Note("decimal commas", name, count=total, example=notation.decimal_comma))
+    if notation.doubtful:
+        found.append(Note("points", name, count=total, example=notation.doubtful))
+    return found
+
+
+def _is_apart(text: str, notation: Notation) -> bool:
+    """Whether a number has its thousands set apart."""
+    return len(re.findall(r"\d+", text)) > len(re.findall(r"\d+", notation.numbers[text]))
+
+
+def _reason_for_codes(column: TextColumn) -> Note | None:
     """Why whole numbers are codes and not quantities, None if they are not."""
     if not all(text.lstrip("+-").isdigit() for text in column.present):
         return None
     for text in column.present:
         if _LEADING_ZERO.fullmatch(text):
-            return f"whole numbers with leading zeros, such as {text!r}"
-        if len(text) > 15 and math.isfinite(float(text)) and int(float(text)) != int(text):
-            return f"whole numbers too long for a float, such as {text!r}"
+            what = "whole numbers with leading zeros"
+        elif len(text) > 15 and math.isfinite(float(text)) and int(float(text)) != int(text):
+            what = "whole numbers too long for a float"
+        else:
+            continue
+        return Note("codes", column.name, what, column.counts.total(), text)
     return None
 
 
-def _real(column: TextColumn, notes: list[str]) -> np.ndarray:
-    """Numbers of one notation, all finite."""
-    commas = [text for text in column.present if "," in text]
-    points = [text for text in column.present if "." in text]
-    if commas and points:
-        raise TableError(
-            f"{column.at(commas[0])}: {commas[0]!r} has a decimal comma, but {points[0]!r} has a "
-            "point; write one of them throughout."
-        )
-    if commas and all(_GROUPED.fullmatch(text) for text in commas):
-        raise TableError(
-            f"{column.at(commas[0])}: {commas[0]!r} may be a decimal comma or a separator of "
-            "thousands; write a decimal point, or no separator."
-        )
-    if commas:
-        notes.append(f"Column {column.name!r} has decimal commas, such as {commas[0]!r}.")
-    values = column.numbers()
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        text = column.cells[infinite[0]]
-        raise TableError(
-            f"{column.at(text)}: {text!r} is infinite; leave the cell empty if it is missing."
-        )
-    _note_few(column, values, notes)
-    return values
+def _few(column: TextColumn, distinct: Sequence[float]) -> list[Note]:
+    """Whether a real column may be codes."""
+    whole = all(value == round(value) for value in distinct)
+    repeated = column.counts.total() > len(distinct)
+    if column.kind is not None or not (whole and repeated and 1 < len(distinct) <= _FEW):
+        return []
+    shown = ", ".join(f"{value:g}" for value in distinct)
+    return [Note("few whole numbers", column.name, shown, column.counts.total())]
 
 
-def _note_few(column: TextColumn, values: np.ndarray, notes: list[str]) -> None:
-    """Note which real columns may be codes."""
-    distinct = np.unique(values[~np.isnan(values)])
-    whole = bool(np.all(distinct == np.round(distinct)))
-    if column.kind is None and whole and 1 < distinct.size <= _FEW:
-        shown = ", ".join(f"{value:g}" for value in distinct)
-        notes.append(
-            f"Column {column.name!r} holds the whole numbers {shown}: read as real; if they are "
-            "codes, name it as categorical."
-        )
-
-
-def _refuse_mixture(column: TextColumn, numeric: list[str]) -> None:
-    """TableError that names a cell of text among numbers."""
-    text = next(text for text in column.present if text not in numeric)
-    among = f" among numbers such as {numeric[0]!r}" if numeric else ", but the column is real"
-    raise TableError(
-        f"{column.at(text)}: {text!r} is text{among}; leave the cell empty if it is missing, or "
-        "name the column as categorical."
+def _infinite(column: TextColumn, text: str) -> str:
+    """A cell that is infinite, as a problem."""
+    return (
+        f"{column.at(text)}: {text!r} is infinite; leave the cell empty if it is missing, or say "
+        f"{option('na', text)}."
     )
 
 
-def _note_text(column: TextColumn, notes: list[str]) -> None:
-    """Note which columns of text may be no categories; refuse dates."""
-    if all(map(_DATE.fullmatch, column.present)):
-        raise TableError(
-            f"{column.at(column.present[0])}: {column.present[0]!r} is a date; convert it to a "
-            "number such as days since a fixed date, ignore the column, or name it as categorical."
-        )
-    n_distinct, n_cells = len(column.present), len(column.cells)
-    if n_distinct > max(_MANY, n_cells // 2):
-        notes.append(
-            f"Column {column.name!r} is text with {n_distinct} distinct values in {n_cells} rows: "
-            "ignore it if it names or describes the rows."
-        )
-    if all(map(_AMOUNT.fullmatch, column.present)):
-        notes.append(
-            f"Column {column.name!r} holds text such as {column.present[0]!r}, read as categories; "
-            "if it is a quantity, write plain numbers."
-        )
+def _open(column: TextColumn, notation: Notation) -> str:
+    """A notation that is open, as a problem."""
+    text = notation.culprit
+    problem = f"{column.at(text)}: {text!r} {notation.problem}"
+    if "thousands" not in notation.problem:
+        return f"{problem}."
+    return f"{problem}; say which by {option('decimal', ',')} or {option('thousands', ',')}."
+
+
+def _mixture(column: TextColumn, numeric: list[str]) -> str:
+    """Text among numbers, as a problem: which, and how often."""
+    texts = [text for text in column.present if text not in set(numeric)]
+    among = f" among numbers such as {numeric[0]!r}" if numeric else ", but the column is real"
+    cells = sum(column.counts[text] for text in texts)
+    others = f"; {cells} of {column.counts.total()} cells are text" if cells > 1 else ""
+    if len(texts) > 1:
+        others += f": {listed([f'{text!r} ({column.counts[text]})' for text in texts], 5)}"
+    few = texts if len(texts) <= 5 else texts[:1]
+    return (
+        f"{column.at(texts[0])}: {texts[0]!r} is text{among}{others}. If it means missing, say "
+        f"{option('na', *few)}; if the column holds categories, "
+        f"{option('categorical', column.name)}."
+    )

@@ -1,171 +1,261 @@
-"""CSV and Parquet files as frames: which reader, which kinds were given, what was noticed."""
+"""Files as frames: what was asked of their columns, what each was taken for, what was noticed."""
 
 from __future__ import annotations
 
 import difflib
-import os
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayesrbf.reading.delimited import TableError, read_delimited
-from bayesrbf.reading.inferring import Kind, TextColumn, infer
+from bayesrbf.reading.formats import RawTable, read_raw
+from bayesrbf.reading.inferring import Kind, Missing, ReadColumn, TextColumn, Values, read_column
+from bayesrbf.reading.notation import DATE
+from bayesrbf.reading.notes import Note, TableError, sentences
+from bayesrbf.reading.noticing import notice
+from bayesrbf.records.table_options import TableOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
-"""Cells of a CSV file that are read as missing."""
+"""Cells that are read as missing where a file has no nulls of its own."""
+
+Judge = Callable[["pd.Series"], Iterable[str]]
+"""Maps a target to the problems that it has."""
 
 
 @dataclass(frozen=True)
 class ReadTable:
-    """A table and what was noticed while reading it."""
+    """A table as it was read: what :func:`read_table` returns.
 
-    frame: pd.DataFrame  # Real columns as float64, categorical ones as str; NaN where missing.
-    kinds: dict[str, Kind]  # In the order of the columns.
-    notes: tuple[str, ...]  # Sentences on what was decided, dropped or doubtful.
-
-
-def read_table(
-    path: str | os.PathLike[str],
-    *,
-    categorical: Collection[str] = (),
-    real: Collection[str] = (),
-    ignore: Collection[str] = (),
-    missing: Sequence[str] = MISSING_MARKERS,
-) -> ReadTable:
-    """Read a CSV or Parquet file as real and categorical columns.
-
-    CSV: commas, semicolons, tabs or bars; UTF-8, UTF-16 or Windows-1252; gzip or not; blanks around
-    cells are removed. A column of numbers is real, one of text is categorical; decimal commas are
-    understood. Whole numbers with leading zeros, or too long for a float, are codes and stay text.
-    Parquet keeps its types; booleans become the text "True" and "False".
-
-    Columns named in ``categorical`` or ``real`` are of that kind, and those in ``ignore`` are left
-    out. A cell of ``missing`` in a CSV file means "missing"; an empty cell always does. TableError,
-    with file, line and column, if the file is no table, a column mixes numbers and text or holds
-    dates, or a named column does not exist.
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The columns of the model: float64, or text where they are categorical, missing cells
+        NaN. The index has the names of the rows where ``id`` was given, else numbers from 0.
+    target : pandas.Series or None
+        Labels as text, missing where there is none; numbers where the target was named in
+        ``real``. None where no target was named.
+    kinds : dict of str
+        ``"real"`` or ``"categorical"``, by column of the frame.
+    notes : tuple of str
+        Sentences on what was decided or is doubtful, the most harmful first. They spell
+        options as the command line does: ``--na=-999`` is ``na="-999"`` in Python.
+    taken : pandas.DataFrame
+        What was taken for what: one row for each column of the file and each thing that was
+        noticed of it, with ``column``, ``kind``, ``note`` and ``count`` (cells).
+    groups : pandas.Series or None
+        The cells of the column named as ``group``, as text.
+    times : pandas.Series or None
+        The cells of the column named as ``time``, as numbers: dates are days since 2000-01-01.
+    options : object
+        The options that the table was read by, a frozen record.
     """
-    name = Path(path).name
-    content = Path(path).read_bytes()
-    if content.startswith(b"PAR1"):
-        columns, notes = _parquet_columns(content, name)
-    else:
-        columns, notes = _text_columns(content, name, missing)
-    _check_named([column.name for column in columns], categorical, real, ignore, name)
-    forced: dict[str, Kind] = {
-        **dict.fromkeys(categorical, "categorical"),
-        **dict.fromkeys(real, "real"),
-    }
-    kept = [column for column in columns if column.name not in ignore]
-    if not kept:
-        raise TableError(f"{name}: every column is ignored; keep at least one.")
-    values = {
-        column.name: infer(replace(column, kind=forced.get(column.name, column.kind)), notes)
-        for column in kept
-    }
-    return _assemble(values, notes)
+
+    frame: pd.DataFrame
+    target: pd.Series | None
+    kinds: dict[str, Kind]
+    notes: tuple[str, ...]
+    taken: pd.DataFrame
+    groups: pd.Series | None
+    times: pd.Series | None
+    options: TableOptions
 
 
-def _check_named(
-    header: Sequence[str],
-    categorical: Collection[str],
-    real: Collection[str],
-    ignore: Collection[str],
-    name: str,
-) -> None:
-    """Refuse options that name a column which is not there, or name one twice."""
-    for column in [*categorical, *real, *ignore]:
+def names_in_file(path: Path) -> list[str]:
+    """Names of the columns of a file, whatever they hold."""
+    return [column.name for column in read_raw(path).columns]
+
+
+def no_problem(target: pd.Series) -> Iterable[str]:
+    """Find no problem in a target."""
+    return ()
+
+
+def read_file(
+    path: Path, target: str | None, options: TableOptions, judge: Judge = no_problem
+) -> ReadTable:
+    """Read a file by a record of options.
+
+    What ``judge`` says of the target is a problem like any other; all are told at once.
+    """
+    import pandas as pd
+
+    raw = read_raw(path)
+    header = [column.name for column in raw.columns]
+    problems = [*_misnamed(header, target, options, path.name)]
+    columns = _columns(raw, target, options.among(header))
+    problems += [column.problem for column in columns.values() if column.problem]
+    if target in columns and not columns[target].problem:
+        problems += judge(pd.Series(columns[target].values, dtype=object))
+    model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
+    if not model and not problems:
+        beside = "" if target is None else f" beside the target {target!r}"
+        problems.append(f"{path.name}: no column is left{beside}; keep at least one.")
+    if problems:
+        raise TableError(*problems)
+    return _assembled(columns, list(model), target, raw, options)
+
+
+def _misnamed(
+    header: Sequence[str], target: str | None, options: TableOptions, name: str
+) -> Iterable[str]:
+    """Options that name a column which is not there, or one column for two things."""
+    asked = options.named() | ({} if target is None else {"target": (target,)})
+    for column in dict.fromkeys(column for names in asked.values() for column in names):
         if column not in header:
             near = difflib.get_close_matches(column, header, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(header[:20])}."
-            raise TableError(f"{name} has no column {column!r}; {hint}")
-    for column in sorted(set(categorical) & set(real)):
-        raise TableError(f"Column {column!r} cannot be both real and categorical; choose one.")
+            yield f"{name} has no column {column!r}; {hint}"
+            continue
+        parts = [part for part, names in asked.items() if column in names]
+        allowed = {"id", "group"}, {"time", "dates"}, {"target", "categorical"}, {"target", "real"}
+        if len(parts) > 1 and set(parts) not in allowed:
+            words = " and ".join(f"--{part}" for part in parts)
+            yield f"Column {column!r} cannot be what {words} say together; choose one."
+    mark, point = options.thousands, options.decimal
+    if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-%"):
+        yield f"--thousands takes one character, such as a comma; got {mark!r}."
+    if point not in (None, ",", "."):
+        yield f"--decimal takes a comma or a point; got {point!r}."
+    if mark is not None and mark == point:
+        yield f"--thousands and --decimal are both {mark!r}; choose one."
 
 
-def _assemble(columns: dict[str, np.ndarray | list[str | None]], notes: list[str]) -> ReadTable:
-    """Columns as a frame."""
+def _columns(raw: RawTable, target: str | None, options: TableOptions) -> dict[str, ReadColumn]:
+    """Every column that is not ignored, read as what it was named or seems to be."""
+    marks = frozenset([*(MISSING_MARKERS if raw.marked else ("",)), *options.na])
+    missing = Missing(marks, frozenset(options.na))
+    named: dict[str | None, Kind] = {
+        **dict.fromkeys([target, options.id, options.group, *options.categorical], "categorical"),
+        **dict.fromkeys([*options.real, options.time], "real"),
+    }
+    read = {}
+    for one in raw.columns:
+        if one.name in options.ignore:
+            continue
+        if one.problem:
+            read[one.name] = ReadColumn([], problem=one.problem)
+            continue
+        column = raw.column(one, missing)
+        kind = named.get(one.name, one.kind)
+        dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
+        read[one.name] = read_column(
+            replace(
+                column,
+                kind=kind,
+                dates=dates,
+                day_first=options.day_first,
+                thousands=options.thousands,
+                decimal=options.decimal,
+            )
+        )
+    return read
+
+
+def _holds_dates(column: TextColumn) -> bool:
+    """Whether the cells of a column that orders the rows are dates."""
+    return bool(column.present) and DATE.fullmatch(column.present[0]) is not None
+
+
+def _assembled(
+    columns: dict[str, ReadColumn],
+    model: Sequence[str],
+    target: str | None,
+    raw: RawTable,
+    options: TableOptions,
+) -> ReadTable:
+    """Columns that were read without a problem as a frame, and what was noticed."""
     import pandas as pd
 
+    index: pd.Index = pd.RangeIndex(len(raw.lines))
+    if options.id is not None:
+        index = pd.Index(columns[options.id].values, dtype="str", name=options.id)
+    notes = [*_notes(columns, model, options), *raw.notes]
+    if not any(note.topic == "decimal commas" for note in notes):
+        notes = [note for note in notes if note.topic != "points"]
     kinds: dict[str, Kind] = {
-        name: "real" if isinstance(values, np.ndarray) else "categorical"
-        for name, values in columns.items()
+        name: "real" if _is_real(read.values) else "categorical" for name, read in columns.items()
     }
-    frame = pd.DataFrame(
-        {
-            name: pd.Series(values, dtype="float64" if kinds[name] == "real" else "str")
-            for name, values in columns.items()
-        }
-    )
-    return ReadTable(frame, kinds, tuple(notes))
+    parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
+    roles: dict[Any, str] = {**kinds, **dict.fromkeys(options.ignore, "ignored"), **parts}
 
+    def held(values: Values) -> Any:
+        return values if _is_real(values) else pd.array(values, dtype="str")
 
-def _text_columns(
-    content: bytes, name: str, missing: Sequence[str]
-) -> tuple[list[TextColumn], list[str]]:
-    """Columns of a CSV file."""
-    table = read_delimited(content, name)
-    marks = frozenset(["", *missing])
-    columns = [
-        TextColumn(title, [row[i] for row in table.rows], table.lines, marks, f"{name}, line")
-        for i, title in enumerate(table.header)
-    ]
-    return columns, list(table.notes)
+    def series(name: str | None, text: str = "str") -> pd.Series | None:
+        if name is None:
+            return None
+        values = columns[name].values
+        dtype = "float64" if _is_real(values) else text
+        return pd.Series(values, index, dtype=dtype, name=name)
 
-
-def _parquet_columns(content: bytes, name: str) -> tuple[list[TextColumn], list[str]]:
-    """Columns of a Parquet file as text that reads back to the same values."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise TableError(
-            f"{name} is a Parquet file, which needs pyarrow: pip install 'bayesrbf[report]'."
-        ) from error
-    try:
-        table = pq.ParquetFile(pa.BufferReader(content)).read()
-    except pa.ArrowException as error:
-        raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
-    if not table.num_rows or not table.num_columns:
-        raise TableError(f"{name} has {table.num_rows} rows and {table.num_columns} columns.")
-    if len(set(table.column_names)) < table.num_columns or "" in table.column_names:
-        raise TableError(f"{name} has columns without a name or with the same name; rename them.")
-    rows = list(range(1, table.num_rows + 1))
-    columns = [
-        TextColumn(
-            title,
-            [_cell(value) for value in table[title].to_pylist()],
-            rows,
-            frozenset([""]),
-            f"{name}, row",
-            _parquet_kind(table.schema.field(title).type, title, name),
-        )
-        for title in table.column_names
-    ]
-    return columns, [f"{table.num_rows} rows and {table.num_columns} columns of Parquet."]
-
-
-def _parquet_kind(dtype: Any, title: str, name: str) -> Kind | None:
-    """Kind of a Parquet type; None for numbers, which may still be identifiers."""
-    import pyarrow.types as t
-
-    if t.is_dictionary(dtype) or t.is_boolean(dtype):
-        return "categorical"
-    if t.is_string(dtype) or t.is_large_string(dtype) or t.is_string_view(dtype):
-        return "categorical"
-    if t.is_integer(dtype) or t.is_floating(dtype) or t.is_decimal(dtype) or t.is_null(dtype):
-        return None
-    raise TableError(
-        f"{name}, column {title!r}: cells of type {dtype} are neither numbers nor categories; "
-        "convert the column, or ignore it."
+    return ReadTable(
+        frame=pd.DataFrame({name: held(columns[name].values) for name in model}, index),
+        target=series(target, "object"),
+        kinds={name: kinds[name] for name in model},
+        notes=sentences(notes),
+        taken=_taken([column.name for column in raw.columns], roles, notes),
+        groups=series(options.group),
+        times=series(options.time),
+        options=_decided(options, columns, notes),
     )
 
 
-def _cell(value: object) -> str:
-    """A Parquet cell as text; floats are written so that they read back equal."""
-    return "" if value is None or value != value else str(value)
+def _decided(
+    options: TableOptions, columns: dict[str, ReadColumn], notes: Sequence[Note]
+) -> TableOptions:
+    """The options with what this table left no doubt about: a new one may be shorter."""
+    found = {(note.topic, note.value) for note in notes}
+    marks = {value for topic, value in found if topic == "thousands" and value in ",."}
+    commas = any(topic == "decimal commas" for topic, _ in found)
+    if len(marks) == 1 and not (commas and "," in marks):
+        options = replace(options, thousands=options.thousands or marks.pop())
+    if commas and options.thousands != ",":
+        options = replace(options, decimal=options.decimal or ",")
+    told = any(note.value == "day first" for read in columns.values() for note in read.notes)
+    return replace(options, day_first=options.day_first or told)
+
+
+def _is_real(values: Values) -> bool:
+    """Whether a column was read as numbers."""
+    return isinstance(values, np.ndarray)
+
+
+def _notes(
+    columns: dict[str, ReadColumn], model: Sequence[str], options: TableOptions
+) -> Iterable[Note]:
+    """What was noticed of the columns."""
+    for name, read in columns.items():
+        shown = read.notes if name in model else [n for n in read.notes if n.topic == "missing"]
+        yield from shown
+    decided = {*options.categorical, *options.real, *options.dates}
+    for note in notice({name: columns[name].values for name in model}):
+        if note.topic not in ("identifier", "free text") or note.column not in decided:
+            yield note
+    if options.id is not None:
+        names = columns[options.id].values
+        seen = Counter(names)
+        again = [name for name in seen if seen[name] > 1]
+        if again and options.group is None:
+            count = sum(seen[name] - 1 for name in again)
+            yield Note("repeated name", options.id, count=count, example=str(again[0]))
+    if options.time is not None:
+        untimed = int(np.isnan(np.asarray(columns[options.time].values, dtype=float)).sum())
+        if untimed:
+            yield Note("without time", options.time, count=untimed)
+
+
+def _taken(header: Sequence[str], roles: Mapping[Any, str], notes: Sequence[Note]) -> pd.DataFrame:
+    """One row for every column and everything that was noticed of it."""
+    import pandas as pd
+
+    rows = []
+    for name in header:
+        own = [note for note in notes if note.column == name] or [Note("", name)]
+        rows += [(name, roles[name], f"{n.topic} {n.value}".strip(), n.count) for n in own]
+    return pd.DataFrame(rows, columns=["column", "kind", "note", "count"])

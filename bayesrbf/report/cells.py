@@ -11,7 +11,7 @@ from jaxtyping import Float
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import OddCell
-from bayesrbf.report.words import clipped, listing, number, percent, plural
+from bayesrbf.report.words import between, clipped, exact, listing, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ def _described(density: MixtureDensity) -> str:
         f"{best.covariance_type} covariances{chosen}."
     )
     atoms = [
-        f"{percent(share)} of {clipped(name, 30)} are exactly {number(value)}"
+        f"{percent(share)} of {clipped(name, 30)} are exactly {exact(value)}"
         for name, values in density.atoms_.items()
         for value, share in values.items()
     ]
@@ -98,15 +98,17 @@ def _odd_cell(job: Job, cells: xr.Dataset, row: int, column: int) -> OddCell:
     name, here = job.X.columns[column], cells.isel(obs=row, column=column)
     value, expected = job.X.iloc[row, column], str(here["expected"].item())
     if job.kinds[name] == "real":
-        value = number(float(value))
-        expected = f"{number(float(here['lower']))} to {number(float(here['upper']))}"
-    return OddCell(row + 1, str(name), str(value), expected, float(np.exp(here["log_tail"])))
+        value = job.cell(name, float(value))
+        expected = between(*(job.cell(name, float(here[end])) for end in ("lower", "upper")))
+    return OddCell(job.row(row), str(name), str(value), expected, float(np.exp(here["log_tail"])))
 
 
-def novel_rows(judged: JudgedTable) -> tuple[tuple[int, float], ...]:
+def novel_rows(job: Job, judged: JudgedTable) -> tuple[tuple[str, float], ...]:
     """Rows unlike all others with their novelty, the least probable cells first among equals."""
     surprise = np.nansum(judged.cells["log_tail"].to_numpy(), axis=1)
     order = np.lexsort((surprise, -judged.novelty))[:MOST_NOVEL]
     return tuple(
-        (int(row) + 1, float(judged.novelty[row])) for row in order if judged.novelty[row] >= NOVEL
+        (job.row(int(row)), float(judged.novelty[row]))
+        for row in order
+        if judged.novelty[row] >= NOVEL
     )

@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.estimators.mixture.hybrid import HybridMixtureClassifier
 from bayesrbf.estimators.mixture.hybrid_objective import unlabelled_gain
 from bayesrbf.posterior.recalibration import fit_temperature, tempered
 from bayesrbf.posterior.scores import log_loss
+from bayesrbf.report.splits import splits_of
 from bayesrbf.table import encode_labels
 
 Settings = Mapping[str, Any]
@@ -85,16 +85,6 @@ class Choice:
     unlabelled: str = ""  # What rows without a label did, in a sentence.
 
 
-def fold_count(labels: Int[np.ndarray, " obs"], most: int) -> int:
-    """As many folds as the second most frequent class has rows, from 2 to ``most``.
-
-    >>> fold_count(np.array([0, 0, 0, 0, 0, 1, 1, 1, 2, -1]), most=5)
-    3
-    """
-    frequencies = np.sort(np.bincount(labels[labels >= 0]))
-    return int(np.clip(frequencies[-2] if frequencies.size > 1 else 0, 2, most))
-
-
 def choose_mixture(
     X: pd.DataFrame,
     y: pd.Series,
@@ -102,9 +92,13 @@ def choose_mixture(
     *,
     n_folds: int = 3,
     seed: int = 0,
+    groups: Int[np.ndarray, " obs"] | None = None,
 ) -> Choice:
-    """Choose the settings of a mixture, beside the ``common`` ones, on training rows."""
-    race = _Race(X, y, common, n_folds, seed)
+    """Choose the settings of a mixture, beside the ``common`` ones, on training rows.
+
+    Rows of one of the ``groups`` are never on both sides of a split.
+    """
+    race = _Race(X, y, common, n_folds, seed, groups)
     real = set(X.columns) - set(common.get("categorical_features") or ())
     # what the report says of cells is what the likelihood finds; a blend bends the density
     start: Settings = {"objective": "likelihood"}
@@ -140,12 +134,18 @@ class _Race:
     """Candidates on the same folds, and their scores."""
 
     def __init__(
-        self, X: pd.DataFrame, y: pd.Series, common: Settings, n_folds: int, seed: int
+        self,
+        X: pd.DataFrame,
+        y: pd.Series,
+        common: Settings,
+        n_folds: int,
+        seed: int,
+        groups: Int[np.ndarray, " obs"] | None,
     ) -> None:
         self.X, self.y, self.common = X, y, common
         _, self.labels = encode_labels(y)
         self.hidden = self.labels < 0
-        self.folds = stratified_folds(self.labels, fold_count(self.labels, n_folds), seed)
+        self.splits = splits_of(self.labels, n_folds, seed, groups)
         self.trials: list[Trial] = []
 
     def best(self, candidates: list[tuple[str, dict[str, Any]]], champion: Trial | None) -> Trial:
@@ -163,10 +163,9 @@ class _Race:
         """Out-of-fold log losses at the best temperature."""
         model = HybridMixtureClassifier(**{**self.common, **settings, "calibrate": False})
         log_p = np.zeros((self.labels.size, self.labels.max() + 1))
-        for fold in np.unique(self.folds[self.folds >= 0]):
-            test = self.folds == fold
-            model.fit(self.X[~test], self.y[~test])
-            log_p[test] = model.predict_log_proba(self.X[test])
-        held = self.folds >= 0
+        for train, test in self.splits.pairs():
+            model.fit(self.X.iloc[train], self.y.iloc[train])
+            log_p[test] = model.predict_log_proba(self.X.iloc[test])
+        held = self.splits.folds >= 0
         temperature = fit_temperature(log_p[held], self.labels[held], np.ones(held.sum()))
         return log_loss(np.exp(tempered(log_p[held], temperature)), self.labels[held])

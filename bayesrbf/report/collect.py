@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
 from bayesrbf.records import names
 from bayesrbf.report.cells import JudgedTable, judge_table
 from bayesrbf.report.columns import read_columns
-from bayesrbf.report.costs import read_costs
+from bayesrbf.report.costs import decisions, read_costs
 from bayesrbf.report.density import Densities, densities_of
 from bayesrbf.report.describe import read_described, read_diagnostics
 from bayesrbf.report.doubts import read_doubt, read_oddities
@@ -25,8 +25,10 @@ from bayesrbf.report.filling import HeldOutCells, fill_held_out, read_imputation
 from bayesrbf.report.intervals import read_intervals
 from bayesrbf.report.job import Job
 from bayesrbf.report.learned import read_learned
+from bayesrbf.report.performance import read_performance
 from bayesrbf.report.records import Check, Report, Score
 from bayesrbf.report.sampling import Drawn, draw_posterior
+from bayesrbf.report.subgroups import read_subgroups
 from bayesrbf.report.validate import (
     HeldOut,
     Track,
@@ -35,6 +37,7 @@ from bayesrbf.report.validate import (
     logistic_regression,
     silently,
 )
+from bayesrbf.report.verdict import judge
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,7 +103,7 @@ def _validated(job: Job, procedure: Procedure, track: Track) -> HeldOut:
         FREQUENCIES: class_frequencies,
         LOGISTIC: logistic_regression(job.categorical),
     }
-    return hold_out(job.X, job.y, fitters, n_folds=job.folds, seed=job.seed, track=track)
+    return hold_out(job.X, job.y, fitters, splits=job.splits, track=track)
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,9 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
     density, judged = densities.point, there.judged
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
+        "judged": lambda: judge(held_out, job.costs, MODEL, FREQUENCIES, LOGISTIC),
+        "performance": lambda: read_performance(held_out, job.costs, MODEL, LOGISTIC),
+        "subgroups": lambda: read_subgroups(job, held_out, MODEL),
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(job, model, density, judged, held_out, uncertainty),
         "oddities": lambda: read_oddities(job, judged, held_out),
@@ -144,9 +150,10 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
         inference=there.drawn.sentence,
         intervals=there.intervals,
         folds=int(held_out.folds.max()) + 1,
-        confusion=_confusion(held_out),
+        confusion=_confusion(held_out, job.costs),
         check=_check(job, uncertainty),
         costs=read_costs(held_out, job.costs, (MODEL, LOGISTIC)),
+        row_title=job.row_title,
         **found,
     )
 
@@ -169,11 +176,11 @@ def score(held_out: HeldOut, name: str) -> Score:
     )
 
 
-def _confusion(held_out: HeldOut) -> np.ndarray:
-    """Held-out rows by true and by most probable class."""
+def _confusion(held_out: HeldOut, costs: Mapping[str, float]) -> np.ndarray:
+    """Held-out rows by true class and by the answer of least expected cost."""
     rows, n_classes = held_out.scored, len(held_out.classes)
-    predicted = held_out.probabilities[MODEL][rows].argmax(1)
-    pairs = held_out.labels[rows] * n_classes + predicted
+    decided = decisions(held_out.probabilities[MODEL][rows], held_out.classes, costs)
+    pairs = held_out.labels[rows] * n_classes + decided
     return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 

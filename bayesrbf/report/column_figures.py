@@ -8,29 +8,31 @@ import numpy as np
 from jaxtyping import Float
 from markupsafe import Markup
 
+from bayesrbf.report.effects import Contribution
 from bayesrbf.report.figures import NARROW, SMALL
 from bayesrbf.report.records import Density
 from bayesrbf.report.svg import Axes, element, linear, picture, points
 from bayesrbf.report.words import clipped, count, number, percent
 
 
-def contributions(rows: Sequence[tuple[str, float]]) -> Markup:
-    """Bars of what each column contributes in nats, largest first."""
-    step, left = 22.0, 150.0
+def contributions(rows: Sequence[Contribution]) -> Markup:
+    """Two bars a column, in nats: known alone, and beside all others."""
+    step, left = 30.0, 150.0
     bottom = 6 + step * len(rows)
-    most = max((value for _, value in rows), default=0.0) or 1.0
+    most = max((one.most for one in rows), default=0.0) or 1.0
     axes = Axes((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
     bars = []
-    for i, (name, value) in enumerate(rows):
+    for i, one in enumerate(rows):
         y = 6 + step * i
-        end = axes.at_x(value)
-        bars += [
-            element("text", clipped(name, 20), class_="tick end", x=left - 8, y=y + 15),
-            element("rect", class_="fill c0", x=left, y=y + 4, width=end - left, height=14, rx=2),
-            element("text", number(value), class_="tick start", x=end + 5, y=y + 15),
-        ]
-    told = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
-    title = f"Contribution of the columns in nats per row, largest first: {told}"
+        bars.append(element("text", clipped(one.name, 20), class_="tick end", x=left - 8, y=y + 19))
+        for value, style, down in ((one.alone, "fill c2", 4.0), (one.beside, "fill c0", 15.0)):
+            end = axes.at_x(value)
+            bars += [
+                element("rect", class_=style, x=left, y=y + down, width=end - left, height=10),
+                element("text", number(value), class_="tick start", x=end + 5, y=y + down + 9),
+            ]
+    told = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
+    title = f"How far columns move the probabilities, alone and beside all others, in nats: {told}"
     return picture(NARROW, bottom + 40, title, axes.frame("nats per row", x_ticks=3), *bars)
 
 
@@ -62,7 +64,7 @@ def _level_bars(
     axes = Axes((0.0, float(len(column.levels))), (0.0, top), box)
     n_classes = len(column.curves)
     wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / n_classes
-    letters = max(3, int(38 / len(column.levels)))
+    letters = max(3, int(34 / len(column.levels)))
     marks = []
     for level, name in enumerate(column.levels):
         start = axes.at_x(level + 0.1)

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Column, Reading
-from bayesrbf.report.words import clipped, listing, number, percent, plural
+from bayesrbf.report.words import between, clipped, listing, number, percent, plural
 from bayesrbf.table import encode_labels
 
 BANDS = 40
@@ -40,7 +40,7 @@ def read_columns(job: Job) -> Reading:
         holes=holes,
         band=band,
         patterns=len(np.unique(missing, axis=0)),
-        notes=(*job.notes, *_odd(job, labels)),
+        notes=(*_leaks(job, labels), *job.notes, *_near_duplicates(job)),
     )
 
 
@@ -50,7 +50,9 @@ def _column(job: Job, name: str) -> Column:
     share = float(values.isna().mean())
     if job.kinds[name] == "real":
         seen = values.dropna().to_numpy(dtype=float)
-        content = f"{number(seen.min())} to {number(seen.max())}" if seen.size else "no value"
+        content = "no value"
+        if seen.size:
+            content = between(job.cell(name, seen.min()), job.cell(name, seen.max()))
         bars = _histogram(seen)
         return Column(name, "real", share, content, bars)
     levels = values.dropna().astype(str).value_counts()
@@ -70,22 +72,29 @@ def _histogram(seen: Float[np.ndarray, " value"]) -> Float[np.ndarray, " bar"]:
     return np.bincount(np.clip(place, 0, BARS - 1), minlength=BARS).astype(float)
 
 
-def _odd(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
-    """Sentences on columns that deserve a second look."""
+def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
+    """Columns, or their missing cells, that alone separate a class from the others."""
+    alone, missing_alone = {}, {}
     for name in job.X.columns:
-        seen = job.X[name].dropna()
-        if seen.empty:
-            yield f"Column “{name}” is empty; it tells nothing."
-        elif seen.nunique() == 1:
-            yield f"Column “{name}” is constant; it tells nothing."
-        elif job.kinds[name] == "categorical" and seen.nunique() > max(20, 0.5 * len(seen)):
-            yield (
-                f"Column “{name}” has {plural(seen.nunique(), 'level')} in "
-                f"{plural(len(seen), 'row')}: a name or a number of the row? "
-                "If so, leave it out with --ignore."
-            )
-    yield from _near_duplicates(job)
-    yield from _leaks(job, labels)
+        missing = job.X[name].isna().to_numpy()
+        missing_alone[name] = _best_area(missing.astype(float), labels)
+        if job.kinds[name] == "real":
+            values = np.where(missing, np.nan, job.X[name].to_numpy(dtype=float))
+            alone[name] = _best_area(values, np.where(missing, -1, labels))
+        else:
+            alone[name] = _level_purity(job.X[name], labels)
+    found = [f"“{name}” ({percent(area)})" for name, area in alone.items() if area > TELLING]
+    if found:
+        yield (
+            f"Alone, {listing(found)} {'tells' if len(found) == 1 else 'tell'} a class from the "
+            "others (pairs of rows in the right order): known before the label is, or a leak?"
+        )
+    found = [f"“{n}” ({percent(area)})" for n, area in missing_alone.items() if area > TELLING]
+    if found:
+        yield (
+            f"Whether a cell of {listing(found)} is missing alone tells a class from the others "
+            "(pairs of rows in the right order): a leak of the label?"
+        )
 
 
 def _near_duplicates(job: Job) -> Iterator[str]:
@@ -95,33 +104,10 @@ def _near_duplicates(job: Job) -> Iterator[str]:
         return
     with np.errstate(all="ignore"):  # constant columns have no correlation
         related = job.X[reals].corr(min_periods=10).abs().to_numpy()
-    for i, j in zip(*np.where(np.triu(related, 1) > NEAR), strict=True):
-        yield (
-            f"Columns “{reals[i]}” and “{reals[j]}” are nearly the same: "
-            f"correlation {number(float(related[i, j]))}."
-        )
-
-
-def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
-    """Columns, or their missing cells, that alone separate a class from the others."""
-    for name in job.X.columns:
-        missing = job.X[name].isna().to_numpy()
-        told = _best_area(missing.astype(float), labels)
-        if told > TELLING:
-            yield (
-                f"Whether “{name}” is missing alone tells a class from the others "
-                f"(area under the curve {number(told)}): does it leak the label?"
-            )
-        if job.kinds[name] == "real":
-            values = np.where(missing, np.nan, job.X[name].to_numpy(dtype=float))
-            told = _best_area(values, np.where(missing, -1, labels))
-        else:
-            told = _level_purity(job.X[name], labels)
-        if told > TELLING:
-            yield (
-                f"Column “{name}” alone tells a class from the others "
-                f"({percent(told)} of pairs of rows in the right order): does it leak the label?"
-            )
+    pairs = np.argwhere(np.triu(related, 1) > NEAR)
+    if len(pairs):
+        named = [f"“{reals[i]}” and “{reals[j]}” ({number(related[i, j])})" for i, j in pairs]
+        yield f"Nearly the same, by their correlation, are {listing(named)}."
 
 
 def _best_area(values: Float[np.ndarray, " obs"], labels: Int[np.ndarray, " obs"]) -> float:

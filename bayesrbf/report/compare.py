@@ -100,7 +100,7 @@ def compare(job: Job, models: Sequence[FamilyName], *, track: Track = silently) 
     everyone: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
     everyone |= peers(job)
     fitters = {name: _timed(name, fit, seconds) for name, fit in everyone.items()}
-    held_out = hold_out(job.X, job.y, fitters, n_folds=job.folds, seed=job.seed, track=track)
+    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, track=track)
     return judged(held_out, seconds)
 
 

@@ -1,32 +1,49 @@
-"""What mistakes cost if one acts on the held-out probabilities."""
+"""What mistakes cost if one takes the decision of least expected cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from bayesrbf.posterior.decisions import constant, cost_curve, mistakes, paid, varied
+from bayesrbf.posterior.decisions import constant, cost_curve, expected_costs, mistakes, paid
 from bayesrbf.report.validate import HeldOut
 
-STEPS = 101
-SAME = "the best answer that is the same for all rows"
+STEPS: Final = 101
+FURTHEST: Final = 2.0
+"""Times the given cost of the dearest class up to which it is varied."""
+SAME: Final = "the best answer that is the same for all rows"
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Held-out costs of acting on probabilities."""
+    """Held-out costs of the decisions of least expected cost, all in the unit that was given."""
 
     given: tuple[tuple[str, float], ...]  # Of a mistaken row, by class.
-    rows: tuple[tuple[str, float], ...]  # Rule of decision and mean cost of a row; the model first.
+    rows: tuple[tuple[str, float], ...]  # Classifier and mean cost of a row; the model first.
     dearest: str  # The class whose cost varies along the curves.
-    here: float  # Its share in the costs that were given.
-    shares: Float[np.ndarray, " step"]
-    """Of its cost in the sum of its own and of the others' mean cost."""
+    here: float  # Its cost as it was given.
+    along: Float[np.ndarray, " step"]  # Its cost along the curves; the others stay as given.
     curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
-    """Mean cost of a row where costs add up to 1, by classifier; ``SAME`` comes last."""
+    """Mean cost of a row by classifier; ``SAME`` comes last."""
+    by_class: tuple[float, ...]  # What the mistaken rows of each class cost together.
+
+
+def costs_of(classes: Sequence[object], costs: Mapping[str, float]) -> Float[np.ndarray, " label"]:
+    """Cost of a mistaken row of every class: 1 where none is given."""
+    return np.array([costs.get(str(label), 1.0) for label in classes], dtype=np.float64)
+
+
+def decisions(
+    probabilities: Float[np.ndarray, "obs label"],
+    classes: Sequence[object],
+    costs: Mapping[str, float],
+) -> Int[np.ndarray, " obs"]:
+    """Answers of least expected cost; the most probable class where all cost the same."""
+    return expected_costs(probabilities, mistakes(costs_of(classes, costs))).argmin(axis=1)
 
 
 def read_costs(
@@ -38,28 +55,27 @@ def read_costs(
     """
     if not costs:
         return None
+    each = costs_of(held_out.classes, costs)
     names = [str(label) for label in held_out.classes]
-    each = np.array([costs.get(name, 1.0) for name in names])
     rows = held_out.scored
     labels = held_out.labels[rows]
     probabilities = {name: held_out.probabilities[name][rows] for name in classifiers}
-    own = classifiers[0]
     dear = int(np.argmax(each))
-    others = np.delete(each, dear).mean()
-    shares = np.linspace(0, 1, STEPS)
-    given, along = mistakes(each), mistakes(varied(each, dear, shares))
-    curves = [(name, cost_curve(p, labels, along)) for name, p in probabilities.items()]
-    best = np.array([constant(labels, one) for one in along])
-    ignoring = each[labels] * (probabilities[own].argmax(axis=1) != labels)
+    along = each[dear] * np.linspace(0, FURTHEST, STEPS)
+    is_dear = np.arange(each.size) == dear
+    given, varied = mistakes(each), mistakes(np.where(is_dear, along[:, None], each))
+    curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]
+    best = np.array([constant(labels, one) for one in varied])
+    own = paid(probabilities[classifiers[0]], labels, given)
     return Costs(
         given=tuple(zip(names, map(float, each), strict=True)),
         rows=(
             *((name, float(paid(p, labels, given).mean())) for name, p in probabilities.items()),
-            (f"{own} if it answered with the most probable class", float(ignoring.mean())),
             (SAME, constant(labels, given)),
         ),
         dearest=names[dear],
-        here=float(each[dear] / (each[dear] + others)),
-        shares=shares,
+        here=float(each[dear]),
+        along=along,
         curves=(*curves, (SAME, best)),
+        by_class=tuple(map(float, np.bincount(labels, own, minlength=each.size))),
     )

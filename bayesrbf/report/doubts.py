@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
+from bayesrbf.posterior.chance import beyond_chance, improbable_labels
+from bayesrbf.posterior.uncertainty import entropy
 from bayesrbf.report.cells import JudgedTable, novel_rows, odd_cells
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
@@ -26,6 +29,9 @@ WORTH = 0.05
 LACK_OF_DATA = 0.25
 """Share of epistemic entropy from which more labelled rows are suggested."""
 UNLIKELY_LABEL = 0.05
+"""Held-out probability below which labels are counted beside what chance puts there."""
+FALSE_DISCOVERIES = 0.1
+"""Share of the listed labels that chance explains."""
 
 
 def read_doubt(
@@ -56,7 +62,7 @@ def read_doubt(
         rows=rows,
         below=int((own[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
-        novel=novel_rows(judged),
+        novel=novel_rows(job, judged),
     )
 
 
@@ -69,7 +75,11 @@ def _unsure(
 ) -> tuple[UnsureRow, ...]:
     """The least sure rows in words."""
     nearest = _nearest(job.X.iloc[worst], density)
-    worth = None if density is None else model.acquire(job.X.iloc[worst])["gain"].to_pandas()
+    # Shares of the model's own doubt: the draws have another, of which a gain is no part.
+    own = entropy(model.predict_proba(job.X.iloc[worst]))
+    worth = None
+    if density is not None:
+        worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
     result = []
     for place, row in enumerate(worst):
         here = uncertainty.isel(obs=row)
@@ -78,7 +88,7 @@ def _unsure(
         given = job.y.iloc[row]
         result.append(
             UnsureRow(
-                row=int(row) + 1,
+                row=job.row(int(row)),
                 given="" if pd.isna(given) else str(given),
                 predicted=str(model.classes_[best]),
                 probability=float(here["mean"][best]),
@@ -87,7 +97,7 @@ def _unsure(
                 aleatoric=float(here["aleatoric_entropy"]),
                 epistemic=epistemic,
                 component=nearest[place],
-                help=_help(None if worth is None else worth.iloc[place], total, epistemic),
+                help=_help({} if worth is None else worth.iloc[place], epistemic / total),
             )
         )
     return tuple(result)
@@ -101,14 +111,17 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
     return [components[component] for component in density.predict_component(X)]
 
 
-def _help(worth: pd.Series | None, total: float, epistemic: float) -> str:
-    """What would make the prediction of a row surer, in words."""
-    gains = {} if worth is None else worth.dropna().to_dict()
+def _help(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
+    """What would make the prediction of a row surer, in words.
+
+    ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed.
+    """
+    gains = {name: gain for name, gain in worth.items() if gain == gain}
     best = max(gains, key=gains.__getitem__, default=None)
-    if best is not None and gains[best] > WORTH * total:
-        share = percent(gains[best] / total)
+    if best is not None and gains[best] > WORTH:
+        share = percent(min(float(gains[best]), 1.0))
         return f"measure {clipped(best, 30)}: takes away about {share} of the doubt"
-    if epistemic > LACK_OF_DATA * total:
+    if epistemic > LACK_OF_DATA:
         return "more labelled rows like it"
     return "another kind of measurement: the classes overlap here"
 
@@ -116,23 +129,20 @@ def _help(worth: pd.Series | None, total: float, epistemic: float) -> str:
 def read_oddities(job: Job, judged: JudgedTable, held_out: HeldOut) -> Oddities:
     """Cells and labels that look wrong, least probable first."""
     cells, threshold, found, by_chance = odd_cells(job, judged)
-    labels = _odd_labels(held_out)
-    return Oddities(cells, threshold, found, by_chance, labels, judged.sentence)
-
-
-def _odd_labels(held_out: HeldOut) -> tuple[OddLabel, ...]:
-    """Labels that the held-out prediction finds improbable."""
-    own: Float[np.ndarray, "obs label"] = next(iter(held_out.probabilities.values()))
     rows = held_out.scored
-    given = own[rows, held_out.labels[rows]]
-    order = np.argsort(given, kind="stable")[:10]
-    return tuple(
+    own = next(iter(held_out.probabilities.values()))[rows]
+    labels = held_out.labels[rows]
+    listed = tuple(
         OddLabel(
-            row=int(rows[i]) + 1,
-            given=str(held_out.classes[held_out.labels[rows[i]]]),
-            suggested=str(held_out.classes[own[rows[i]].argmax()]),
-            probability=float(given[i]),
+            row=job.row(int(rows[i])),
+            given=str(held_out.classes[labels[i]]),
+            suggested=str(held_out.classes[own[i].argmax()]),
+            probability=float(own[i, labels[i]]),
         )
-        for i in order
-        if given[i] < UNLIKELY_LABEL
+        for i in beyond_chance(own, labels, FALSE_DISCOVERIES)[:LISTED]
+        if own[i, labels[i]] < UNLIKELY_LABEL
+    )
+    improbable = improbable_labels(own, labels, UNLIKELY_LABEL)
+    return Oddities(
+        cells, threshold, found, by_chance, listed, improbable, UNLIKELY_LABEL, judged.sentence
     )

@@ -58,7 +58,7 @@ def _fixed(job: Job, estimator: str, settings: Settings, sentence: str) -> Proce
     build = getattr(import_module("bayesrbf"), estimator)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
-        model = build(**{**common_settings(job), **settings}).fit(X, y)
+        model = build(**{**common_settings(job), **settings, **job.grouped(y)}).fit(X, y)
         return Fitted(model, _call(estimator, settings), sentence)
 
     return fit
@@ -88,9 +88,10 @@ def _mixture(job: Job) -> Procedure:
     common = common_settings(job)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
-        choice = choose_mixture(X, y, common, seed=job.seed)
+        groups = None if job.groups is None else job.groups[y.index.to_numpy()]
+        choice = choose_mixture(X, y, common, seed=job.seed, groups=groups)
         settings = {**choice.settings, "calibrate": True}
-        model = HybridMixtureClassifier(**{**common, **settings}).fit(X, y)
+        model = HybridMixtureClassifier(**{**common, **settings, **job.grouped(y)}).fit(X, y)
         rule = f"Among {len(choice.trials)} candidates the rule chose: {choice.name}."
         sentence = f"{rule} {choice.unlabelled}".rstrip()
         call = _call("HybridMixtureClassifier", settings)
@@ -101,12 +102,12 @@ def _mixture(job: Job) -> Procedure:
 
 
 def _rbf(job: Job) -> Procedure:
-    """An RBF network with its defaults and a temperature."""
+    """An RBF network with its defaults."""
     sentence = (
         "A network whose hidden layer is a mixture of ten components, shared by all classes, "
         "fitted jointly with its output layer."
     )
-    return _fixed(job, "RBFNetworkClassifier", {"calibrate": True}, sentence)
+    return _fixed(job, "RBFNetworkClassifier", {}, sentence)
 
 
 def _sdgm(job: Job) -> Procedure:

@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 
 from bayesrbf.posterior.calibration import ReliabilityCurve
-from bayesrbf.report.costs import Costs
 from bayesrbf.report.records import Member, Score
 from bayesrbf.report.svg import Axes, element, picture, points
 from bayesrbf.report.words import clipped, number, percent
@@ -123,10 +122,11 @@ def doubt(
         for i in kept
     ]
     title = (
-        f"Aleatoric against epistemic entropy of {len(outcome)} rows; "
+        f"Doubt by overlap (aleatoric) against doubt about the model (epistemic) of "
+        f"{len(outcome)} rows; "
         f"{int((outcome == 0).sum())} held-out predictions were wrong"
     )
-    frame = axes.frame("aleatoric entropy (nats): the classes overlap here", "epistemic (nats)")
+    frame = axes.frame("doubt because classes overlap (nats)", "doubt about the model (nats)")
     return picture(width, bottom + 42, title, frame, *dots)
 
 
@@ -201,6 +201,7 @@ def legend(entries: Mapping[str, str]) -> Markup:
             "ring": element("circle", class_=f"stroke {style}", cx=8, cy=7, r=4),
             "cross": element("path", class_=f"stroke {style} thick", d="M4,3l8,8m0,-8l-8,8"),
             "line": element("line", class_=f"line {style}", x1=0, x2=22, y1=7, y2=7),
+            "bar": element("rect", class_=f"fill {style}", x=2, y=2, width=12, height=10),
             "band": element("rect", class_="band", x=2, y=1, width=12, height=12),
         }[shape]
         width = 24 if shape == "line" else 16
@@ -234,31 +235,3 @@ def weights(members: Sequence[Member]) -> Markup:
     )
     frame = axes.frame("weight in the pool")
     return picture(NARROW, bottom + 40, f"Weights of the members: {told}", frame, *marks)
-
-
-def costs(found: Costs) -> Markup:
-    """Mean cost of a row against the share of the dearest class; a line marks the costs given."""
-    width, bottom = 480.0, 260.0
-    top = max(float(curve.max()) for _, curve in found.curves[:1] + found.curves[-1:])
-    axes = Axes((0.0, 1.0), (0.0, top * 1.06 or 1.0), (54.0, 12.0, width - 12, bottom))
-    x, y = axes.at_x, axes.at_y
-    lines = [
-        element(
-            "polyline",
-            class_=f"line {style}",
-            points=points(map(x, found.shares), map(y, np.minimum(curve, top * 1.06))),
-        )
-        for (_, curve), style in zip(found.curves, line_styles(found), strict=True)
-    ]
-    here = x(found.here)
-    mark = element("line", class_="diagonal", x1=here, x2=here, y1=y(0.0), y2=12.0)
-    title = "Mean cost of a row at the costs given: " + "; ".join(
-        f"{name} {number(cost)}" for name, cost in found.rows
-    )
-    frame = axes.frame(f"share of {clipped(found.dearest, 24)} in the costs", "cost of a row")
-    return picture(width, bottom + 42, title, frame, mark, *lines)
-
-
-def line_styles(found: Costs) -> list[str]:
-    """Style sheet classes for colour and dash of every curve; the last one, ``SAME``, is grey."""
-    return [f"c{i} dash{i % 4}" for i in range(len(found.curves) - 1)] + ["muted"]

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 from sklearn.base import clone
 
-from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.estimators.folds import grouped_folds, stratified_folds
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.fitted.completed_rows import cell_law
 from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
@@ -18,7 +18,7 @@ from bayesrbf.records.priors import MixturePrior
 from bayesrbf.report.cells import JudgedTable
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Filled, Imputations
-from bayesrbf.report.words import number, percent
+from bayesrbf.report.words import between, percent
 from bayesrbf.table import encode, standardisation
 
 MOST_ROWS = 2_000
@@ -48,7 +48,10 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     """
     table, density = judged.table, judged.density
     hidden = job.labels.max() + 1
-    folds = stratified_folds(np.where(job.labels < 0, hidden, job.labels), job.folds, job.seed)
+    dealt = np.where(job.labels < 0, hidden, job.labels)
+    folds = stratified_folds(dealt, job.folds, job.seed)
+    if job.groups is not None:
+        folds = grouped_folds(dealt, job.groups, job.folds, job.seed)
     reals = [name for name in job.X.columns if job.kinds[name] == "real"]
     tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
     best = density.candidates_[0]
@@ -179,10 +182,11 @@ def _filled(job: Job, drawn: _Draws, rows: np.ndarray, place: int, column: int) 
     if name in drawn.reals:
         values = drawn.values[:, place, drawn.reals.index(name)]
         low, high = np.quantile(values, [0.05, 0.95])
-        value, interval = number(float(values.mean())), f"{number(low)} to {number(high)}"
-        truth = "" if job.truth is None else number(float(true))
+        value = job.mean(name, float(values.mean()))
+        interval = between(job.cell(name, float(low)), job.cell(name, float(high)))
+        truth = "" if job.truth is None else job.cell(name, float(true))
     else:
         levels = pd.Series([table[name].iloc[place] for table in drawn.tables]).value_counts()
         value, interval = str(levels.index[0]), percent(levels.iloc[0] / levels.sum())
         truth = str(true)
-    return Filled(int(rows[place]) + 1, str(name), value, interval, truth)
+    return Filled(job.row(int(rows[place])), str(name), value, interval, truth)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from bayesrbf.report import verdict as judgement
+from bayesrbf.report.effects import Contribution
 from bayesrbf.report.records import Report, Score
-from bayesrbf.report.words import count, listing, number, percent, plural
+from bayesrbf.report.subgroups import WRONGLY
+from bayesrbf.report.words import between, clipped, count, listing, number, percent, plural
 
 
 def read(report: Report) -> str:
@@ -53,11 +58,23 @@ def odd(report: Report) -> str:
 
 
 def learned(report: Report) -> str:
-    """The columns that move the probabilities most."""
-    names = [f"“{name}”" for name, value in report.learned.contributions[:3] if value > 0]
-    if not names:
+    """The columns that move the probabilities most, alone and beside all others."""
+    columns = report.learned.contributions
+    alone = [one for one in sorted(columns, key=lambda one: -one.alone) if one.alone > 0]
+    beside = [one for one in sorted(columns, key=lambda one: -one.beside) if one.beside > 0]
+    if not (alone or beside):
         return "No column changes the probabilities of the classes."
-    return f"Beside all others, {listing(names)} move the probabilities most."
+    told = []
+    if alone:
+        told.append(f"Known alone, {_quoted(alone)} move the probabilities most")
+    if beside:
+        told.append(f"beside all others {_quoted(beside)} add most")
+    return f"{'; '.join(told)}."
+
+
+def _quoted(columns: Sequence[Contribution]) -> str:
+    """The first three columns by name."""
+    return listing([f"“{clipped(one.name, 30)}”" for one in columns[:3]])
 
 
 def filled(report: Report) -> str:
@@ -110,22 +127,38 @@ def model(report: Report) -> str:
 
 
 CERTAIN = 2.0
-"""Standard errors from which a difference is reported as one."""
+"""Standard errors from which a calibration slope is reported as another than 1."""
 
 
 def verdict(report: Report) -> str:
-    """Whether the probabilities can be trusted: accuracy and calibration in a sentence."""
-    own, base = report.scores[0], report.scores[1]
-    gain = 1 - own.log_loss[0] / base.log_loss[0] if base.log_loss[0] else 0.0
-    if gain <= 0:
-        return (
-            "No: on rows it had not seen the model did no better than the class frequencies "
-            f"(log loss {number(own.log_loss[0])} against {number(base.log_loss[0])} nats)."
-        )
-    trust = "Yes" if own.calibration.within_noise and not _tilted(own) else "With care"
+    """Whether the probabilities can be trusted, beside answers that need no model."""
+    own = report.scores[0]
+    return judgement.verdict(report.judged, own.calibration.within_noise and not _tilted(own))
+
+
+def worth(report: Report) -> str:
+    """What the figures of the verdict are worth."""
+    return judgement.worth(report.judged, calibration_words(report.scores[0]))
+
+
+def unvalidated(report: Report) -> str:
+    """Classes that are too rare for any figure; empty where there is none."""
+    rare = report.unvalidated
+    if not rare:
+        return ""
+    named = [f"“{clipped(name, 24)}” ({plural(rows, 'row')})" for name, rows in rare.items()]
+    return f"Nothing that is said of {listing(named)} can be validated: a class needs more rows."
+
+
+def computation(report: Report) -> str:
+    """What page one says of the computation: nothing where it went well."""
+    bad = sum(not one.good for one in report.diagnostics.findings)
+    if not bad:
+        return ""
+    verb = "needs" if bad == 1 else "need"
     return (
-        f"{trust}: on rows it had not seen the model removes {percent(gain)} of the uncertainty "
-        f"that the class frequencies leave, and {calibration_words(own)}."
+        f"Of the computation {plural(bad, 'figure')} {verb} attention; the appendix says which, "
+        "and what that means for intervals."
     )
 
 
@@ -149,25 +182,59 @@ def calibration_words(score: Score) -> str:
 
 
 def against_logistic(report: Report) -> str:
-    """The model's log loss beside that of logistic regression."""
-    (own, own_error), (other, other_error) = (
-        report.scores[0].log_loss,
-        report.scores[2].log_loss,
+    """The model's log loss beside that of logistic regression, row by row of the same rows."""
+    gain, own, other = (
+        report.judged.logistic.gain,
+        report.judged.log_loss,
+        report.judged.logistic.log_loss,
     )
-    surely = abs(own - other) > CERTAIN * (own_error**2 + other_error**2) ** 0.5
-    better = "better" if own < other else "worse"
-    weight = "clearly " if surely else "within the noise "
+    kind = "no better, so far as these rows tell, than"
+    if gain.better or gain.worse:
+        kind = f"clearly {'better' if gain.better else 'worse'} than"
     return (
-        f"Held-out log loss is {number(own)} nats, {weight}{better} than logistic regression's "
-        f"{number(other)}; {percent(report.scores[0].accuracy[0])} of the rows are classified "
-        "right."
+        f"The average surprise at the true class (log loss) is {number(own)} nats on rows held "
+        f"out, {kind} logistic regression's {number(other)}; the most probable class is right in "
+        f"{percent(report.performance.accuracy.value)} of the rows."
     )
+
+
+def subgroups(report: Report) -> str:
+    """Whether probabilities come true in every part of the table."""
+    found = report.subgroups
+    if not found.looked_at:
+        return "No part of the table has rows enough to be looked at by itself."
+    looked = (
+        f"Looked at by themselves: {plural(found.looked_at, 'part')} of the table (levels and "
+        "quarters of columns, rows with a missing cell"
+        f"{', class by class' if len(report.classes) > 2 else ''})"
+    )
+    chance = f"by more than chance does to so many parts once in {round(1 / WRONGLY)} tables"
+    if not found.off:
+        return f"{looked}. In none of them do probabilities miss what came true {chance}."
+    parts = plural(len(found.off), "part")
+    return f"{looked}. In {parts} probabilities miss what came true {chance}."
+
+
+def odd_labels(report: Report) -> str:
+    """How many labels are improbable, how many chance makes so, how many are listed."""
+    found, listed = report.oddities.improbable, report.oddities.labels
+    verb = "has" if found.found == 1 else "have"
+    text = (
+        f"{plural(found.found, 'row')} held out {verb} a label that was given a probability below "
+        f"{percent(report.oddities.bound)}; a calibrated model has about "
+        f"{number(found.expected)} ({between(str(found.lower), str(found.upper))}, 9 times in 10)"
+    )
+    if not listed:
+        return f"{text}. None of them is beyond what chance explains, and none is listed."
+    return f"{text}. Listed are those beyond chance, of which it explains at most one in ten."
 
 
 def costs(report: Report) -> str:
-    """What a row costs by the model and by the other ways to decide."""
+    """What a row costs by the model's decisions and by other ways to decide."""
     if report.costs is None:
         return ""
-    rows = report.costs.rows
-    told = [f"{number(cost)} by {name}" for name, cost in rows]
-    return f"If one acts on the probabilities at these costs, a row costs {listing(told, 9)}."
+    told = [f"{number(cost)} by {name}" for name, cost in report.costs.rows]
+    return (
+        f"By the decision of least expected cost, a row held out costs {listing(told, 9)}, in the "
+        "unit in which costs were given."
+    )

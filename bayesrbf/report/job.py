@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
+from bayesrbf.records.table_options import PLAIN, TableOptions
+from bayesrbf.report.splits import Splits, splits_of
+from bayesrbf.report.words import cell, clipped, count, decimals_of
 from bayesrbf.table import encode_labels
 
 FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
@@ -30,8 +34,8 @@ class Job:
 
     title: str
     target: str
-    X: pd.DataFrame  # Without the label column; the index counts from 0.
-    y: pd.Series  # Missing where hidden.
+    X: pd.DataFrame  # Without the label column; an index that does not count names the rows.
+    y: pd.Series  # Missing where hidden; the index counts the rows from 0.
     kinds: Mapping[str, str]  # "real" or "categorical", by column.
     inference: Inference  # ``"auto"``: by what takes about a minute.
     seed: int
@@ -44,6 +48,9 @@ class Job:
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
     rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
+    reading: TableOptions = PLAIN  # By which new rows are read, too.
+    groups: Int[np.ndarray, " obs"] | None = None  # Rows of one number belong together.
+    times: Float[np.ndarray, " obs"] | None = None  # By which rows are ordered.
 
     @property
     def categorical(self) -> list[str]:
@@ -59,3 +66,53 @@ class Job:
     def labels(self) -> Int[np.ndarray, " obs"]:
         """Class codes, -1 where hidden."""
         return encode_labels(self.y)[1]
+
+    @property
+    def splits(self) -> Splits:
+        """How rows are held out."""
+        return splits_of(self.labels, self.folds, self.seed, self.groups, self.times)
+
+    def grouped(self, y: pd.Series) -> dict[str, Any]:
+        """The argument ``cv`` of an estimator for some of the rows, whose labels are ``y``.
+
+        It is empty where rows do not belong together: the estimator has folds of its own.
+        """
+        if self.groups is None:
+            return {}
+        labels, groups = encode_labels(y)[1], self.groups[y.index.to_numpy()]
+        return {"cv": splits_of(labels, self.folds, self.seed, groups).pairs()}
+
+    @cached_property
+    def decimals(self) -> Mapping[str, int | None]:
+        """Decimals of the cells of every real column, as :func:`decimals_of` has them."""
+        reals = [name for name in self.X.columns if self.kinds[name] == "real"]
+        return {name: decimals_of(self.X[name].to_numpy(dtype=float)) for name in reals}
+
+    def mean(self, name: str, value: float) -> str:
+        """A mean of a real column as text: with more digits than cells that are whole numbers."""
+        seen = self.X[name].to_numpy(dtype=float)
+        return cell(value, decimals_of(seen, as_written=False))
+
+    def cell(self, name: str, value: float) -> str:
+        """A number of a real column as text."""
+        return cell(value, self.decimals[name])
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether the index names the rows and does not just count them."""
+        return not isinstance(self.X.index, pd.RangeIndex)
+
+    @property
+    def ids(self) -> pd.Index | None:
+        """What the index calls the rows; None where it just counts them."""
+        return self.X.index if self.names_rows else None
+
+    @property
+    def row_title(self) -> str:
+        """What the names of the rows are called."""
+        named = self.names_rows and self.X.index.name is not None
+        return clipped(self.X.index.name, 24) if named else "row"
+
+    def row(self, position: int) -> str:
+        """Name of a row: what the index says, else its number from 1."""
+        return clipped(self.X.index[position], 30) if self.names_rows else count(position + 1)

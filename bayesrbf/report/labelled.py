@@ -19,14 +19,16 @@ from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from bayesrbf.posterior.calibration import calibration
+from bayesrbf.posterior.held_out import mean, proportion
 from bayesrbf.posterior.recalibration import calibration_slope
-from bayesrbf.posterior.score_intervals import mean_interval, share_interval
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.posterior.two_tables import tail_of_count
-from bayesrbf.reading import TableError, read_table
+from bayesrbf.reading import TableError, names_in_file, read_file
+from bayesrbf.records.table_options import TableOptions
 from bayesrbf.report.check import Remark, printed
 from bayesrbf.report.density import columns_of
 from bayesrbf.report.new_rows import read_complete
+from bayesrbf.report.options import ReportOptions
 from bayesrbf.report.row import aligned
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
@@ -84,19 +86,27 @@ class Labelled:
         return any(remark.found for remark in self.remarks)
 
 
-def read_labelled(model: Any, path: Path, target: str | None) -> tuple[pd.DataFrame, pd.Series]:
+def read_labelled(
+    model: Any, path: Path, target: str | None, options: ReportOptions
+) -> tuple[pd.DataFrame, pd.Series]:
     """Rows as the model takes them, and their labels as text, None where one is missing.
 
-    Without a name the label column is the only one that the model does not predict from and that
-    holds classes of the model.
+    Without a name the label column is that of the training table, or the only one that the model
+    does not predict from and that holds classes of the model.
     """
-    rows = read_complete(model, path)
+    rows = read_complete(model, path, options.table)
     known, classes = set(columns_of(model).names), {str(label) for label in model.classes_}
-    others = [name for name in read_table(path).frame.columns if name not in known]
+    header = names_in_file(path)
+    if target is None and options.target in header:
+        target = options.target
+    no_label = {*known, *options.table.beside}
+    others = [name for name in header if name not in no_label]
     if target in known:
         raise TableError(f"--target names {target!r}, a column that the model predicts from.")
     asked = others if target is None else [target]
-    labels = read_table(path, categorical=asked, ignore=known).frame if asked else pd.DataFrame()
+    left = tuple(name for name in header if name not in asked)
+    reading = TableOptions(na=options.table.na, categorical=tuple(asked), ignore=left)
+    labels = read_file(path, None, reading).frame if asked else pd.DataFrame()
     labels = labels[asked].apply(lambda column: as_classes(column, classes))
     fits = [name for name in asked if classes & set(labels[name].dropna())]
     if target is None and len(fits) != 1:
@@ -149,10 +159,8 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
         prob=PROB,
         scores=list(_scores(p, labels, trained)),
         classes=[
-            Frequency(
-                label, int(n), n / labels.size, *share_interval(n, labels.size, PROB), mean, before
-            )
-            for label, n, mean, before in zip(
+            _frequency(label, n, labels.size, expected, before)
+            for label, n, expected, before in zip(
                 classes, counts.tolist(), p.mean(0).tolist(), trained.tolist(), strict=True
             )
         ],
@@ -163,6 +171,12 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
             _shift(p, labels, trained, _labelled_before(model)),
         ],
     )
+
+
+def _frequency(label: str, rows: int, of: int, expected: float, trained: float) -> Frequency:
+    """The share of a class, with its interval."""
+    found = proportion(rows / of, of, PROB)
+    return Frequency(label, rows, found.value, found.lower, found.upper, expected, trained)
 
 
 def _labelled_before(model: Any) -> int:
@@ -179,14 +193,13 @@ def _scores(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[Score
         ("log loss", log_loss, entropy),
         ("Brier score", brier, 1 - (p**2).sum(1)),
     ):
-        each = score(p, labels)
-        low, high = mean_interval(each, PROB)
-        base = float(score(same, labels).mean())
-        yield ScoredBy(name, float(each.mean()), max(0.0, low), high, float(expected.mean()), base)
-    right = correct(p, labels)
-    between = share_interval(float(right.sum()), labels.size, PROB)
+        found = mean(score(p, labels), PROB)
+        low, base = max(0.0, found.lower), float(score(same, labels).mean())
+        yield ScoredBy(name, found.value, low, found.upper, float(expected.mean()), base)
+    right = proportion(float(correct(p, labels).mean()), labels.size, PROB)
+    between = right.value, right.lower, right.upper
     base = float(correct(same, labels).mean())
-    yield ScoredBy("share right", float(right.mean()), *between, float(p.max(1).mean()), base)
+    yield ScoredBy("share right", *between, float(p.max(1).mean()), base)
     slope, half = _slope(p, labels)
     yield ScoredBy("calibration slope", slope, slope - half, slope + half, 1.0, np.nan)
 
@@ -212,16 +225,16 @@ def _strange(others: pd.Series) -> Iterator[Remark]:
 def _gain(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str]) -> Remark:
     """Whether the probabilities say more than the class frequencies of training."""
     each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
-    gain = float(each.mean())
-    low, high = mean_interval(each, PROB)
+    found = mean(each, PROB)
+    gain = found.value
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
     return Remark(
         "worth",
         f"The probabilities say {'more' if gain > 0 else 'no more'} than the class frequencies of "
-        f"training do: {number(gain)} nats a row, {number(low)} to {number(high)}. They are right "
-        f"in {percent(float(correct(p, labels).mean()))} of the rows, {always} in "
+        f"training do: {number(gain)} nats a row, {number(found.lower)} to "
+        f"{number(found.upper)}. They are right in {percent(float(correct(p, labels).mean()))} of the rows, {always} in "
         f"{percent(counts[most] / labels.size)}.",
         found=gain <= 0,
     )

@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
-from jaxtyping import Float
-from scipy.special import rel_entr
 from scipy.stats import norm
 
-from bayesrbf import table
-from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.report.density import Densities, component_names
+from bayesrbf.report.effects import contributions, read_effects
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import Density, Learned, Member
 
-MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 6_000, 100
-"""Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
-BARS, DENSITIES, MEANS = 15, 6, 12
+BARS, EFFECTS, DENSITIES, MEANS = 15, 6, 6, 12
 GRID = 121
 
 
 def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Learned:
-    """Contributions, members, densities and means; columns are ordered by contribution."""
-    added, density = contributions(job, model), densities.point
+    """Contributions, effects, members, densities and means; columns are ordered by contribution."""
+    every, nothing = read_effects(job, model)
+    added, density = contributions(job, model, every, nothing), densities.point
+    leading = [one.name for one in added]
+    effects = tuple(sorted(every, key=lambda one: leading.index(one.name))[:EFFECTS])
     if density is None:
-        return Learned(tuple(added[:BARS]), (), (), (), ())
-    leading = [name for name, _ in added]
+        return Learned(tuple(added[:BARS]), effects, nothing, (), (), (), ())
     return Learned(
         contributions=tuple(added[:BARS]),
+        effects=effects,
+        base=nothing,
         densities=tuple(_density(job, density, name) for name in leading[:DENSITIES]),
         component_names=component_names(density),
         weights=_shares(density),
-        means=_means(density, densities.drawn, leading),
+        means=_means(job, density, densities.drawn, leading),
         members=read_members(refined),
         beside=densities.sentence,
     )
@@ -47,51 +44,6 @@ def _shares(density: Any) -> tuple[float, ...]:
     structure, parameters = density.model_.density.specification, density.model_.density.parameters
     shares = parameters.class_probabilities[list(structure.component_class)] * parameters.weights
     return tuple(map(float, shares))
-
-
-def contributions(job: Job, model: Any) -> list[tuple[str, float]]:
-    """Mean Kullback-Leibler divergence in nats that each column adds to the others, largest first.
-
-    ``mean_n KL(p(y | x_n) || p(y | x_n without column j))``: a column is left out as if its cells
-    were missing. It is 0 in rows where the cell is missing anyway.
-    """
-    X = job.X.iloc[:: -(-len(job.X) // _most_rows(job.X.shape[1]))]
-    everything = model.predict_proba(X)
-    found = []
-    for name in X.columns:
-        if job.X[name].isna().all():
-            continue  # an empty column adds nothing and has no range to draw
-        without = np.maximum(_without(model, X, name), 1e-300)
-        gained = rel_entr(everything, without).sum(1).mean()
-        found.append((str(name), float(max(gained, 0.0))))
-    return sorted(found, key=lambda pair: -pair[1])
-
-
-def _most_rows(n_columns: int) -> int:
-    """Rows over which contributions are averaged."""
-    return min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_columns))
-
-
-def _without(model: Any, X: pd.DataFrame, name: str) -> Float[np.ndarray, "obs label"]:
-    """Class probabilities without a column."""
-    if model.model_.density is None:  # rows are only compared with exemplars
-        blank: Any = np.nan if pd.api.types.is_numeric_dtype(X[name]) else None
-        return model.predict_proba(X.assign(**{name: blank}))
-    # Removed after the masks are made: these cells must not count as informatively missing.
-    columns = model.columns_
-    rows = table.encode(X, columns)
-    position = columns.names.index(name)
-    reals, codes = rows.real.copy(), rows.codes.copy()
-    if position in columns.real_positions:
-        feature = columns.real_positions.index(position)
-        reals[:, feature] = np.nan
-        if feature in columns.atomic:
-            codes[:, columns.atomic[feature]] = -1
-    else:
-        codes[:, columns.categorical_positions.index(position)] = -1
-    hidden = replace(rows, real=reals, codes=codes)
-    joint = model.model_.class_log_joint(hidden, model.temperature_)
-    return np.exp(tempered(joint, model.temperature_))
 
 
 def _density(job: Job, density: Any, name: str) -> Density:
@@ -124,8 +76,8 @@ def _density(job: Job, density: Any, name: str) -> Density:
 
 
 def _means(
-    density: Any, drawn: Any, leading: list[str]
-) -> tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...]:
+    job: Job, density: Any, drawn: Any, leading: list[str]
+) -> tuple[tuple[str, tuple[str, ...], tuple[float, ...]], ...]:
     """Component means of the leading real columns, with posterior standard deviations."""
     mixture = density.model_.density
     means = mixture.in_users_units(mixture.parameters.means)
@@ -141,7 +93,7 @@ def _means(
     return tuple(
         (
             name,
-            tuple(map(float, means[:, reals.index(name)])),
+            tuple(job.mean(name, float(mean)) for mean in means[:, reals.index(name)]),
             tuple(map(float, spread[:, reals.index(name)])),
         )
         for name in chosen

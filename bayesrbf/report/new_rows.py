@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from bayesrbf.reading import TableError, read_table
+from bayesrbf.reading import TableError, names_in_file, read_file
+from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.density import columns_of
 from bayesrbf.report.words import clipped, listing, number, plural
 
@@ -32,32 +33,40 @@ class NewRows:
     extra: Sequence[str]  # Columns of the file that the model does not know.
 
 
-def read_rows(model: Any, path: Path) -> NewRows:
-    """Read the columns that a model was fitted to from a file."""
+def read_rows(model: Any, path: Path, options: TableOptions = PLAIN) -> NewRows:
+    """Read the columns that a model was fitted to, by the options of its own table."""
     columns = columns_of(model)
-    header = list(read_table(path).frame.columns)
-    extra = [name for name in header if name not in columns.names]
+    header = names_in_file(path)
+    extra = [name for name in header if name not in (*columns.names, options.id)]
     absent = [name for name in columns.names if name not in header]
     if len(absent) == len(columns.names):
         raise TableError(f"{path.name} has none of the columns that the model was fitted to.")
-    categorical = set(columns.names) - set(columns.real_names)
-    read = read_table(
+    reals, here = set(columns.real_names), [name for name in columns.names if name in header]
+    known = {*columns.names, options.id}
+    beside = replace(options, group=None, time=None).among([n for n in header if n in known])
+    read = read_file(
         path,
-        real=[name for name in columns.real_names if name in header],
-        categorical=[name for name in categorical if name in header],
-        ignore=extra,
+        None,
+        replace(
+            beside,
+            real=tuple(name for name in here if name in reals and name not in beside.dates),
+            categorical=tuple(name for name in here if name not in reals),
+            ignore=tuple(extra),
+        ),
     )
+    index = read.frame.index
     empty = {
-        name: pd.Series(np.nan if name in columns.real_names else None, read.frame.index, dtype)
+        name: pd.Series(np.nan if name in reals else None, index, dtype)
         for name in absent
-        for dtype in ["float64" if name in columns.real_names else "str"]
+        for dtype in ["float64" if name in reals else "str"]
     }
-    return NewRows(read.frame.assign(**empty)[list(columns.names)], absent, extra)
+    told = [name for name in extra if name not in (*options.ignore, options.group, options.time)]
+    return NewRows(read.frame.assign(**empty)[list(columns.names)], absent, told)
 
 
-def read_complete(model: Any, path: Path) -> pd.DataFrame:
+def read_complete(model: Any, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The same, with an error where a column of the model is absent."""
-    read = read_rows(model, path)
+    read = read_rows(model, path, options)
     if read.absent:
         raise TableError(
             f"{path.name} lacks {listing([repr(name) for name in read.absent])}, which the model "

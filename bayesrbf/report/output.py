@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from bayesrbf.records import names
+from bayesrbf.report.costs import decisions
+from bayesrbf.report.options import OPTIONS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,26 +23,36 @@ MODEL: Final = "model.safetensors"
 PREDICTIONS: Final = "predictions.csv"
 POSTERIOR: Final = "posterior.nc"
 PAGE: Final = "report.html"
-FILES: Final = (PREDICTIONS, MODEL, POSTERIOR, PAGE)
+FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet evaluate a cell."""
 
 
 def predictions_frame(
-    uncertainty: xr.Dataset, given: pd.Series | None = None, held_out: HeldOut | None = None
+    uncertainty: xr.Dataset,
+    given: pd.Series | None = None,
+    held_out: HeldOut | None = None,
+    costs: Mapping[str, float] | None = None,
+    ids: pd.Index | None = None,
 ) -> pd.DataFrame:
     """One line per row: class, probabilities, intervals, entropies in nats, novelty.
 
+    ``decision`` is the answer of least expected cost, where there are costs. ``ids`` name the rows
+    beside their numbers.
     ``novelty`` is near 1 where a row is unlike those of the training table. ``held_out_<class>`` is
     the probability by a fit that had not seen the row's label, of the first held-out classifier.
     """
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     mean = uncertainty["mean"].to_numpy()
     columns: dict[str, object] = {"row": np.arange(1, len(mean) + 1)}
+    if ids is not None:
+        columns["id" if ids.name is None else str(ids.name)] = ids.to_list()
     if given is not None:
         columns["label"] = given.astype(object).where(given.notna(), None).to_list()
     columns["predicted"] = np.array(classes, dtype=object)[mean.argmax(1)]
+    if costs:
+        columns["decision"] = np.array(classes, dtype=object)[decisions(mean, classes, costs)]
     for name, source in (("probability", "mean"), ("lower", "lower"), ("upper", "upper")):
         values = uncertainty[source].to_numpy()
         columns |= {f"{name}_{label}": values[:, c] for c, label in enumerate(classes)}

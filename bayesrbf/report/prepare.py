@@ -6,13 +6,17 @@ import hashlib
 import math
 import platform
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Int
 
 from bayesrbf.reading import ReadTable, TableError
+from bayesrbf.reading.tabular_files import Judge
 from bayesrbf.report.families import check_method
 from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 from bayesrbf.version import __version__
@@ -23,7 +27,6 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "pymc", "arviz")
 
 def prepare(
     table: ReadTable,
-    target: str,
     *,
     title: str,
     family: FamilyName,
@@ -34,28 +37,22 @@ def prepare(
     truth: pd.DataFrame | None = None,
     rehearse: bool = False,
 ) -> Job:
-    """Set the label column apart and refuse a table or an inference that cannot be run."""
+    """A job of a table that was read with its target; refuse an inference that cannot be run."""
     check_method(family, inference)
     if rehearse and inference == "map":
         raise ValueError(
             "--rehearse tries intervals, and --inference map makes none; leave one of the two out."
         )
-    if len(table.kinds) == 1:
-        raise TableError(f"{title} has no column beside the target {target!r}: nothing to learn.")
-    frame = table.frame.reset_index(drop=True)
-    labels = frame[target].astype(object)
-    y = labels.where(labels.notna(), None)
-    _check_classes(y, target)
-    _check_costs({} if costs is None else costs, y, target)
-    X = frame.drop(columns=target)
-    kinds = {name: kind for name, kind in table.kinds.items() if name != target}
-    known = None if truth is None else Truth(truth[X.columns], truth[target])
-    return Job(
+    if table.target is None:
+        raise ValueError("a report needs a target: name the column of labels.")
+    target = str(table.target.name)
+    known = None if truth is None else Truth(truth[table.frame.columns], truth[target])
+    job = Job(
         title=title,
         target=target,
-        X=X,
-        y=y,
-        kinds=kinds,
+        X=table.frame,
+        y=table.target.where(table.target.notna(), None).reset_index(drop=True),
+        kinds=table.kinds,
         inference=inference,
         seed=seed,
         notes=table.notes,
@@ -64,41 +61,82 @@ def prepare(
         family=family,
         costs=costs or {},
         rehearse=rehearse,
+        reading=table.options,
+        groups=_group_codes(table),
+        times=None if table.times is None else table.times.to_numpy(),
     )
+    _check_splits(job)
+    return replace(job, notes=(*filter(None, [job.splits.sentence]), *job.notes))
 
 
-def _check_classes(y: pd.Series, target: str) -> None:
-    """Refuse fewer than two classes of two rows, and a class for every other row."""
+def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
+    """What a report cannot do with the cells of a target, as sentences."""
+
+    def judge(y: pd.Series) -> Iterator[str]:
+        yield from _of_classes(y, target)
+        yield from _of_costs(costs, y, target)
+
+    return judge
+
+
+def _group_codes(table: ReadTable) -> Int[np.ndarray, " obs"] | None:
+    """A number for every group; a row without one is a group of its own."""
+    if table.groups is None:
+        return None
+    codes = pd.factorize(table.groups.to_numpy(dtype=object))[0]
+    alone = codes < 0
+    codes[alone] = codes.max(initial=-1) + 1 + np.arange(alone.sum())
+    return np.asarray(codes)
+
+
+def _check_splits(job: Job) -> None:
+    """Refuse groups or times by which nothing can be held out, or a class is never taught."""
+    splits = job.splits
+    if not splits.numbers.size:
+        part = "--time" if job.times is not None else "--group"
+        raise TableError(
+            f"{part} leaves no row to be held out: too few times or groups have rows of two "
+            "classes; leave the option out."
+        )
+    known = np.unique(job.labels[job.labels >= 0])
+    for fold in splits.numbers.tolist():
+        absent = np.setdiff1d(known, job.labels[splits.training(fold)])
+        if absent.size:
+            label = sorted({str(one) for one in job.y.dropna()})[absent[0]]
+            raise TableError(
+                f"Before some of the rows that are held out, no row has the class {label!r}, so "
+                "it cannot be learnt from them; leave --time or --group out."
+            )
+
+
+def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
+    """Fewer than two classes of two rows, or a class for every other row."""
     counts = Counter(y.dropna().tolist())
     if not counts:
-        raise TableError(f"Target {target!r} is empty: at least two classes need labelled rows.")
-    if len(counts) == 1:
+        yield f"Target {target!r} is empty: at least two classes need labelled rows."
+    elif len(counts) == 1:
         only = next(iter(counts))
-        raise TableError(
-            f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
-        )
-    if len(counts) > max(2, min(MOST_CLASSES, counts.total() / 2)):
-        raise TableError(
+        yield f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
+    elif len(counts) > max(2, min(MOST_CLASSES, counts.total() / 2)):
+        yield (
             f"Target {target!r} has {len(counts)} different values in {counts.total()} labelled "
             "rows: a classifier needs few classes with many rows; is it a number to predict?"
         )
-    if sum(rows >= 2 for rows in counts.values()) < 2:
-        raise TableError(
+    elif sum(rows >= 2 for rows in counts.values()) < 2:
+        yield (
             f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
             "held out; label more rows."
         )
 
 
-def _check_costs(costs: Mapping[str, float], y: pd.Series, target: str) -> None:
-    """Refuse costs of unknown classes, and costs that are not above 0."""
+def _of_costs(costs: Mapping[str, float], y: pd.Series, target: str) -> Iterator[str]:
+    """Costs of unknown classes, and costs that are not above 0."""
     classes = sorted({str(label) for label in y.dropna()})
     for name, cost in costs.items():
         if name not in classes:
-            raise TableError(
-                f"--cost names {name!r}, which is no class of {target!r}: {', '.join(classes)}."
-            )
+            yield f"--cost names {name!r}, which is no class of {target!r}: {', '.join(classes)}."
         if not (math.isfinite(cost) and cost > 0):
-            raise TableError(f"--cost {name}={cost:g} must be above 0 and finite.")
+            yield f"--cost {name}={cost:g} must be above 0 and finite."
 
 
 def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,12 @@ from jaxtyping import Float, Int
 
 from bayesrbf.inference.judgements import Finding
 from bayesrbf.posterior.calibration import Calibration
+from bayesrbf.posterior.chance import Counted
 from bayesrbf.report.costs import Costs
+from bayesrbf.report.effects import Contribution, Effect
+from bayesrbf.report.performance import Performance, unvalidated
+from bayesrbf.report.subgroups import Subgroups
+from bayesrbf.report.verdict import Judged
 
 Kind = Literal["real", "categorical"]
 Role = Literal["free", "deterministic", "observed", "data"]
@@ -49,14 +54,14 @@ class Member:
 class Learned:
     """What the model learned; what needs a density of the rows is empty without one."""
 
-    contributions: tuple[tuple[str, float], ...]
-    """Column and nats, largest first: the mean Kullback-Leibler divergence of the probabilities
-    with the column from those without it."""
+    contributions: tuple[Contribution, ...]  # The largest first.
+    effects: tuple[Effect, ...]  # Of the columns that contribute most.
+    base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
     densities: tuple[Density, ...]  # Of the columns that contribute most.
     component_names: tuple[str, ...]
     weights: tuple[float, ...]  # ``p(class) p(component | class)``.
-    means: tuple[tuple[str, tuple[float, ...], tuple[float, ...]], ...]
-    """Column, its mean in every component, and their posterior standard deviations."""
+    means: tuple[tuple[str, tuple[str, ...], tuple[float, ...]], ...]
+    """Column, its mean in every component as text, and their posterior standard deviations."""
     members: tuple[Member, ...] = ()  # Of a stack; empty for other families.
     beside: str = ""  # What the mixture is that was fitted beside a stack.
 
@@ -102,11 +107,11 @@ class Described:
 class UnsureRow:
     """A row that the model is least sure of, and what would help."""
 
-    row: int  # From 1.
+    row: str  # What it is called.
     given: str  # Label; empty where hidden.
     predicted: str  # The most probable class.
     probability: float  # Of that class, as are the limits.
-    lower: float
+    lower: float  # NaN without draws, as is the upper end.
     upper: float
     aleatoric: float  # In nats, as is the epistemic part.
     epistemic: float
@@ -125,8 +130,12 @@ class Doubt:
     rows: tuple[UnsureRow, ...]  # The least sure first.
     below: int  # Held-out rows whose most probable class has less than ``threshold``.
     threshold: float
-    novel: tuple[tuple[int, float], ...]
-    """Rows unlike all others, from 1, and their novelty."""
+    novel: tuple[tuple[str, float], ...]  # Rows unlike all others and their novelty.
+
+    @property
+    def with_intervals(self) -> bool:
+        """Whether rows have intervals and kinds of doubt: a point has none."""
+        return any(row.lower == row.lower for row in self.rows)
 
     @property
     def judged(self) -> int:
@@ -138,7 +147,7 @@ class Doubt:
 class OddCell:
     """A cell that the rest of its row makes improbable."""
 
-    row: int  # From 1.
+    row: str  # What it is called.
     column: str
     value: str  # What stands there.
     expected: str  # What the rest of the row suggests.
@@ -149,7 +158,7 @@ class OddCell:
 class OddLabel:
     """A label that the held-out prediction finds improbable."""
 
-    row: int  # From 1.
+    row: str  # What it is called.
     given: str
     suggested: str  # The most probable class.
     probability: float  # Held out, of the given label.
@@ -163,7 +172,9 @@ class Oddities:
     threshold: float  # Tail probability below which a cell is listed.
     found: int  # Cells below the threshold.
     by_chance: float  # Expected number of such cells if the density were exactly right.
-    labels: tuple[OddLabel, ...]
+    labels: tuple[OddLabel, ...]  # Beyond what chance explains.
+    improbable: Counted  # Labels below a held-out probability of ``bound``.
+    bound: float
     density: str  # What cells are judged by, in a sentence or two.
 
 
@@ -171,7 +182,7 @@ class Oddities:
 class Filled:
     """A missing cell and what was filled in."""
 
-    row: int  # From 1.
+    row: str  # What it is called.
     column: str
     value: str  # Conditional mean, or most probable level.
     interval: str  # Equal-tailed interval of a real cell; probability of the level otherwise.
@@ -262,7 +273,10 @@ class Report:
     scores: tuple[Score, ...]  # The model first, then the baselines.
     folds: int
     confusion: Int[np.ndarray, "label label"]
-    """Held-out rows by true (row) and predicted (column) class."""
+    """Held-out rows by true (row) and decided (column) class."""
+    judged: Judged
+    performance: Performance
+    subgroups: Subgroups
     reading: Reading
     doubt: Doubt
     oddities: Oddities
@@ -272,3 +286,15 @@ class Report:
     described: Described
     check: Check | None = None  # Where the truth of hidden labels is known.
     costs: Costs | None = None  # Where costs were given.
+    row_title: str = "row"  # What the names of rows are called.
+
+    @property
+    def most_frequent(self) -> float:
+        """Share of the most frequent class among the held-out rows."""
+        of_class = self.confusion.sum(axis=1)
+        return float(of_class.max() / max(of_class.sum(), 1))
+
+    @property
+    def unvalidated(self) -> Mapping[str, int]:
+        """Classes of one or two labelled rows."""
+        return unvalidated(self.reading.class_counts)

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from bayesrbf.report import (
     column_figures,
+    decision_figures,
     figures,
     findings,
     plate,
@@ -19,6 +20,8 @@ from bayesrbf.version import __version__
 
 MOST_CLASSES = 12
 """Classes with a reliability diagram of their own: the most frequent."""
+MOST_LINES = 6
+"""Classes whose probabilities are drawn over a column: the most frequent."""
 MOST_COLUMNS = 60
 """Columns in the picture of missing cells: those with most of them."""
 
@@ -35,12 +38,14 @@ def render(report: Report) -> str:
     environment.filters |= {
         "number": words.number,
         "spread": words.spread,
+        "estimate": words.estimate,
         "count": words.count,
         "percent": words.percent,
         "clipped": words.clipped,
         "plural": words.plural,
         "listing": words.listing,
     }
+    environment.globals |= {"ends": words.ends, "words": words}
     template = environment.get_template("report.html")
     return template.render(
         report=report, finding=_sentences(report), figure=_figures(report), version=__version__
@@ -51,11 +56,16 @@ def _sentences(report: Report) -> dict[str, str]:
     """The finding of each section."""
     return {
         "verdict": findings.verdict(report),
+        "worth": findings.worth(report),
+        "unvalidated": findings.unvalidated(report),
+        "computation": findings.computation(report),
         "scores": findings.against_logistic(report),
+        "subgroups": findings.subgroups(report),
         "costs": findings.costs(report) if report.costs else "",
         "read": findings.read(report),
         "unsure": findings.unsure(report),
         "odd": findings.odd(report),
+        "odd_labels": findings.odd_labels(report),
         "learned": findings.learned(report),
         "members": findings.members(report) if report.learned.members else "",
         "filled": findings.filled(report),
@@ -69,8 +79,11 @@ def _figures(report: Report) -> dict[str, Any]:
     reading, doubt = report.reading, report.doubt
     own = report.scores[0].calibration
     frequent = sorted(
-        range(len(report.classes)), key=lambda c: -report.reading.class_counts[report.classes[c]]
+        (c for c, name in enumerate(report.classes) if name not in report.unvalidated),
+        key=lambda c: -report.reading.class_counts[report.classes[c]],
     )[:MOST_CLASSES]
+    interest = report.classes.index(report.performance.hardest[0])
+    drawn = [interest] if len(report.classes) == 2 else frequent[:MOST_LINES]
     imputations, members = report.imputations, report.learned.members
     return {
         "log_loss": figures.comparison(report.scores, "log_loss", "log loss (nats)"),
@@ -84,7 +97,9 @@ def _figures(report: Report) -> dict[str, Any]:
         "reliability": [
             figures.reliability(own.curves[c], report.classes[c], c % 8) for c in frequent
         ],
-        "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome),
+        "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome)
+        if doubt.epistemic.any()
+        else None,
         "outcomes": figures.legend(
             {
                 "held-out prediction right": "dot c0",
@@ -94,13 +109,30 @@ def _figures(report: Report) -> dict[str, Any]:
         ),
         "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
         "contributions": column_figures.contributions(report.learned.contributions),
+        "told": figures.legend({"known alone": "bar c2", "beside all others": "bar c0"}),
+        "effects": [
+            decision_figures.effect(one, drawn, report.learned.base)
+            for one in report.learned.effects
+        ],
+        "effect_lines": figures.legend(
+            {report.classes[c]: f"line c{c % 8}" for c in drawn}
+            | {"where nothing is known": "line muted dash1"}
+        ),
+        "net_benefit": [decision_figures.net_benefit(one) for one in report.performance.curves],
+        "benefit_lines": figures.legend(
+            {
+                "this model, with its 90 % interval": "line c0",
+                "logistic regression": "line c1 dash1",
+                "acting on every row": "line muted",
+            }
+        ),
         "weights": figures.weights(members) if members else None,
         "weight_marks": figures.legend(
             {"posterior mean and 90 % interval": "dot c0", "fitted, step by step": "ring c1"}
         ),
         "densities": [column_figures.density(d, report.classes) for d in report.learned.densities],
         "classes": _class_lines(report),
-        "costs": figures.costs(report.costs) if report.costs else None,
+        "costs": decision_figures.costs(report.costs) if report.costs else None,
         "cost_lines": _cost_lines(report),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
         if imputations.known
@@ -125,7 +157,7 @@ def _cost_lines(report: Report) -> Markup | None:
     if report.costs is None:
         return None
     names = [name for name, _ in report.costs.curves]
-    styles = figures.line_styles(report.costs)
+    styles = decision_figures.line_styles(report.costs)
     marks = {name: f"line {style}" for name, style in zip(names, styles, strict=True)}
     return figures.legend(marks)
 

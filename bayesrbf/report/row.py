@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf.report.new_rows import NOVEL
-from bayesrbf.report.words import clipped, listing, number, percent
+from bayesrbf.report.words import clipped, exact, listing, number, percent
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -252,7 +252,7 @@ def _oddities(told: ExplainedRow) -> list[str]:
 
 def cell_text(value: object) -> str:
     """A cell in a table of text."""
-    return number(float(value)) if isinstance(value, float | int) else clipped(value, 24)
+    return exact(float(value)) if isinstance(value, float | int) else clipped(value, 24)
 
 
 def signed(value: float) -> str:

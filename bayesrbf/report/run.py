@@ -12,8 +12,9 @@ from rich.table import Table
 
 from bayesrbf.files import write_whole
 from bayesrbf.report.collect import collect
-from bayesrbf.report.findings import verdict
+from bayesrbf.report.findings import unvalidated, verdict, worth
 from bayesrbf.report.job import Job
+from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
 from bayesrbf.report.output import (
     MODEL,
     PAGE,
@@ -35,9 +36,13 @@ def run(job: Job, folder: Path) -> list[str]:
     with progress() as track:
         outcome = collect(job, track)
         for _ in track((None,), "Writing", 1):
-            predictions = predictions_frame(outcome.uncertainty, job.y, outcome.held_out)
+            predictions = predictions_frame(
+                outcome.uncertainty, job.y, outcome.held_out, job.costs, job.ids
+            )
             write_whole(folder / PREDICTIONS, to_csv(predictions))
             outcome.model.save(folder / MODEL)
+            options = ReportOptions(job.target, job.costs, job.reading)
+            write_whole(folder / OPTIONS, options_content(options))
             write_whole(folder / POSTERIOR, to_netcdf(outcome.model.posterior_))
             write_whole(folder / PAGE, render(outcome.report).encode())
     tell(outcome.report)
@@ -87,12 +92,19 @@ def tell(said: Report) -> None:
     own, frequencies, logistic = said.scores
     table = Table(box=None, show_header=False, pad_edge=False)
     loss = (
-        f"{number(own.log_loss[0])} nats (logistic regression {number(logistic.log_loss[0])}, "
-        f"class frequencies {number(frequencies.log_loss[0])})"
+        f"{number(own.log_loss[0])} nats of surprise (logistic regression "
+        f"{number(logistic.log_loss[0])}, class frequencies {number(frequencies.log_loss[0])})"
     )
     low, high = own.calibration.noise
     table.add_row("held-out log loss", loss)
-    table.add_row("classified right", percent(own.accuracy[0]))
+    right = said.performance.accuracy
+    ends = f"({percent(right.lower)} to {percent(right.upper)})"
+    table.add_row("classified right", f"{percent(right.value)} {ends}")
+    name, hardest, _ = said.performance.hardest
+    area = hardest.auroc
+    if area.value == area.value:
+        ends = f"({number(area.lower)} to {number(area.upper)})"
+        table.add_row("AUROC", f"{number(area.value)} {ends}, {clipped(name, 24)} against the rest")
     table.add_row(
         "calibration error",
         f"{number(own.calibration.error)} (chance alone {number(low)} to {number(high)})",
@@ -104,4 +116,5 @@ def tell(said: Report) -> None:
         table.add_row("hidden labels", found)
     console = Console()
     console.print(table)
-    console.print(verdict(said), highlight=False, markup=False)
+    for sentence in filter(None, (verdict(said), worth(said), unvalidated(said))):
+        console.print(sentence, highlight=False, markup=False)

@@ -88,6 +88,11 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [float(round(i * step, 12 - int(np.log10(step)))) for i in np.arange(first, last + 1)]
 
 
+def _step(marks: list[float]) -> float:
+    """Distance of the marks of an axis; 0 where there is one."""
+    return marks[1] - marks[0] if len(marks) > 1 else 0.0
+
+
 @dataclass(frozen=True)
 class Axes:
     """A plotting area with labelled axes."""
@@ -110,17 +115,19 @@ class Axes:
         """Grid lines, tick labels and axis labels; there is no y axis without a label."""
         left, top, right, bottom = self.box
         parts: list[Markup] = []
-        for value in ticks(*self.x, x_ticks):
+        across = ticks(*self.x, x_ticks) if x_ticks else []
+        up = ticks(*self.y, y_ticks)
+        for value in across:
             x = self.at_x(value)
             parts += [
                 element("line", class_="grid", x1=x, x2=x, y1=top, y2=bottom),
-                element("text", tick(value), class_="tick", x=x, y=bottom + 15.0),
+                element("text", tick(value, _step(across)), class_="tick", x=x, y=bottom + 15.0),
             ]
-        for value in ticks(*self.y, y_ticks) if y_label else ():
+        for value in up if y_label else ():
             y = self.at_y(value)
             parts += [
                 element("line", class_="grid", x1=left, x2=right, y1=y, y2=y),
-                element("text", tick(value), class_="tick end", x=left - 6.0, y=y + 4.0),
+                element("text", tick(value, _step(up)), class_="tick end", x=left - 6.0, y=y + 4.0),
             ]
         middle, centre = (left + right) / 2, (top + bottom) / 2
         parts += [

@@ -18,8 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.report.choose import fold_count
+from bayesrbf.report.splits import Splits, splits_of
 from bayesrbf.table import encode_labels
 
 Fitter = Callable[[pd.DataFrame, pd.Series], Any]
@@ -62,20 +61,21 @@ def hold_out(
     *,
     n_folds: int = 5,
     seed: int = 0,
+    splits: Splits | None = None,
     track: Track = silently,
 ) -> HeldOut:
     """Cross-validate several classifiers on the same folds, of which there are at most ``n_folds``.
 
-    Rows without a label and the only row of a class are in every training part.
+    By default, rows without a label and the only row of a class are in every training part.
     """
     classes, labels = encode_labels(y)
-    folds = stratified_folds(labels, fold_count(labels, n_folds), seed)
-    numbers = np.unique(folds[folds >= 0])
+    splits = splits_of(labels, n_folds, seed) if splits is None else splits
+    folds = splits.folds
     results = {name: np.full((len(X), classes.size), np.nan) for name in fitters}
-    parts = [(fold, name) for fold in numbers for name in fitters]
+    parts = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
     for fold, name in track(parts, "Cross-validating", len(parts)):
-        test = folds == fold
-        fitted = fitters[name](X[~test], y[~test])
+        test, train = folds == fold, splits.training(fold)
+        fitted = fitters[name](X[train], y[train])
         columns = np.searchsorted(classes, fitted.classes_)
         probabilities = np.zeros((int(test.sum()), classes.size))
         probabilities[:, columns] = fitted.predict_proba(X[test])

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 THIN = "\u202f"
@@ -30,12 +34,81 @@ def number(value: float) -> str:
     return (MINUS if value < 0 else "") + text
 
 
-def tick(value: float) -> str:
-    """A multiple of 1, 2 or 5 times a power of ten, without trailing zeros.
+MOST_DECIMALS: Final = 6
+FINE: Final = 1000.0
+"""Parts of a column's range that its numbers tell apart, where its values are that fine."""
+ROUNDING: Final = 1e-9  # Share of a figure below which an error is that of arithmetic.
+UNGROUPED: Final = 10_000
+"""Below it a cell is written without a gap: 2010 may be a year."""
 
-    >>> tick(0.2), tick(20.0), tick(-1.5)
-    ('0.2', '20', '−1.5')
+
+def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) -> int | None:
+    """Decimals that a column's cells need; None where powers of ten serve them better.
+
+    As many as tell a thousandth of their range apart and, ``as_written``, no more than they have.
+
+    >>> decimals_of(np.array([2010.0, 2014.0])), decimals_of(np.array([0.1, 2.4]))
+    (0, 1)
+    >>> decimals_of(np.array([0.12345678, 9.87654321])), decimals_of(np.array([1e-9, 3e-9]))
+    (3, None)
     """
+    seen = values[np.isfinite(values)]
+    if not seen.size:
+        return 0
+    most = float(np.abs(seen).max())
+    span = float(np.ptp(seen)) or most or 1.0
+    needed = max(0, math.ceil(math.log10(FINE) - math.log10(span) - 1e-9))
+    for decimals in range(min(needed, MOST_DECIMALS + 1)) if as_written else ():
+        if np.allclose(seen, np.round(seen, decimals), rtol=1e-12, atol=0.0):
+            return decimals
+    return needed if needed <= MOST_DECIMALS and most < 1e12 else None
+
+
+def cell(value: float, decimals: int | None) -> str:
+    r"""A cell of a column whose cells have so many decimals (:func:`decimals_of`).
+
+    >>> cell(2010.0, 0), cell(-12345.6, 1), cell(0.5, 3), cell(3e-9, None)
+    ('2010', '−12\u202f345.6', '0.500', '3.00 × 10⁻⁹')
+    """
+    if decimals is None or not math.isfinite(value):
+        return number(value)
+    text = f"{abs(value):.{decimals}f}"
+    whole, point, fraction = text.partition(".")
+    if int(whole) >= UNGROUPED:
+        whole = f"{int(whole):,}".replace(",", THIN)
+    sign = MINUS if value < 0 and float(text) else ""
+    return f"{sign}{whole}{point}{fraction}"
+
+
+def between(low: str, high: str) -> str:
+    """An interval in words; one number where its ends read the same, a dash where there is none.
+
+    >>> between("1", "2"), between("1", "1"), between("–", "–")
+    ('1 to 2', '1', '–')
+    """
+    return low if low == high else f"{low} to {high}"
+
+
+def ends(low: float, high: float, form: Callable[[float], str] = number) -> str:
+    """An interval of two figures in words; a dash where it is not known.
+
+    >>> ends(0.25, 0.5, percent), ends(0.1, float("nan"))
+    ('25 % to 50 %', '–')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "–"
+    return between(form(low), form(high))
+
+
+def tick(value: float, step: float) -> str:
+    """A mark of an axis whose marks are a step apart, with the digits that tell them apart.
+
+    >>> tick(0.2, 0.1), tick(2012.0, 2.0), tick(-1.5, 0.5), tick(2e9, 1e9)
+    ('0.2', '2012', '−1.5', '2 × 10⁹')
+    """
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0 else MOST_DECIMALS + 1
+    if decimals <= MOST_DECIMALS and abs(value) < 1e6:
+        return cell(value, decimals)
     digits, power, exponent = number(value).partition(" × ")
     return _short(digits) + power + exponent
 
@@ -51,6 +124,28 @@ def spread(value: float) -> str:
     rounded = float(f"{value:.1e}")
     text = number(rounded)
     return text.removesuffix("0") if "." in text and "×" not in text else text
+
+
+def estimate(value: tuple[float, float]) -> str:
+    """A figure and its standard error, which is left out where it is none but rounding.
+
+    >>> estimate((0.366, 0.0231)), estimate((0.687, 2e-16))
+    ('0.366 ± 0.023', '0.687')
+    """
+    figure, error = value
+    if not error > ROUNDING * abs(figure):
+        return number(figure)
+    return f"{number(figure)} ± {spread(error)}"
+
+
+def exact(value: float) -> str:
+    """A number as it is written, to six significant digits.
+
+    >>> exact(2010.0), exact(0.0), exact(1.25)
+    ('2010', '0', '1.25')
+    """
+    six = float(f"{value:.6g}")
+    return cell(six, decimals_of(np.array([six])))
 
 
 def _short(decimal: str) -> str:

@@ -62,7 +62,14 @@ def _halves(seed: int) -> tuple[Any, Any, Any, Any]:
 def _link(table: str, gamma: float, seed: int) -> Figures:
     """Two components for three clusters, or six for three classes of Iris."""
     model = RBFNetworkClassifier(
-        6, scheme="caetano", link=gamma, n_init=2, max_iter=40, tol=1e-5, random_state=seed
+        6,
+        scheme="caetano",
+        link=gamma,
+        calibrate=False,
+        n_init=2,
+        max_iter=40,
+        tol=1e-5,
+        random_state=seed,
     )
     if table == "iris":
         X, X_new, y, y_new = _halves(seed)
@@ -81,7 +88,14 @@ def _annihilation(l1: float, seed: int) -> Figures:
     """Components left where the penalty removes those that no output uses."""
     X, X_new, y, y_new = _halves(seed)
     model = RBFNetworkClassifier(
-        MANY, scheme="caetano", l1=l1, n_init=1, max_iter=40, tol=1e-4, random_state=seed
+        MANY,
+        scheme="caetano",
+        l1=l1,
+        calibrate=False,
+        n_init=1,
+        max_iter=40,
+        tol=1e-4,
+        random_state=seed,
     )
     figures = _fitted(model, X, y, X_new, y_new)
     return figures | {"components": int(model.coef_.shape[1])}

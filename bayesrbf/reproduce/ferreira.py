@@ -82,6 +82,7 @@ def methods(seed: int, rounds: int) -> dict[str, Any]:
         RBFNetworkClassifier,
         covariance_type="full",
         l2=1e-3,
+        calibrate=False,
         max_iter=rounds,
         tol=1e-4,
         random_state=seed,
@@ -96,7 +97,13 @@ def methods(seed: int, rounds: int) -> dict[str, Any]:
         "EM-LR": network(WIDTH, scheme="em_lr"),
         "EM-LR-Link": network(WIDTH, scheme="em_lr_link"),
         "EM-LR-Link-K": network(2, scheme="em_lr_link_k", grow=(1, 2 * WIDTH)),
-        "joint": RBFNetworkClassifier(WIDTH, covariance_type="full", random_state=seed),
+        "joint": RBFNetworkClassifier(
+            WIDTH,
+            features="responsibility",
+            covariance_type="full",
+            calibrate=False,
+            random_state=seed,
+        ),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bayesrbf.table.atoms import find_atoms
 from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
-from bayesrbf.table.containers import as_frame, row_names
+from bayesrbf.table.containers import as_frame, missing_per_row, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels
 from bayesrbf.table.further_columns import further_laws
 from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
@@ -30,6 +30,7 @@ __all__ = [
     "hide",
     "learn_columns",
     "marginals",
+    "missing_per_row",
     "observed_cells",
     "replaced",
     "row_names",

@@ -10,6 +10,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from jaxtyping import Int
 
 _PANDAS_MISSING = {"NAType", "NaTType"}
 
@@ -53,6 +54,15 @@ def missing_cells(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind == "f":
         return np.isnan(column)
     return np.array([value is None for value in column.tolist()], dtype=bool)
+
+
+def missing_per_row(X: Any) -> Int[np.ndarray, " obs"]:
+    """Number of missing cells of every row of a container.
+
+    >>> missing_per_row([["a", 1.0], [None, float("nan")]])
+    array([0, 2])
+    """
+    return np.sum([missing_cells(column) for column in read_cells(X).columns], axis=0)
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:

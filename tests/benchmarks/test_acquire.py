@@ -4,16 +4,23 @@ Models are fitted to halves of at most 350 rows of three medical tables; the oth
 most, start without a cell. ``acquire`` reveals in each row the cell that it finds best. The fixed
 order is greedy: each next column is the one that gives the training rows the least log loss,
 when they are predicted out of fold. Cells that the table does not have cannot be revealed.
+
+Cells have prices, too (after Turney 1995: fees of the Ontario Health Insurance Plan in Canadian
+dollars, each test by itself; 1 for a question). ``gain per price`` reveals the cell with the most
+gain for its price. The second table has the log loss of rows when no more than so much was spent
+on each: after the last cell that was within the budget.
+
+``make bench ARGS='-k acquire'`` prints both tables and the prices, and draws a picture a table.
 ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose (beginnings of names, with commas),
-``BAYESRBF_SEEDS`` sets the number of splits (3). The picture is ``build/acquire.svg``, or the file
-that ``BAYESRBF_RESULTS`` names.
+``BAYESRBF_SEEDS`` sets the number of splits (3). Pictures are written into the folder that
+``BAYESRBF_RESULTS`` names, ``build`` without it; bands are standard errors between splits.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,8 +40,33 @@ from tests.house import ROOT
 
 TABLES = ("heart_cleveland", "hepatitis", "pima_uci_missing")
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
-PICTURE = Path(os.environ.get("BAYESRBF_RESULTS", ROOT / "build" / "acquire.svg"))
+PICTURES = Path(os.environ.get("BAYESRBF_RESULTS", ROOT / "build"))
 TRAINING, TESTED, ORDERS, STEPS = 350, 120, 10, 8
+BUDGETS = (5, 10, 20, 50, 100, 200, 400)
+QUESTION = 1.0
+STRESS_TEST = 87.30
+PRICES = {
+    "heart_cleveland": {
+        "chol": 7.27,
+        "fbs": 5.20,
+        "restecg": 15.50,
+        "thalach": 102.90,
+        "exang": STRESS_TEST,
+        "oldpeak": STRESS_TEST,
+        "slope": STRESS_TEST,
+        "ca": 100.90,
+        "thal": 102.90,
+    },
+    "hepatitis": {
+        "bilirubin": 7.27,
+        "alk_phosphate": 7.27,
+        "sgot": 7.27,
+        "albumin": 7.27,
+        "protime": 8.30,
+    },
+    "pima_uci_missing": {"glucose": 17.61, "insulin": 22.78},
+}
+"""Prices of cells that are no mere question."""
 METHODS: dict[str, Callable[[], Any]] = {
     "mixture": partial(HybridMixtureClassifier, random_state=0),
     "stack, lite": partial(StackedClassifier, "lite", random_state=0),
@@ -42,16 +74,16 @@ METHODS: dict[str, Callable[[], Any]] = {
 }
 WORSE = {"mixture, likelihood"}
 """Where a column that is not normal misleads classifier and density alike."""
-POLICIES = ("acquire", "fixed order", "random order")
+POLICIES = ("acquire", "gain per price", "fixed order", "random order")
 Frame = pd.DataFrame
 Next = Callable[[Frame, np.ndarray], np.ndarray]
 """Given rows and which cells may be revealed, the position of one in each row."""
 
 
-def worth(model: Any, shown: Frame, hidden: np.ndarray) -> np.ndarray:
-    """The cell with the largest gain."""
+def worth(model: Any, prices: np.ndarray, shown: Frame, hidden: np.ndarray) -> np.ndarray:
+    """The cell with the largest gain for its price."""
     gain = model.acquire(shown)["gain"].to_numpy()
-    return np.where(hidden, np.nan_to_num(gain, nan=-1.0), -np.inf).argmax(axis=1)
+    return np.where(hidden, np.nan_to_num(gain, nan=-1.0) / prices, -np.inf).argmax(axis=1)
 
 
 def in_order(ranks: np.ndarray, shown: Frame, hidden: np.ndarray) -> np.ndarray:
@@ -59,19 +91,28 @@ def in_order(ranks: np.ndarray, shown: Frame, hidden: np.ndarray) -> np.ndarray:
     return np.where(hidden, ranks, np.inf).argmin(axis=1)
 
 
-def losses(model: Any, X: Frame, y: np.ndarray, choose: Next, steps: int) -> list[float]:
-    """Log loss with no cell, with one, with two."""
+def revealed(
+    model: Any, X: Frame, y: np.ndarray, choose: Next, prices: np.ndarray, steps: int
+) -> np.ndarray:
+    """Log loss of every row with no cell, one, two, and what these cost: (2, step, row)."""
     known = X.notna().to_numpy()
-    revealed = np.zeros(known.shape, dtype=bool)
+    seen = np.zeros(known.shape, dtype=bool)
     found = []
     for step in range(steps + 1):
-        shown = X.where(revealed).astype(X.dtypes)
-        found.append(float(log_loss(model.predict_proba(shown), y).mean()))
-        hidden = known & ~revealed
+        shown = X.where(seen).astype(X.dtypes)
+        found.append([log_loss(model.predict_proba(shown), y), seen @ prices])
+        hidden = known & ~seen
         rows = np.flatnonzero(hidden.any(axis=1))
         if step < steps and rows.size:
-            revealed[rows, choose(shown, hidden)[rows]] = True
-    return found
+            seen[rows, choose(shown, hidden)[rows]] = True
+    return np.swapaxes(found, 0, 1)
+
+
+def within(budget: float, told: np.ndarray) -> float:
+    """Mean log loss after the last cell of each row that the budget allows."""
+    loss, spent = told
+    last = (spent <= budget).sum(axis=0) - 1
+    return float(loss[last, np.arange(loss.shape[1])].mean())
 
 
 def greedy(model: Any, X: Frame, y: np.ndarray, steps: int) -> np.ndarray:
@@ -97,45 +138,66 @@ def results(name: str, method: str, seed: int) -> list[dict[str, object]]:
     data: Split = split(name, seed, holes=False)
     X, y = data.X.iloc[:TRAINING], data.y[:TRAINING]
     X_new, y_new = data.X_new.iloc[:TESTED].reset_index(drop=True), data.y_new[:TESTED]
-    steps = min(STEPS, X.shape[1])
+    prices = np.array([PRICES[name].get(column, QUESTION) for column in X.columns])
+    even, every = np.ones(X.shape[1]), X.shape[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = METHODS[method]().fit(X, y)
-        ranks = np.tile(greedy(METHODS[method](), X, y, steps), (len(X_new), 1))
+        ranks = np.tile(greedy(METHODS[method](), X, y, every), (len(X_new), 1))
         rng = np.random.default_rng(seed)
-        by_policy: dict[str, Sequence[float]] = {
-            "acquire": losses(model, X_new, y_new, partial(worth, model), steps),
-            "fixed order": losses(model, X_new, y_new, partial(in_order, ranks), steps),
-            "random order": np.mean(
-                [
-                    losses(model, X_new, y_new, partial(in_order, rng.random(X_new.shape)), steps)
-                    for _ in range(ORDERS)
-                ],
-                axis=0,
-            ).tolist(),
+        orders = [partial(in_order, rng.random(X_new.shape)) for _ in range(ORDERS)]
+        choices: dict[str, list[Next]] = {
+            "acquire": [partial(worth, model, even)],
+            "gain per price": [partial(worth, model, prices)],
+            "fixed order": [partial(in_order, ranks)],
+            "random order": orders,
         }
-    return [
-        {"table": name, "model": method, "seed": seed, "policy": policy, "cells": m, "loss": loss}
-        for policy, found in by_policy.items()
-        for m, loss in enumerate(found)
-    ]
+        told = {
+            policy: [revealed(model, X_new, y_new, one, prices, every) for one in ways]
+            for policy, ways in choices.items()
+        }
+    lines: list[dict[str, object]] = []
+    for policy, ways in told.items():
+        line = {"table": name, "model": method, "seed": seed, "policy": policy}
+        for m in range(min(STEPS, every) + 1):
+            lines.append(line | {"cells": m, "loss": np.mean([one[0, m].mean() for one in ways])})
+        for budget in BUDGETS:
+            spent = np.mean([within(budget, one) for one in ways])
+            lines.append(line | {"budget": budget, "loss": spent})
+    return lines
 
 
-def draw(means: Frame) -> None:
-    """Log loss by cells revealed, a panel a table and model."""
-    panels = list(means.groupby(["model", "table"], sort=False))
+def draw(found: Frame, name: str) -> Path:
+    """Log loss of one table by cells revealed and by money spent, a row of panels a model."""
+    models = found["model"].unique()
     figure, axes = plt.subplots(
-        1, len(panels), figsize=(3 * len(panels), 3), layout="constrained", squeeze=False
+        len(models), 2, figsize=(8, 3 * len(models)), layout="constrained", squeeze=False
     )
-    for ax, ((model, name), part) in zip(axes[0], panels, strict=True):
-        for policy in POLICIES:
-            line = part[part["policy"] == policy]
-            ax.plot(line["cells"], line["loss"], "o-", markersize=3, label=policy)
-        ax.set(title=f"{name}\n{model}", xlabel="cells revealed", ylabel="log loss (nats)")
+    for panels, model in zip(axes, models, strict=True):
+        for ax, across in zip(panels, ("cells", "budget"), strict=True):
+            for policy in POLICIES:
+                here = found[(found["model"] == model) & (found["policy"] == policy)]
+                losses = here.dropna(subset=across).groupby(across)["loss"]
+                mean, error = losses.mean(), losses.sem().fillna(0.0)
+                ax.plot(mean.index, mean, "o-", markersize=3, label=policy)
+                ax.fill_between(mean.index, mean - error, mean + error, alpha=0.2)
+        panels[0].set(title=model, xlabel="cells revealed", ylabel="log loss (nats)")
+        panels[1].set(xlabel="dollars spent on a row, at most", xscale="log")
     axes[0, 0].legend()
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    file = PICTURES / f"acquire_{name}.svg"
+    figure.savefig(file)
     plt.close(figure)
+    return file
+
+
+def printed(found: Frame, across: str) -> str:
+    """Mean log losses over the splits, as Markdown."""
+    wide = found.dropna(subset=across).pivot_table(
+        index=["model", "table", "policy"], columns=across, values="loss", sort=False
+    )
+    wide.columns = [f"{number:g}" for number in wide.columns]
+    return wide.round(3).reset_index().to_markdown(index=False)
 
 
 def test_cells_revealed_one_at_a_time(
@@ -148,15 +210,17 @@ def test_cells_revealed_one_at_a_time(
         for seed in range(SEEDS)
         for line in results(name, method, seed)
     )
-    keys = ["model", "table", "policy", "cells"]
-    means = found.groupby(keys, sort=False)["loss"].mean().reset_index()
-    wide = means.pivot_table(
-        index=["model", "table", "policy"], columns="cells", values="loss", sort=False
-    )
-    draw(means)
+    pictures = [draw(part, name) for name, part in found.groupby("table", sort=False)]
     with capsys.disabled():
         print(f"\n\n## Log loss after so many cells, {SEEDS} splits\n")
-        print(wide.round(3).reset_index().to_markdown(index=False))
-        print(f"\nPicture: {PICTURE.name}")
-    held = found[~found["model"].isin(WORSE)].groupby("policy")["loss"].mean()
+        print(printed(found, "cells"))
+        print(f"\n## Log loss where so much was spent on a row at most, {SEEDS} splits\n")
+        print(printed(found, "budget"))
+        print(f"\nPrices of cells; of all others {QUESTION:g}\n")
+        for name in found["table"].unique():
+            print(f"- {name}: " + ", ".join(f"{c} {p:g}" for c, p in PRICES[name].items()))
+        print("\nPictures: " + ", ".join(file.name for file in pictures))
+    held = (
+        found[~found["model"].isin(WORSE)].dropna(subset="cells").groupby("policy")["loss"].mean()
+    )
     assert held.empty or held["acquire"] < held["random order"]

@@ -32,7 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from bayesrbf import HybridMixtureClassifier, StackedClassifier
+from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
 from bayesrbf.estimators.folds import HeldOut, stratified_folds
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
@@ -163,6 +163,7 @@ CONTESTANTS: dict[str, Contestant] = {
         ],
     ),
     "mixture": lambda X, y, seed: of(HybridMixtureClassifier(random_state=seed), X, y),
+    "network": lambda X, y, seed: of(RBFNetworkClassifier(random_state=seed), X, y),
     "mixture, likelihood": mixture(),
     "mixture, tied, tempered": mixture(tied=True, calibrate=True),
     "mixture, without maps": mixture(

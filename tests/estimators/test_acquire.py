@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -184,6 +186,23 @@ def test_a_classifier_with_another_density_asks_it_for_the_cell(maker: Any) -> N
     before = entropies(model.predict_proba(row))
     assert gain.loc[2, "sky"] == pytest.approx(float(before[0] - after), abs=1e-9)
     assert gain.loc[0].max() > 0.1
+
+
+def test_gains_are_averaged_over_as_many_draws_as_asked_for() -> None:
+    model, X = (
+        generative(n_init=1, random_state=0).fit(*table()).refine("laplace", draws=90),
+        rows(),
+    )
+    assert model.draws_ is not None
+    theta = model.draws_.theta.reshape(-1, model.draws_.theta.shape[-1])
+    few = copy(model)
+    kept = theta[[0, len(theta) // 2, len(theta) - 1]]
+    few.draws_ = replace(model.draws_, theta=kept[None], stats={"lp": np.zeros((1, 3))})
+    assert model.acquire(X, draws=3).identical(few.acquire(X))
+    apart = model.acquire(X, draws=30)["gain"] - model.acquire(X, draws=len(theta))["gain"]
+    assert 0 < np.abs(apart).max() < 0.05
+    with pytest.raises(ValueError, match=r"acquire\(draws=...\) must be an integer of at least 1"):
+        model.acquire(X, draws=0)
 
 
 def test_columns_that_were_never_observed_are_not_suggested() -> None:

@@ -37,7 +37,7 @@ def test_a_hole_is_an_average_over_what_it_may_hold() -> None:
     model = KernelNetworkClassifier(random_state=0).fit(X, y)
     row = X[[80]].copy()
     row[0, 2] = np.nan
-    density, moments = model.model_.companion, model._read(row)
+    density, moments = model.model_.density, model._read(row)
     from bayesrbf.numerics.mixture.sampling import conditional_draws
 
     rng = np.random.default_rng(0)

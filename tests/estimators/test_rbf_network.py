@@ -33,7 +33,9 @@ def flowers() -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def fitted(flowers) -> RBFNetworkClassifier:
-    return RBFNetworkClassifier(6, random_state=0).fit(*flowers)
+    return RBFNetworkClassifier(6, features="responsibility", calibrate=False, random_state=0).fit(
+        *flowers
+    )
 
 
 def accuracy(model, flowers) -> float:
@@ -132,6 +134,8 @@ def test_prevalence_of_use_and_temperature(fitted, flowers):
     X, y = flowers
     shifted = RBFNetworkClassifier(
         6,
+        features="responsibility",
+        calibrate=False,
         random_state=0,
         class_prior={"setosa": 0.1, "versicolor": 0.1, "virginica": 0.8},
     ).fit(X, y)
@@ -256,7 +260,9 @@ def test_complete_training_rows_and_holes_in_new_ones(features):
 
 def test_draws_average_over_completions_too():
     X, y = load_wine(return_X_y=True)
-    model = RBFNetworkClassifier(2, n_init=1, max_iter=100, tol=1e-4, random_state=0)
+    model = RBFNetworkClassifier(
+        2, calibrate=False, n_init=1, max_iter=100, tol=1e-4, random_state=0
+    )
     model.fit(X[::2, :4], y[::2])
     holes = X[1:8:2, :4].copy()
     holes[1:, 1] = np.nan

@@ -175,8 +175,8 @@ def learned(
     none = np.zeros((table.n_obs, 0))
     moments = CellMoments(table.real, np.zeros_like(table.real), none, none.astype(bool))
     kernel = ProductKernel(name, np.array(start), np.zeros(0), ())
-    judges = rate_log_posteriors(kernel, moments, table, 2, criterion, seed)
-    return learn_rates(kernel.rates, judges)
+    judges = rate_log_posteriors(kernel, moments, table, 2, criterion, seed, subsamples=4)
+    return learn_rates(kernel.rates, judges, steps=50)
 
 
 @every_criterion

@@ -77,14 +77,23 @@ def test_text_is_categorical(tmp_path: Path, cells: tuple[str, ...], expected: l
 @pytest.mark.parametrize(
     ("cells", "note"),
     [
-        (("1", "NA", "NA", "?"), "'a': read as missing are 'NA' (2 cells), '?' (1 cells)."),
-        (("007", "150"), "leading zeros, such as '007': read as categories, unless it is named"),
+        (("1", "NA", "NA", "?"), "'NA' was read as missing: 2 cells of 'a'."),
+        (
+            ("007", "150"),
+            "leading zeros, such as '007': read as categories; if they are",
+        ),
         (("9007199254740993", "1"), "too long for a float, such as '9007199254740993'"),
         (("1,5", "2"), "'a' has decimal commas, such as '1,5'."),
-        (("1", "2", "2"), "'a' holds the whole numbers 1, 2: read as real; if they are codes"),
-        (("7", "7"), "'a' holds one value only: '7'."),
+        (
+            ("1", "2", "2"),
+            "'a' holds the whole numbers 1, 2: read as real; if they are codes",
+        ),
+        (("7", "7"), "'a' holds one value only."),
         (("", "NA"), "'a' has no value."),
-        (tuple(f"word {i}" for i in range(40)), "text with 40 distinct values in 40 rows"),
+        (
+            tuple(f"word {i}" for i in range(40)),
+            "(40 distinct values), such as 'word 10': if",
+        ),
         (("5 kg", "7 kg"), "text such as '5 kg', read as categories; if it is a quantity"),
     ],
 )
@@ -101,7 +110,10 @@ def test_nothing_is_noted_about_what_is_plain(tmp_path: Path) -> None:
     [
         (("1", "2", "unknown"), "a.csv, line 4, column 'a': 'unknown' is text among numbers"),
         (("1.5", "2,5"), "line 3, column 'a': '2,5' has a decimal comma, but '1.5' has a point"),
-        (("1,234", "5"), "line 2, column 'a': '1,234' may be a decimal comma or a separator"),
+        (
+            ("1,234", "5"),
+            "line 2, column 'a': '1,234' may be a decimal comma or a mark between",
+        ),
         (("1", "inf"), "line 3, column 'a': 'inf' is infinite"),
         (("1", "-1e999"), "line 3, column 'a': '-1e999' is infinite"),
         (("2020-01-31", "2021-02-01"), "line 2, column 'a': '2020-01-31' is a date"),
@@ -139,7 +151,7 @@ def test_a_kind_that_is_given_holds(
 def test_columns_can_be_ignored_and_markers_be_given(tmp_path: Path) -> None:
     table = column(tmp_path, "1", "x", "NA", ignore=["a"])
     assert list(table.frame) == ["other"]
-    assert values(column(tmp_path, "north", "NA", "-", missing=["-"])) == ["north", "NA", None]
+    assert values(column(tmp_path, "north", "NA", "-", na=["-"])) == ["north", None, None]
 
 
 @pytest.mark.parametrize(
@@ -147,8 +159,8 @@ def test_columns_can_be_ignored_and_markers_be_given(tmp_path: Path) -> None:
     [
         ({"ignore": ["othre"]}, "has no column 'othre'; did you mean 'other'?"),
         ({"categorical": ["zip"]}, "has no column 'zip'; it has a, other"),
-        ({"real": ["a"], "categorical": ["a"]}, "cannot be both real and categorical"),
-        ({"ignore": ["a", "other"]}, "every column is ignored"),
+        ({"real": ["a"], "categorical": ["a"]}, "cannot be what --categorical and --real say"),
+        ({"ignore": ["a", "other"]}, "no column is left"),
     ],
 )
 def test_options_that_do_not_fit(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -197,7 +209,10 @@ def test_parquet_and_csv_of_one_table_are_one_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pa.table({"a": [datetime.date(2020, 1, 1)]}), "column 'a': cells of type date32"),
+        (
+            pa.table({"a": [datetime.date(2020, 1, 1)]}),
+            "'2020-01-01' is a date: say --dates a",
+        ),
         (pa.table({"a": [[1, 2]]}), "column 'a': cells of type list"),
         (pa.table({"a": [1.0, np.inf]}), "row 2, column 'a': 'inf' is infinite"),
         (pa.table({"a": pa.array([], pa.int64())}), "has 0 rows and 1 columns"),

@@ -6,7 +6,11 @@ import numpy as np
 
 from bayesrbf.inference.judgements import Finding
 from bayesrbf.posterior.calibration import calibration
+from bayesrbf.posterior.chance import Counted
+from bayesrbf.posterior.held_out import proportion
 from bayesrbf.report.costs import Costs
+from bayesrbf.report.effects import Contribution, Effect
+from bayesrbf.report.performance import read_performance
 from bayesrbf.report.records import (
     Check,
     Column,
@@ -27,6 +31,9 @@ from bayesrbf.report.records import (
     Score,
     UnsureRow,
 )
+from bayesrbf.report.subgroups import Subgroup, Subgroups
+from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.verdict import judge
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -51,6 +58,10 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         Score(name, (0.4 + i, 0.02), (0.2, 0.01), (0.9, 0.01), (0.9, 0.2), found)
         for i, name in enumerate(("this model", "class frequencies", "logistic regression"))
     )
+    flat = np.full(p.shape, 1 / n_classes)
+    tables = {"this model": p, "class frequencies": flat, "logistic regression": p}
+    held_out = HeldOut(classes, labels, np.arange(90) % 5, tables)
+    three = "this model", "class frequencies", "logistic regression"
     columns = (
         Column(f"{text} real", "real", 0.25, "0 to 1", rng.random(20)),
         Column(f"{text} cat", "categorical", 0.0, f"2 levels: {text}, b", np.array([3.0, 2.0])),
@@ -74,6 +85,9 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         scores=scores,
         folds=5,
         confusion=rng.integers(0, 30, (n_classes, n_classes)),
+        judged=judge(held_out, {}, *three),
+        performance=read_performance(held_out, {}, three[0], three[2]),
+        subgroups=Subgroups(40, (Subgroup(text, text, 20, 0.4, proportion(0.8, 20), 1e-5),)),
         reading=Reading(
             rows=90,
             columns=columns,
@@ -88,21 +102,28 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             aleatoric=rng.random(90),
             epistemic=rng.random(90) / 10,
             outcome=rng.integers(-1, 2, 90),
-            rows=(UnsureRow(3, text, text, 0.5, 0.2, 0.8, 0.6, 0.05, text, f"measure {text}"),),
+            rows=(UnsureRow("3", text, text, 0.5, 0.2, 0.8, 0.6, 0.05, text, f"measure {text}"),),
             below=5,
             threshold=0.9,
-            novel=((4, 0.996),),
+            novel=((text, 0.996),),
         ),
         oddities=Oddities(
-            cells=(OddCell(9, text, text, text, 1e-9),),
+            cells=(OddCell("9", text, text, text, 1e-9),),
             threshold=1e-3,
             found=1,
             by_chance=0.2,
-            labels=(OddLabel(5, text, text, 0.01),),
+            labels=(OddLabel("5", text, text, 0.01),),
+            improbable=Counted(12, 5.0, 2, 8),
+            bound=0.05,
             density=f"The density has 2 components; 10 % of {text} are exactly 0.",
         ),
         learned=Learned(
-            contributions=((text, 0.2), ("other", 0.1)),
+            contributions=(Contribution(text, 0.3, 0.2), Contribution("other", 0.2, 0.1)),
+            effects=(
+                Effect(text, (), np.linspace(0, 1, 4), np.full(4, 0.25), p[:4]),
+                Effect(text, (text, "b"), np.arange(2.0), np.full(2, 0.5), p[:2]),
+            ),
+            base=flat[0],
             densities=(
                 Density(text, "real", np.linspace(0, 1, 5), (), rng.random((n_classes, 5))),
                 Density(
@@ -111,7 +132,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             ),
             component_names=classes,
             weights=(1 / n_classes,) * n_classes,
-            means=((text, (1.0,) * n_classes, (0.1,) * n_classes),),
+            means=((text, ("1",) * n_classes, (0.1,) * n_classes),),
             members=(
                 Member("K1", "a network", 0.6, 0.5, 0.2, 0.8, 1.1, 0.4, True),
                 Member(text, text, 0.4, 0.5, 0.2, 0.8, 0.9, 0.5, False),
@@ -119,7 +140,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         ),
         imputations=Imputations(
             missing=3,
-            examples=(Filled(2, text, text, "1 to 2", text),),
+            examples=(Filled("2", text, text, "1 to 2", text),),
             nominal=np.array([0.5, 0.9]),
             covered=np.array([0.45, 0.91]),
             known=40,
@@ -151,8 +172,9 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             rows=(("this model", 0.1), ("the same", 0.4)),
             dearest=text,
             here=0.6,
-            shares=np.linspace(0, 1, 5),
+            along=np.linspace(0, 1, 5),
             curves=(("this model", rng.random(5)), ("the same", rng.random(5))),
+            by_class=(2.0,) * n_classes,
         ),
         check=Check(rows=7, log_loss=0.3, accuracy=0.9, outside=0),
     )

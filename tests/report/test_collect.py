@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,22 @@ def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
 
 def test_the_slip_is_found(outcome: Outcome) -> None:
     worst = outcome.report.oddities.cells[0]
-    assert worst.row == 5
+    assert worst.row == "5"
     assert worst.column in {"size", "weight"}
-    assert outcome.report.doubt.novel[0][0] == 5
+    assert outcome.report.doubt.novel[0][0] == "5"
+
+
+def test_figures_are_those_of_the_held_out_rows(outcome: Outcome) -> None:
+    report, rows = outcome.report, outcome.held_out.scored
+    p, labels = outcome.held_out.probabilities["this model"][rows], outcome.held_out.labels[rows]
+    ((name, one, _),) = report.performance.classes
+    c = report.classes.index(name)
+    pairs = p[labels == c, c][:, None] - p[labels != c, c]
+    assert one.auroc.value == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
+    right = np.diag(report.confusion) / report.confusion.sum(axis=1)
+    assert (one.sensitivity.value, one.specificity.value) == pytest.approx((right[c], right[1 - c]))
+    assert report.judged.answers == pytest.approx(1 - report.performance.accuracy.value)
+    assert report.oddities.improbable.found >= len(report.oddities.labels)
 
 
 def test_doubt_is_ordered_and_adds_up(outcome: Outcome) -> None:
@@ -95,6 +109,8 @@ def test_page_of_a_real_run(outcome: Outcome) -> None:
     assert ">None<" not in html
     section = html[html.index('id="unsure"') : html.index('id="odd"')]
     assert "was not tried on this table; --rehearse" in section
+    shares = re.findall(r"takes away about ([0-9.]+) %", html)
+    assert all(float(share) <= 100 for share in shares)
     assert "held the truth" not in section
 
 
@@ -122,7 +138,10 @@ def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> Non
     assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
     without = family in {"sdgm", "median_lvq"}
     assert report.imputations.known > 0
-    assert report.learned.contributions[0][1] > 0
+    assert report.learned.contributions[0].most > 0
+    for effect in report.learned.effects:
+        np.testing.assert_allclose(effect.probabilities.sum(axis=1), 1)
+        assert effect.weights.sum() == pytest.approx(1)
     assert found.uncertainty["epistemic_entropy"].notnull().all()
     html = render(report)
     assert html.count("<section") == 9
@@ -143,8 +162,8 @@ def test_a_mixture_is_asked_about_cells(of_family: tuple[FamilyName, Outcome]) -
     assert ("fitted beside" in html) == (family == "stack")
     assert ("all classes together" in html) == (family == "rbf")
     if family == "stack":
-        assert report.oddities.cells[0].row == 5
-        assert report.doubt.novel[0][0] == 5
+        assert report.oddities.cells[0].row == "5"
+        assert report.doubt.novel[0][0] == "5"
         assert report.learned.means[0][2][0] > 0
 
 
@@ -209,7 +228,24 @@ def test_point_estimate_claims_no_intervals(pointed: Report) -> None:
     assert not pointed.doubt.epistemic.any()
     html = render(pointed)
     assert "point estimate" in html
-    assert "– to –" in html
+    assert "– to –" not in html
+
+
+def test_rows_go_by_their_names_and_mistakes_by_their_costs() -> None:
+    """An index that names rows is what the page and the draws call them."""
+    ids = pd.Index([f"p{i:03d}" for i in range(len(job().X))], name="patient")
+    named = job("laplace", X=job().X.set_axis(ids), costs={"yes": 4.0})
+    found = collect(named)
+    report = found.report
+    assert report.row_title == "patient"
+    assert report.oddities.cells[0].row == "p004"
+    assert all(row.row in ids for row in report.doubt.rows)
+    assert found.uncertainty["obs"].to_numpy().tolist() == ids.tolist()
+    assert ">patient</th>" in render(report)
+    assert report.costs is not None
+    assert report.costs.by_class[1] == 4.0 * report.confusion[1, 0]
+    mean = sum(report.costs.by_class) / report.confusion.sum()
+    assert report.judged.answers == report.costs.rows[0][1] == pytest.approx(mean)
 
 
 def test_same_seed_same_report() -> None:
@@ -251,9 +287,11 @@ def test_oddities_of_columns_are_said() -> None:
     )
     kinds = {c: "categorical" if c == "name" else "real" for c in X}
     told = read_columns(job("map", X=X, y=y, kinds=kinds)).notes
-    for name in ("constant", "empty", "same", "leak", "hole", "name"):
-        assert any(f"“{name}”" in note for note in told), name
-    assert not any("“fine”" in note for note in told)
+    assert [next(name for name in X if f"“{name}”" in note) for note in told] == [
+        "leak", "hole", "one",
+    ]  # fmt: skip
+    assert "“same”" in told[-1]
+    assert not any(f"“{name}”" in note for note in told for name in ("fine", "constant", "name"))
 
 
 def test_records_are_frozen(outcome: Outcome) -> None:

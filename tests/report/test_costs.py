@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesrbf.posterior.decisions import constant, mistakes
-from bayesrbf.report.costs import read_costs
+from bayesrbf.report.costs import costs_of, decisions, read_costs
 from bayesrbf.report.validate import HeldOut
 
 CLASSES, BOTH = ("a", "b", "c"), ("this model", "flat")
@@ -29,26 +29,41 @@ def calibrated() -> HeldOut:
 def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: HeldOut) -> None:
     found = read_costs(calibrated, {"b": 10.0}, BOTH)
     assert found is not None
-    model, flat, ignoring, constant = (cost for _, cost in found.rows)
+    model, flat, constant = (cost for _, cost in found.rows)
+    rows = calibrated.scored
+    wrong = calibrated.probabilities["this model"][rows].argmax(1) != calibrated.labels[rows]
+    ignoring = np.where(calibrated.labels[rows] == 1, 10.0, 1.0)[wrong].sum() / rows.size
     assert model < min(ignoring, constant)
     assert flat == pytest.approx(constant)
     assert found.given == (("a", 1.0), ("b", 10.0), ("c", 1.0))
-    assert (found.dearest, found.here) == ("b", pytest.approx(10 / 11))
+    assert (found.dearest, found.here) == ("b", 10.0)
 
 
 def test_curves_pass_through_what_was_given(calibrated: HeldOut) -> None:
     found = read_costs(calibrated, {"b": 3.0}, BOTH)
     assert found is not None
-    at = int(np.argmin(np.abs(found.shares - found.here)))
-    assert found.shares[at] == pytest.approx(0.75)
-    for (_, curve), (_, cost) in zip(found.curves[:2], found.rows, strict=False):
-        assert curve[at] == pytest.approx(cost / 4)
+    at = int(np.argmin(np.abs(found.along - found.here)))
+    assert found.along[at] == pytest.approx(3.0)
+    for (_, curve), (_, cost) in zip(found.curves, found.rows, strict=True):
+        assert curve[at] == pytest.approx(cost)
     (_, best) = found.curves[-1]
     assert (found.curves[0][1] <= best + 0.01).all()
     assert best[0] == pytest.approx(
         constant(calibrated.labels[:-1], mistakes(np.array([1.0, 0.0, 1.0])))
     )
-    assert best[-1] == 0
+
+
+def test_sentence_curve_and_confusion_are_of_one_rule_in_one_unit(calibrated: HeldOut) -> None:
+    """Rows off the diagonal times their costs are the sum that the sentence divides by rows."""
+    costs = {"a": 2.0, "c": 7.0}
+    found = read_costs(calibrated, costs, BOTH)
+    assert found is not None
+    rows = calibrated.scored
+    decided = decisions(calibrated.probabilities["this model"][rows], CLASSES, costs)
+    each = costs_of(CLASSES, costs)
+    by_class = [each[c] * ((calibrated.labels[rows] == c) & (decided != c)).sum() for c in range(3)]
+    assert found.by_class == pytest.approx(by_class)
+    assert sum(found.by_class) / rows.size == pytest.approx(found.rows[0][1])
 
 
 def test_sure_and_right_costs_nothing() -> None:

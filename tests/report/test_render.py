@@ -99,12 +99,83 @@ def test_pictures_are_well_formed_and_told(text: str) -> None:
 
 def test_sections_come_in_order_and_open_with_a_finding(page: Page) -> None:
     assert [s["id"] for s in page.all("section")] == [
-        "trust", "read", "good", "unsure", "odd", "learned", "filled", "healthy", "model",
+        "trust", "read", "good", "unsure", "odd", "learned", "filled", "model", "appendix",
     ]  # fmt: skip
     kinds = [p.get("class") for p in page.all("p")]
-    assert kinds.count("finding") == 8
+    assert kinds.count("finding") == 9
     assert kinds.count("verdict") == 1
     assert kinds.count("how") >= 9
+
+
+def sections(html: str) -> dict[str, str]:
+    """Text of every section by its id."""
+    parts = re.findall(r'<section id="(\w+)">(.*?)</section>', html, flags=re.DOTALL)
+    return {name: " ".join(" ".join(Page(text).texts).split()) for name, text in parts}
+
+
+def test_page_one_is_in_plain_words() -> None:
+    """No unit of information without a word for it beside; no figure of the computation."""
+    html = render(synthetic())
+    first = sections(html)["trust"]
+    assert "nats" in first
+    for place in re.finditer(r"\bnats\b", first):
+        assert "surprise" in first[max(place.start() - 160, 0) : place.start()]
+    for name, text in sections(html).items():
+        told = any(word in text for word in ("R-hat", "k-hat", "pareto k", "Effective draws"))
+        assert told == (name == "appendix"), name
+    assert "attention; the appendix says which" in first
+
+
+def test_every_figure_of_page_one_is_held_out_or_says_that_it_is_not() -> None:
+    html = render(synthetic())
+    assert "Every figure of this section is of rows that were held out" in sections(html)["trust"]
+    (truth,) = re.findall(r'<div class="truth">.*?</div>', html, flags=re.DOTALL)
+    assert "not held out" in truth
+
+
+def test_a_class_of_one_or_two_rows_is_named_wherever_it_is_judged() -> None:
+    full = synthetic()
+    rare = dict(zip(full.classes, (2, 40, 48), strict=True))
+    html = render(replace(full, reading=replace(full.reading, class_counts=rare)))
+    found = sections(html)
+    note = "2 rows: cannot be validated"
+    assert "Nothing that is said of “x0” (2 rows) can be validated" in found["trust"]
+    assert note in found["read"]
+    assert found["good"].count(note) == 2  # class by class, and what is mistaken for what
+    assert "predicted probability of x0" not in html
+    assert "cannot be validated" not in render(full)
+
+
+def test_no_interval_is_empty() -> None:
+    full = synthetic()
+    nan = float("nan")
+    without = tuple(
+        replace(row, lower=nan, upper=nan, aleatoric=nan, epistemic=nan) for row in full.doubt.rows
+    )
+    doubt = replace(full.doubt, rows=without, epistemic=np.zeros(90))
+    html = render(replace(full, doubt=doubt))
+    assert "– to –" not in html
+    assert "90 % interval</th>" not in table_named(html, "Least sure rows")
+    assert "90 % interval</th>" in table_named(render(full), "Least sure rows")
+
+
+def table_named(html: str, label: str) -> str:
+    """A table by its name."""
+    start = html.index(f'aria-label="{label}"')
+    return html[start : html.index("</table>", start)]
+
+
+def test_labels_beyond_chance_are_told_apart_from_those_it_explains() -> None:
+    full = synthetic()
+    said = "12 rows held out have a label that was given a probability below 5 %"
+    expected = "a calibrated model has about 5 (2 to 8, 9 times in 10)"
+    listed = sections(render(full))["odd"]
+    assert said in listed
+    assert expected in listed
+    assert "Listed are those beyond chance" in listed
+    none = render(replace(full, oddities=replace(full.oddities, labels=())))
+    assert "none is listed" in sections(none)["odd"]
+    assert 'aria-label="Labels that look wrong"' not in none
 
 
 def test_sparse_report_renders() -> None:

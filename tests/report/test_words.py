@@ -5,12 +5,25 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesrbf.report.svg import element, linear, ticks
-from bayesrbf.report.words import THIN, clipped, count, number, percent, spread
+from bayesrbf.report.words import (
+    THIN,
+    between,
+    cell,
+    clipped,
+    count,
+    decimals_of,
+    ends,
+    number,
+    percent,
+    spread,
+    tick,
+)
 
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -80,3 +93,43 @@ def test_elements_escape(text: str) -> None:
     drawn = str(element("text", text, x=1.0, label=text))
     assert drawn.count("<") == 2 if text else 1
     assert drawn.count('"') == 4
+
+
+@given(st.lists(st.integers(-30_000, 30_000), min_size=1, max_size=20))
+def test_whole_cells_are_written_whole(values: list[int]) -> None:
+    cells = np.array(values, dtype=float)
+    decimals = decimals_of(cells)
+    assert [value_of(cell(one, decimals)) for one in cells] == values
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=20))
+def test_cells_of_a_column_are_told_apart_to_a_thousandth_of_its_range(values: list[float]) -> None:
+    cells = np.array(values)
+    span = float(np.ptp(cells))
+    decimals = decimals_of(cells)
+    if decimals is not None and span > 0:
+        for one in cells:
+            assert abs(value_of(cell(one, decimals)) - one) <= span / 1000 + 1e-9 * abs(one)
+
+
+def test_a_year_has_its_digits() -> None:
+    years = np.array([2010.0, 2012.0, 2014.0])
+    low, high = (cell(one, decimals_of(years)) for one in years[[0, 2]])
+    assert between(low, high) == "2010 to 2014"
+    assert [tick(one, 1.0) for one in (2010.0, 2011.0)] == ["2010", "2011"]
+    assert cell(2011.873, decimals_of(years, as_written=False)) == "2011.873"
+
+
+@given(st.floats(-1e5, 1e5), st.floats(1e-3, 1e5))
+def test_marks_of_an_axis_are_told_apart(low: float, span: float) -> None:
+    marks = ticks(low, low + span)
+    if len(marks) > 1 and span > 1e-5 * abs(low):
+        told = [tick(one, marks[1] - marks[0]) for one in marks]
+        assert len(set(told)) == len(told)
+
+
+def test_an_interval_is_never_empty() -> None:
+    nan = math.nan
+    assert ends(nan, nan) == ends(0.1, nan) == "–"
+    assert ends(0.5, 0.5) == "0.500"
+    assert ends(0.5, 0.25 + 0.5, percent) == "50 % to 75 %"

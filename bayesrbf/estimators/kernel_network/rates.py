@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_kernel_network import cells_of, fixed_kernel
+from bayesrbf.fitted.fitted_kernel_network import fixed_kernel
 from bayesrbf.numerics.kernel_network.learned_rates import rate_log_posteriors
 from bayesrbf.records import names
 
@@ -48,11 +48,10 @@ def declare_rates(self: Any) -> pm.Model:
             f"{type(self).__name__}.declare_rates() needs learned rates and two or more classes; "
             f"received rates={self.rates!r} and {n_classes} class(es)."
         )
-    rows, companion = table.distinct(self.rows_)[0], self.model_.companion
-    cells = cells_of(rows, companion)
-    kernel = fixed_kernel(rows, cells, companion, self._settings())
-    judges = rate_log_posteriors(kernel, cells, rows, n_classes, self.rates, self.seed_)
-    first = next(judges)
+    rows, companions = table.distinct(self.rows_)[0], self.model_.companions
+    cells = companions.cells(rows)
+    kernel = fixed_kernel(rows, cells, companions, self._settings())
+    first = next(rate_log_posteriors(kernel, cells, rows, n_classes, self.rates, self.seed_, 1))
     return declare_kernel_rates(
         first.rows, first.fixed, first.criterion, column_names=_columns(self)
     )

@@ -471,6 +471,11 @@ class MedianLVQClassifier(Classifier):
         check_values(columns, type(self).__name__)
         return compared(columns)
 
+    def _stored_row(self) -> Any:
+        """A training row, as new rows come."""
+        model = self.model_
+        return model.source.stored(model.table.values, self.n_features_in_)
+
     def _seen(self, cells: Observations) -> Observations:
         """Cells of a table, compared to the needed rows."""
         source: Any = self.model_.source

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
-from bayesrbf.estimators.arguments import Stored, integer
+from bayesrbf.estimators.arguments import Stored, integer, number
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.rbf_network.network_training import (
@@ -26,7 +26,7 @@ from bayesrbf.estimators.rbf_network.network_training import (
     transform,
 )
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
-from bayesrbf.fitted.network_fitting import DEFAULT_FEATURES, SchemeName
+from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.records.mixture import Observations
@@ -58,9 +58,10 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         ``"em_lr_link_k"``: components join. ``"caetano"``: a soft link, and components leave.
     features : {"responsibility", "density", "log_density"}, optional
         What a component tells the output layer: p(k | x), p(x | k), or its logarithm per column.
-        Densities suit few columns; logarithms make boundaries of second degree and do best on wide
-        tables. None: densities for EM-LR [1]_, responsibilities for the other schemes. For
-        training rows as hidden units see :class:`bayesrbf.KernelNetworkClassifier`.
+        Logarithms make boundaries of second degree and do best on most tables; densities suit few
+        columns. None: logarithms for the joint scheme, densities for EM-LR [1]_, responsibilities
+        for ``"caetano"`` [2]_. For training rows as hidden units see
+        :class:`bayesrbf.KernelNetworkClassifier`.
     shared : bool
         One mixture for all classes, or one a class; the joint scheme has one.
     covariance_type : {"full", "tied", "diag", "spherical"}
@@ -68,9 +69,10 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     link : float, optional
         gamma of the Dirichlet link ``pi | w ~ Dirichlet(a + gamma |w| / sum |w|)``; ``inf`` is the
         hard link. None: the scheme's own (0, inf or 100).
-    l1, l2 : float
-        Prior of output weights: rate of its Laplace factor, which makes exact zeros, and
-        precision of its normal factor.
+    l1 : float
+        Rate of the Laplace factor of the prior of output weights, which makes exact zeros.
+    l2 : float, optional
+        Precision of its normal factor. None: 3 for logarithms of densities, 0.1 for others.
     kappa : float, optional
         Power of p(x) in the joint. None: 1 / n_columns, and at least 0.3 where cells are missing.
     grow : tuple of int, optional
@@ -159,7 +161,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     n_falls_: int
 
     _check_method = refuse_without_joint
-    _rules = RULES | {"n_components": integer(None)}
+    _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
     def __init__(
         self,
@@ -171,14 +173,14 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         covariance_type: Stored[CovarianceType] = "diag",
         link: Stored[float | None] = None,
         l1: Stored[float] = 0.0,
-        l2: Stored[float] = 0.1,
+        l2: Stored[float | None] = None,
         kappa: Stored[float | None] = None,
         grow: Stored[tuple[int, int] | None] = None,
         hidden_cells: Stored[Literal["marginalise", "impute"]] = "marginalise",
         class_prior: Any = None,
         unlabelled: Any = None,
         unlabelled_weight: Stored[float] = 1.0,
-        calibrate: Stored[bool] = False,
+        calibrate: Stored[bool] = True,
         cv: Any = 5,
         prior: Stored[MixturePrior | None] = None,
         n_init: Stored[int] = 4,
@@ -266,7 +268,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
         responses = ClassResponses(self.classes_.size)
-        return fit_to_rows(self, rows, responses, DEFAULT_FEATURES, seed, begin)
+        return fit_to_rows(self, rows, responses, seed, begin)
 
     def _held_out_log_joint(
         self, fold: int, train: Observations, test: Observations

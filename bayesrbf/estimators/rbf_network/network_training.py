@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,6 +16,8 @@ from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of,
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses, Responses
 from bayesrbf.fitted.network_fitting import (
     DEFAULT_COMPONENTS,
+    DEFAULT_FEATURES,
+    DEFAULT_L2,
     DEFAULT_LINK,
     NetworkSettings,
     SchemeName,
@@ -26,7 +28,6 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import (
     FEATURES,
-    Features,
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
@@ -67,7 +68,7 @@ def check_scheme(estimator: Any) -> None:
                 f"{owner}(scheme='joint') has one mixture: shared=False goes with the published "
                 "schemes, such as scheme='caetano'."
             )
-        if estimator.l1 + estimator.l2 == 0:
+        if estimator.l1 == 0 and estimator.l2 == 0:
             raise ValueError(
                 f"{owner}(scheme='joint') needs a proper prior of the output weights: l1 or l2 "
                 "must be positive."
@@ -95,13 +96,12 @@ def check_scheme(estimator: Any) -> None:
         )
 
 
-def asked_settings(
-    estimator: Any, default_features: Mapping[str, Features], seed: int
-) -> NetworkSettings:
+def asked_settings(estimator: Any, seed: int) -> NetworkSettings:
     """How an estimator asks for its network to be built and fitted."""
+    features = estimator.features or DEFAULT_FEATURES[estimator.scheme]
     return NetworkSettings(
         scheme=estimator.scheme,
-        features=estimator.features or default_features[estimator.scheme],
+        features=features,
         n_components=(
             DEFAULT_COMPONENTS if estimator.n_components is None else int(estimator.n_components)
         ),
@@ -109,7 +109,7 @@ def asked_settings(
         covariance_type=estimator.covariance_type,
         link=DEFAULT_LINK[estimator.scheme] if estimator.link is None else float(estimator.link),
         l1=float(estimator.l1),
-        l2=float(estimator.l2),
+        l2=DEFAULT_L2[features] if estimator.l2 is None else float(estimator.l2),
         kappa=None if estimator.kappa is None else float(estimator.kappa),
         grow=(
             DEFAULT_GROWTH
@@ -128,15 +128,11 @@ def fit_to_rows(
     estimator: Any,
     rows: Observations,
     responses: Responses,
-    default_features: Mapping[str, Features],
     seed: int,
     begin: Begin,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Fit hidden and output layer to distinct rows as an estimator asks, from where ``begin`` says.
-
-    The default features are those of each scheme.
-    """
-    settings = asked_settings(estimator, default_features, seed)
+    """Fit both layers to distinct rows as an estimator asks, from where ``begin`` says."""
+    settings = asked_settings(estimator, seed)
     levels = estimator.columns_.n_levels
     specification = settings.specification(
         rows.real.shape[1], levels, responses.n_outputs, responses.kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -31,7 +31,7 @@ from bayesrbf.estimators.rbf_network.network_training import (
 )
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses
-from bayesrbf.fitted.network_fitting import DEFAULT_FEATURES, SchemeName
+from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
@@ -42,8 +42,6 @@ from bayesrbf.records.rbf_network import Features
 from bayesrbf.records.specification import CovarianceType
 
 NORMAL_NOISE = (1.0, np.inf)  # Scale and degrees of freedom of noise as it was fitted.
-FEATURES: Final[dict[str, Features]] = DEFAULT_FEATURES | {"joint": "log_density"}
-"""Features of each scheme where none are given."""
 
 
 class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
@@ -255,7 +253,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self, rows: Observations, responses: NumberResponses, seed: int, begin: Begin
     ) -> tuple[FittedNetwork, NetworkFit]:
         """Fit hidden and output layer to distinct rows."""
-        return fit_to_rows(self, rows, responses, FEATURES, seed, begin)
+        return fit_to_rows(self, rows, responses, seed, begin)
 
     def _noise(self, calibrate: bool, cv: object) -> tuple[float, float]:
         """Scale and tails of residuals out of fold, in units of the fitted noise."""

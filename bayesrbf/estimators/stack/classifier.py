@@ -12,7 +12,7 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.folds import HeldOut, hold_out, split_rows
+from bayesrbf.estimators.folds import HeldOut, split_rows
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
 from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members
@@ -24,6 +24,7 @@ from bayesrbf.estimators.stack.fitting import (
     default_folds,
     equal_pool,
     fit_pool,
+    hold_out_members,
 )
 from bayesrbf.estimators.stack.members import own_members
 from bayesrbf.estimators.warning import warn
@@ -203,9 +204,9 @@ class StackedClassifier(Classifier):
         settings = self._settings()
         cv = default_folds(self.rows_) if self.cv is None else self.cv
         folds = split_rows(cv, self.rows_, self.kept_, self.seed_)
-        held_out = hold_out(folds, settings.hold_out, self.classes_, self.n_jobs)
+        held_out, rates = hold_out_members(settings, folds, self.classes_, self.n_jobs)
         held, pool = self._pooled(held_out, len(settings.names))
-        self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held)
+        self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held, rates)
         self.members_ = self.pointwise_ = settings.names
         self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
         self.temperature_ = pool.temperature

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from jaxtyping import Float
 from bayesrbf.estimators.folds import HeldOut
 from bayesrbf.estimators.stack.drawing import JointPredictor
 from bayesrbf.estimators.stack.fitting import FittedMembers, Pool, StackSettings
-from bayesrbf.estimators.stack.training import fit_density
+from bayesrbf.estimators.stack.training import LearnedRates, fit_density
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.numerics.log_posterior import LogPosterior
@@ -124,9 +125,14 @@ class FittedStack(FittedModel):
 
 
 def fit_stack(
-    rows: Observations, settings: StackSettings, pool: Pool, held: HeldOut
+    rows: Observations,
+    settings: StackSettings,
+    pool: Pool,
+    held: HeldOut,
+    of_folds: Sequence[LearnedRates],
 ) -> FittedStack:
     """Fit the companion and all members to distinct rows, under a pool that is known."""
     levels, n_classes = settings.levels, settings.n_classes
     companion = fit_density(rows, levels, n_classes, settings.prior, settings.seed)
-    return FittedStack(settings.fit(rows, 0), pool, held, companion, settings.names)
+    members = settings.fit(rows, 0, of_folds)
+    return FittedStack(members, pool, held, companion, settings.names)

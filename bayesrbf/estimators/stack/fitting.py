@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_softmax
+from sklearn.utils.parallel import Parallel, delayed
 
-from bayesrbf.estimators.folds import HeldOut
+from bayesrbf.estimators.folds import Fold, HeldOut, joined, numbered_folds
 from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
-from bayesrbf.estimators.stack.training import Training, Views
+from bayesrbf.estimators.stack.training import LearnedRates, Training, Views
 from bayesrbf.numerics.stack.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
 from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.posterior.scores import log_loss
@@ -47,17 +49,45 @@ class StackSettings:
         """Names of all members."""
         return self.members + tuple(member.name for member in self.extra)
 
-    def fit(self, rows: Observations, seed: int) -> FittedMembers:
+    def fit(
+        self, rows: Observations, seed: int, of_folds: Sequence[LearnedRates] = ()
+    ) -> FittedMembers:
         """Fit all members to the same rows."""
-        training = Training(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
-        extra = tuple(member.fit(rows) for member in self.extra)
-        return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
+        return self._fit(self._training(rows, seed, of_folds))
 
     def hold_out(
         self, fold: int, train: Observations, test: Observations
-    ) -> Float[np.ndarray, "obs member label"]:
-        """Log probabilities that members fitted to some rows give to others."""
-        return self.fit(train, fold + 1).log_probabilities(test)
+    ) -> tuple[Float[np.ndarray, "obs member label"], LearnedRates]:
+        """Log probabilities that members fitted to some rows give to others, and their rates."""
+        training = self._training(train, fold + 1)
+        return self._fit(training).log_probabilities(test), training.learned_rates
+
+    def _training(
+        self, rows: Observations, seed: int, of_folds: Sequence[LearnedRates] = ()
+    ) -> Training:
+        """Rows, and what members fitted to them share."""
+        seed = self.seed + seed
+        return Training(rows, self.levels, self.n_classes, self.prior, seed, of_folds)
+
+    def _fit(self, training: Training) -> FittedMembers:
+        """All members."""
+        extra = tuple(member.fit(training.rows) for member in self.extra)
+        return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
+
+
+def hold_out_members(
+    settings: StackSettings, splits: Iterable[Fold], classes: np.ndarray, n_jobs: int | None
+) -> tuple[HeldOut | None, tuple[LearnedRates, ...]]:
+    """What members said of rows that they were not fitted to, and the rates of every fold.
+
+    None where no row could be held out. ``n_jobs`` processes share the folds.
+    """
+    folds = numbered_folds(splits, classes)
+    if not folds:
+        return None, ()
+    said = Parallel(n_jobs=n_jobs)(delayed(settings.hold_out)(*fold) for fold in folds)
+    values, rates = zip(*said, strict=True)
+    return joined(values, [test for _, _, test in folds]), rates
 
 
 @dataclass(frozen=True)

@@ -18,18 +18,18 @@ from bayesrbf.estimators.stack.training import (
     Training,
     Views,
     behind,
-    component_class,
 )
+from bayesrbf.fitted.companions import shared_prior
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
     Rates,
     fit_kernel_rows,
-    shared_prior,
 )
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
-from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
+from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
+from bayesrbf.numerics.kernel_network.learned_rates import RateSearch
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 1e-3, 500
 N_BASIS, N_EXEMPLARS = 250, 2000
+SEARCH: Final = RateSearch(subsamples=2, steps=15)
+"""Folds learn rates from little: those of the whole table are averaged with theirs."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,16 @@ class KernelMember:
             training.seed,
             self.rates,
             self.scale,
+            SEARCH,
         )
         rows, layer = training.mapped(self.shape), training.layer(settings)
-        return fit_kernel_rows(rows, training.companion, layer, settings)[0]
+        return fit_kernel_rows(rows, training.companions, layer, settings)[0]
 
     def class_log_joint(
         self, model: FittedKernelNetwork, columns: ColumnMaps, views: Views
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of rows, whose cells several kernels see alike."""
-        return model.of_cells(views.cells(columns, model.companion), 1.0)(model.theta)
+        return model.of_cells(views.cells(columns, model.companions), 1.0)(model.theta)
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "B2": MixtureMember(3, "full", True, _BLEND),
 }
 """Recipes by name; the stack's documentation says what each is."""
-DEFAULT: Final = ("K1", "K2", "K3", "G1", "G2", "B1", "B2")
+DEFAULT: Final = ("K1", "K2", "SL", "AL", "VG10", "VG100", "G1", "G2", "B1", "B2")
 LITE: Final = ("K1", "G2", "B1")
 
 

@@ -6,22 +6,19 @@ member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.fitted.fitted_kernel_network import (
-    HiddenLayer,
-    KernelSettings,
-    cells_of,
-    fit_companion,
-    hidden_layer,
-)
+from bayesrbf.fitted.companions import Companions, fit_companions
+from bayesrbf.fitted.fitted_kernel_network import HiddenLayer, KernelSettings, hidden_layer
 from bayesrbf.fitted.fitted_mixture import FittedMixture
-from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
+from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.records.column_maps import PowerMaps
@@ -31,8 +28,6 @@ from bayesrbf.records.specification import MixtureSpecification
 
 Shape = Literal["half_rank", "power"]
 
-ROWS_PER_COMPONENT = 8
-"""Rows of a class that a component needs: a class with fewer gets fewer components."""
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
 nats to such a mixture, where ten times the tolerance is worth nothing."""
@@ -62,11 +57,15 @@ class Views:
             self._mapped[id(columns)] = behind(columns, self._rows)
         return self._mapped[id(columns)]
 
-    def cells(self, columns: ColumnMaps, companion: FittedMixture) -> CellMoments:
-        """The rows as kernels with a map and a companion see them."""
-        if id(companion) not in self._cells:
-            self._cells[id(companion)] = cells_of(self.mapped(columns), companion)
-        return self._cells[id(companion)]
+    def cells(self, columns: ColumnMaps, companions: Companions) -> CellMoments:
+        """The rows as kernels with a map and companions see them."""
+        if id(companions) not in self._cells:
+            self._cells[id(companions)] = companions.cells(self.mapped(columns))
+        return self._cells[id(companions)]
+
+
+LearnedRates = Mapping[KernelSettings, Float[np.ndarray, " column"]]
+"""Rates that kernels learned, by what their networks share whatever the rows."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,8 @@ class Training:
     prior: MixturePrior
     """Declared prior of mixtures and companion."""
     seed: int
+    of_folds: Sequence[LearnedRates] = ()
+    """What was learned without each fold, and is averaged with what is learned from the rows."""
     _layers: dict[KernelSettings, HiddenLayer] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -98,23 +99,31 @@ class Training:
         return fit_power(self.units, self.rows.real, self.rows.weights)
 
     @cached_property
-    def companion(self) -> FittedMixture:
-        """The mixture that fills in the missing cells of the kernels."""
+    def companions(self) -> Companions:
+        """The mixtures that fill in the missing cells of the kernels."""
         rows = self.mapped("half_rank")
-        return fit_companion(rows, self.levels, self.n_classes, self.prior, self.seed)
+        return fit_companions(rows, self.levels, self.n_classes, self.prior, self.seed)
 
     @cached_property
     def cells(self) -> CellMoments:
         """The rows as the kernels see them."""
-        return cells_of(self.mapped("half_rank"), self.companion)
+        return self.companions.cells(self.mapped("half_rank"))
 
     def layer(self, settings: KernelSettings) -> HiddenLayer:
         """The hidden layer of a network; networks that differ in their output alone share it."""
-        key = replace(settings, l2=1.0)
+        key = replace(settings, l2=1.0, seed=0)
         if key not in self._layers:
             rows = self.mapped("half_rank")
-            self._layers[key] = hidden_layer(rows, self.cells, self.companion, settings)
+            others = [rates[key] for rates in self.of_folds if key in rates]
+            known = rows, self.cells, self.companions
+            self._layers[key] = hidden_layer(*known, settings, others)
         return self._layers[key]
+
+    @property
+    def learned_rates(self) -> LearnedRates:
+        """Rates of the kernels, of those that learn them."""
+        layers = self._layers.items()
+        return {key: basis.kernel.rates for key, (basis, _) in layers if key.rates != "fixed"}
 
     def maps(self, shape: Shape) -> ColumnMaps:
         """The maps of a kind."""
@@ -123,22 +132,6 @@ class Training:
     def mapped(self, shape: Shape) -> Observations:
         """The rows behind the maps of a kind."""
         return behind(self.maps(shape), self.rows)
-
-
-def component_class(rows: Observations, n_classes: int, most: int) -> tuple[int, ...]:
-    """Class of every component; small classes have fewer.
-
-    Examples
-    --------
-    >>> labels = np.repeat([0, 1], [20, 5])
-    >>> rows = Observations(np.zeros((25, 1)), np.zeros((25, 0), int), labels, np.ones(25))
-    >>> component_class(rows, 2, 3)
-    (0, 0, 1)
-    """
-    labelled = rows.labels >= 0
-    counts = np.bincount(rows.labels[labelled], rows.weights[labelled], minlength=n_classes)
-    sizes = np.clip(counts // ROWS_PER_COMPONENT, 1, most).astype(int)
-    return tuple(np.repeat(np.arange(n_classes), sizes).tolist())
 
 
 def fit_density(

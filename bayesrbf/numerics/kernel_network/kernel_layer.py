@@ -28,6 +28,7 @@ from jaxtyping import Bool, Float
 
 from bayesrbf.numerics.categories import one_hot, split_levels
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, KernelName, ProductKernel
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import Observations
 
 LEAST_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
@@ -54,6 +55,7 @@ class EigenBasis:
         """Number of features."""
         return self.projection.shape[1]
 
+    @on_one_blas_thread
     def features(self, rows: CellMoments) -> Float[np.ndarray, "row basis"]:
         """Hidden layer of rows; the feature of the largest eigenvalue comes first."""
         result = np.empty((rows.n_rows, self.n_basis))
@@ -63,6 +65,7 @@ class EigenBasis:
         return result
 
 
+@on_one_blas_thread
 def eigen_basis(
     kernel: ProductKernel, exemplars: CellMoments, n_basis: int
 ) -> tuple[EigenBasis, Float[np.ndarray, "exemplar basis"]]:

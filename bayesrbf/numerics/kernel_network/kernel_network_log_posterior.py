@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records import names
 from bayesrbf.records.results import Status
 from bayesrbf.records.specification import Variable
@@ -146,6 +147,7 @@ class OutputFit:
     status: Status
 
 
+@on_one_blas_thread
 def fit_output(log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter: int) -> OutputFit:
     """Find the mode, which is the only one, by L-BFGS.
 

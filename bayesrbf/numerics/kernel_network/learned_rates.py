@@ -7,7 +7,8 @@ tables two sub-samples were worse by .004 nats of held-out log loss, and eight n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,25 +19,49 @@ from bayesrbf.numerics.kernel_network.expected_distances import expected_distanc
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
 from bayesrbf.numerics.kernel_network.rate_log_posterior import RateLogPosterior
 from bayesrbf.numerics.log_sums import class_shares
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.kernel_rates import RateCriterion, RateRows
 from bayesrbf.records.mixture import Observations
 
-SUBSAMPLES: Final = 4
 SHARE, FEWEST_ROWS, MOST_ROWS = 0.75, 20, 300
 """Part of the labelled rows that a sub-sample has, and the bounds of their number."""
 MOST_DISTANCES: Final = 2**23
 """Columns times pairs of rows of a sub-sample: 64 MiB, which 300 rows of 187 columns take."""
-STEPS, SLOPE = 50, 0.1
-"""The search ends where no slope is larger, in nats per unit of a log rate, or after the steps."""
+SLOPE: Final = 0.1
+"""The search ends where no slope is larger, in nats per unit of a log rate, or after its steps."""
 LOG_FACTOR, LOG_NOISE = (-6.0, 6.0), (-6.0, 3.0)
 """Bounds of the search."""
 
 
+@dataclass(frozen=True)
+class RateSearch:
+    """How much is spent on learning rates."""
+
+    subsamples: int = 4
+    steps: int = 50
+    """Most iterations of the search on each sub-sample."""
+
+
+@on_one_blas_thread
 def learn_rates(
-    fixed: Float[np.ndarray, " column"], judges: Iterable[RateLogPosterior]
+    fixed: Float[np.ndarray, " column"], judges: Iterable[RateLogPosterior], steps: int
 ) -> Float[np.ndarray, " column"]:
     """Rates at the modes of the sub-samples, averaged by their logarithms."""
-    return fixed * np.exp(np.mean([_climb(judge) for judge in judges], axis=0))
+    return fixed * np.exp(np.mean([_climb(judge, steps) for judge in judges], axis=0))
+
+
+def average_rates(
+    several: Sequence[Float[np.ndarray, " column"]],
+) -> Float[np.ndarray, " column"]:
+    """Rates averaged by their logarithms; a column that one of them does not use is not used.
+
+    Examples
+    --------
+    >>> average_rates([np.array([1.0, 0.0]), np.array([4.0, 3.0])])
+    array([2., 0.])
+    """
+    result: np.ndarray = np.prod(np.power(several, 1 / len(several)), axis=0)
+    return result
 
 
 def rate_log_posteriors(
@@ -46,6 +71,7 @@ def rate_log_posteriors(
     n_classes: int,
     criterion: RateCriterion,
     seed: int,
+    subsamples: int,
 ) -> Iterator[RateLogPosterior]:
     """Log posteriors of the rates given each sub-sample; those of the kernel are the fixed ones.
 
@@ -54,7 +80,7 @@ def rate_log_posteriors(
     labelled = np.flatnonzero(rows.labels >= 0)
     size = _sample_size(labelled.size, kernel.rates.size)
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    for draw in range(SUBSAMPLES):
+    for draw in range(subsamples):
         rng = np.random.default_rng([seed, draw])
         chosen = np.sort(rng.choice(labelled, size, replace=False))
         distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
@@ -69,7 +95,7 @@ def _sample_size(n_labelled: int, n_columns: int) -> int:
     return min(wanted, MOST_ROWS, max(fitting, FEWEST_ROWS), n_labelled)
 
 
-def _climb(log_posterior: RateLogPosterior) -> Float[np.ndarray, " column"]:
+def _climb(log_posterior: RateLogPosterior, steps: int) -> Float[np.ndarray, " column"]:
     """Logarithms of the rates over the fixed ones, at the mode."""
     start = np.array([prior.mean for prior in log_posterior.priors])
 
@@ -84,6 +110,6 @@ def _climb(log_posterior: RateLogPosterior) -> Float[np.ndarray, " column"]:
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": STEPS, "gtol": SLOPE, "ftol": 0.0},
+        options={"maxiter": steps, "gtol": SLOPE, "ftol": 0.0},
     ).x
     return log_posterior.log_factors(theta)

@@ -25,6 +25,7 @@ every cell were known, and then a correction of the pairs with a missing cell.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -94,6 +95,25 @@ def cell_moments(
         # The empty first part is for tables without categorical columns.
         probabilities[holes] = np.concatenate([probabilities[holes][:, :0], *levels], axis=1)
     return CellMoments(np.clip(mean, -FARTHEST, FARTHEST), variance, probabilities, unknown)
+
+
+def averaged(several: Sequence[CellMoments]) -> CellMoments:
+    r"""The same rows under an equal mixture of several distributions of their missing cells.
+
+    .. math:: \bar m = \tfrac1M \sum_i m_i, \quad
+        \bar v = \tfrac1M \sum_i \{v_i + (m_i - \bar m)^2\}, \quad
+        \bar p = \tfrac1M \sum_i p_i
+    """
+    first = several[0]
+    mean = np.mean([cells.mean for cells in several], axis=0)
+    spread = np.mean([cells.variance + (cells.mean - mean) ** 2 for cells in several], axis=0)
+    missing = first.variance > 0  # The average of a cell with itself differs from it by rounding.
+    return CellMoments(
+        np.where(missing, mean, first.mean),
+        np.where(missing, spread, 0.0),
+        np.mean([cells.probabilities for cells in several], axis=0),
+        first.unknown,
+    )
 
 
 @dataclass(frozen=True)

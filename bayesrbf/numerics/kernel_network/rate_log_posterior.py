@@ -160,6 +160,9 @@ CRITERIA: Final[dict[RateCriterion, Callable[..., Judged]]] = {
 
 def inverse(gram: Float[np.ndarray, "obs obs"]) -> tuple[Float[np.ndarray, "obs obs"], float]:
     """Inverse of a positive definite matrix and the log of its determinant, by Cholesky."""
-    factor, _ = lapack.dpotrf(gram, lower=1)
-    lower = np.tril(lapack.dpotri(factor, lower=1)[0])
-    return lower + np.tril(lower, -1).T, 2 * float(np.log(np.diag(factor)).sum())
+    factor, _ = lapack.dpotrf(gram, lower=1)  # with zeros above the diagonal, which stay
+    log_determinant = 2 * float(np.log(np.diag(factor)).sum())
+    lower = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
+    result = lower + lower.T
+    np.fill_diagonal(result, np.diag(lower))
+    return result, log_determinant

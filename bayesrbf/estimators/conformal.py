@@ -1,0 +1,320 @@
+"""Sets of classes that a row cannot be ruled out of, around any classifier."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from bayesrbf import table
+from bayesrbf.artefact.estimator_state import unfitted, works_on
+from bayesrbf.estimators.arguments import Rule, one_of
+from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.posterior.conformal_groups import (
+    counted,
+    group_names,
+    group_of,
+    merged,
+    rows_needed,
+    scores_of,
+)
+from bayesrbf.solvers.conformal import import_crepes, p_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_RULES: Final = {
+    "mondrian": one_of("missing", None),
+    "level": Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, closed="neither"),
+}
+_FOLDS: Final = Rule("at least 2 folds, or a splitter", kind=Integral, low=2.0)
+LARGEST_SEED: Final = 2**31 - 1
+ROUNDING: Final = 1e-9
+Rows = Int[np.ndarray, " row"]
+Fold = tuple[np.ndarray, np.ndarray]
+"""Positions of the rows that a model is fitted to, and of those that calibrate it."""
+
+
+class ConformalSets(MetaEstimatorMixin, BaseEstimator):
+    r"""Sets of classes that hold the true one in a given share of rows, whatever the classifier.
+
+    The score of a row and a class is :math:`a(x, c) = 1 - p(c \mid x)`. A class is ruled out of a
+    row where too few calibration rows are as strange under their own class: with :math:`S_k` the
+    rows held out of model k that have about as many missing cells as x,
+
+    .. math:: p(x, c) = \frac{1 + \sum_k |\{i \in S_k : a_k(x_i, y_i) \ge a_k(x, c)\}|}
+        {1 + \sum_k |S_k|}, \qquad C_l(x) = \{c : p(x, c) > 1 - l\}.
+
+    No row calibrates a model that was fitted to it: its score would be too good, and the sets too
+    small. The guarantee is about labelled rows and new ones that come in any order alike
+    (exchangeable). With one split, new rows of every group have their class in the set with a
+    probability of at least l. Over K folds the proof gives :math:`1 - 2 (1 - l)` and a little less
+    [2]_; what is found is about l. The edges of the groups are read from how many cells the
+    labelled rows lack, and from no label or score.
+
+    Parameters
+    ----------
+    classifier : estimator
+        Any classifier with ``predict_proba``. Clones of it are fitted; it stays as it is.
+    cv : int or splitter
+        Folds of the labelled rows: each is held out once, and every row calibrates. A splitter of
+        one split, such as ``ShuffleSplit(1, test_size=0.3)``, costs one fit, has the full
+        guarantee, and calibrates on fewer rows.
+    mondrian : {"missing", None}
+        Compare a row with those that lack about as many cells; None: with all.
+    level : float
+        Level that groups are made for: numbers of missing cells are merged until each group has
+        ``5 / (1 - level)`` labelled rows. At levels far above it sets hold every class.
+    random_state : int, RandomState or None
+        Seed of the folds.
+    n_jobs : int, optional
+        Processes that share the fits; one by default.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    models_ : list of estimator
+        The classifier fitted without each fold.
+    groups_ : dict of str to int
+        Calibration rows by number of missing cells, in groups.
+
+    References
+    ----------
+    .. [1] Vovk, Gammerman, Shafer (2005), Algorithmic learning in a random world. Springer.
+    .. [2] Vovk, Nouretdinov, Manokhin, Gammerman (2018), Cross-conformal predictive
+       distributions. PMLR 91, 37-51; Barber, Candes, Ramdas, Tibshirani (2021), Predictive
+       inference with the jackknife+, Annals of Statistics 49, 486-507.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesrbf import HybridMixtureClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["a", "b"], 100)
+    >>> X = rng.normal(size=(200, 2)) + 1.5 * (y == "b")[:, None]
+    >>> X[::3, 1] = np.nan
+    >>> sets = ConformalSets(HybridMixtureClassifier(random_state=0), random_state=0).fit(X, y)
+    >>> sets.predict_set([[0.0, 0.0], [0.75, np.nan], [3.0, 3.0]])
+           a      b
+    0   True  False
+    1   True   True
+    2  False   True
+    """
+
+    classes_: Shaped[np.ndarray, " label"]
+    groups_: dict[str, int]
+    models_: list[Any]
+    _edges: Int[np.ndarray, " group"]
+    _groups: list[Rows]
+    _scores: list[Float[np.ndarray, " row"]]
+
+    def __init__(
+        self,
+        classifier: Any,
+        *,
+        cv: Any = 5,
+        mondrian: str | None = "missing",
+        level: float = 0.9,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.cv = cv
+        self.mondrian = mondrian
+        self.level = level
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @works_on(unfitted)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the classifier without each fold, and score the labelled rows that were held out.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; cells may be missing.
+        y : array-like of shape (n_obs,)
+            Labels. Rows whose label is hidden are in every fit, and calibrate nothing.
+
+        Returns
+        -------
+        self
+            The fitted sets.
+
+        Raises
+        ------
+        ValueError
+            If an argument, the table or the labels cannot be used, or no labelled row is held out.
+        ImportError
+            If crepes is not installed.
+        """
+        import_crepes()
+        for name, rule in _RULES.items():
+            rule.check(getattr(self, name), f"ConformalSets({name}=...)")
+        check_consistent_length(X, y)
+        self.classes_, labels = self._read_labels(y)
+        missing = table.missing_per_row(X)
+        folds = self._folds(labels)
+        fits = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fitted)(self.classifier, X, y, fold, self.classes_) for fold in folds
+        )
+        self.models_ = [model for model, _ in fits]
+        held_out = [rows for _, rows in folds]
+        self._scores = [
+            scores_of(p, labels[rows]) for (_, p), rows in zip(fits, held_out, strict=True)
+        ]
+        self._edges = merged(missing[np.concatenate(held_out)], rows_needed(float(self.level)))
+        self._groups = [self._compared(missing[rows]) for rows in held_out]
+        sizes = np.bincount(group_of(missing[np.concatenate(held_out)], self._edges))
+        self.groups_ = dict(zip(group_names(self._edges), sizes.tolist(), strict=True))
+        return self
+
+    def predict_p(self, X: Any) -> pd.DataFrame:
+        """How usual each row would be if it were of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; cells may be missing.
+
+        Returns
+        -------
+        DataFrame of shape (n_obs, n_classes)
+            p values, rows named as in X, one column a class. That of the true class is at most u
+            in at most a share u of new rows.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        scores = [1 - _aligned(model, X, self.classes_) for model in self.models_]
+        compared = self._compared(table.missing_per_row(X))
+        p = p_values(self._scores, self._groups, scores, compared)
+        return pd.DataFrame(p, table.row_names(X, len(p)), self.classes_)
+
+    def predict_set(self, X: Any, level: float | None = None) -> pd.DataFrame:
+        """Classes that each row cannot be ruled out of.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; cells may be missing.
+        level : float, optional
+            Share of rows whose class is to be in its set; None: that of the constructor.
+
+        Returns
+        -------
+        DataFrame of bool, shape (n_obs, n_classes)
+            Whether the class is in the set of the row. Sets grow with the level. A set is empty
+            where the row is more doubtful than so large a share of the calibration rows: a
+            classifier that is right more often than the level asks may leave such rows out.
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1.
+        """
+        if level is None:
+            level = self.level
+        _RULES["level"].check(level, "predict_set(level=...)")
+        return self.predict_p(X) > 1 - level + ROUNDING
+
+    def coverage(self, X: Any, y: Any, level: float | None = None) -> pd.DataFrame:
+        """How often the sets of new rows hold their class, by number of missing cells.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows that are not those of the fit.
+        y : array-like of shape (n_obs,)
+            Their labels; rows whose label is hidden are left out.
+        level : float, optional
+            Level of the sets; None: that of the constructor.
+
+        Returns
+        -------
+        DataFrame
+            One row a group of numbers of missing cells, and one for all rows: ``rows``, the share
+            ``covered``, ``lower`` and ``upper`` ends of its exact binomial interval of 95 % and
+            mean ``size`` of the sets, in classes.
+
+        Raises
+        ------
+        ValueError
+            If no label is known, or the level is not between 0 and 1.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        check_consistent_length(X, y)
+        found, labels = self._read_labels(y)
+        known = np.flatnonzero(labels >= 0)
+        sets = self.predict_set(X, level).to_numpy()[known]
+        own = found[labels[known]][:, None] == self.classes_
+        held, size = (sets & own).any(axis=1), sets.sum(axis=1)
+        group = group_of(table.missing_per_row(X)[known], self._edges)
+        masks = {name: group == g for g, name in enumerate(self.groups_)} | {"all": group >= 0}
+        lines = {
+            name: (rows.sum(), *counted(held[rows]), size[rows].mean() if rows.any() else np.nan)
+            for name, rows in masks.items()
+        }
+        told = pd.DataFrame.from_dict(
+            lines, orient="index", columns=["rows", "covered", "lower", "upper", "size"]
+        )
+        return told.rename_axis("missing cells")
+
+    def _read_labels(self, y: Any) -> tuple[Shaped[np.ndarray, " label"], Rows]:
+        """Classes and codes, labels hidden where the classifier takes them for hidden."""
+        return table.encode_labels(y, unlabelled=getattr(self.classifier, "unlabelled", None))
+
+    def _compared(self, missing: Rows) -> Rows:
+        """Group of calibration rows that each row is compared with."""
+        if self.mondrian is None:
+            return np.zeros_like(missing)
+        return group_of(missing, self._edges)
+
+    def _folds(self, labels: Rows) -> list[Fold]:
+        """Rows to fit and labelled rows to hold out, whose labels are hidden in neither case."""
+        everything, known = np.arange(labels.size), np.flatnonzero(labels >= 0)
+        if isinstance(self.cv, Integral):
+            _FOLDS.check(self.cv, "ConformalSets(cv=...)")
+            seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+            dealt = stratified_folds(labels, int(self.cv), seed)
+            tests = [np.flatnonzero(dealt == fold) for fold in range(int(self.cv))]
+            folds = [(np.setdiff1d(everything, test), test) for test in tests if test.size]
+        else:
+            hidden = np.flatnonzero(labels < 0)
+            splits = check_cv(self.cv, labels[known], classifier=True).split(known, labels[known])
+            folds = [(np.append(known[train], hidden), known[test]) for train, test in splits]
+        if not folds:
+            raise ValueError(
+                f"ConformalSets(cv={self.cv!r}) holds out no labelled row: the only row of a class "
+                "never is. Label more rows, or give other splits."
+            )
+        return folds
+
+
+def _fitted(
+    classifier: Any, X: Any, y: Any, fold: Fold, classes: Shaped[np.ndarray, " label"]
+) -> tuple[Any, Float[np.ndarray, "row label"]]:
+    """A clone that has not seen the held-out rows, and what it says of them."""
+    train, test = fold
+    model = clone(classifier).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+    return model, _aligned(model, _safe_indexing(X, test), classes)
+
+
+def _aligned(
+    model: Any, X: Any, classes: Shaped[np.ndarray, " label"]
+) -> Float[np.ndarray, "row label"]:
+    """Class probabilities; 0 for a class that was in none of the model's rows."""
+    said = np.asarray(model.predict_proba(X), dtype=np.float64)
+    p = np.zeros((len(said), classes.size))
+    p[:, np.searchsorted(classes, model.classes_)] = said
+    return p

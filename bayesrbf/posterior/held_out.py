@@ -1,0 +1,196 @@
+r"""How good held-out probabilities are: figures of one class against the rest, with intervals.
+
+``score`` is a probability a row, ``positive`` whether the row is of the class. Intervals are of the
+rows as a sample; that other rows would have trained another model is not in them. Nearly all are
+score intervals, which hold their promise at 0 and 1, too, where a bootstrap gives a point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.optimize import brentq
+from scipy.stats import norm, rankdata
+from scipy.stats import t as student
+
+LEVEL: Final = 0.9
+"""Probability inside the intervals."""
+
+TINY: Final = 1e-12
+
+Score = Float[np.ndarray, " obs"]
+Positive = Bool[np.ndarray, " obs"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure between the ends of its interval; NaN where there is none."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+NONE: Final = Interval(np.nan, np.nan, np.nan)
+"""What is said where no row bears on a figure."""
+
+
+@dataclass(frozen=True)
+class OneAgainstRest:
+    """How one class is told from the rest."""
+
+    rows: int  # Of the class.
+    auroc: Interval
+    average_precision: Interval
+    sensitivity: Interval  # Of the decisions.
+    specificity: Interval
+
+
+@dataclass(frozen=True)
+class DecisionCurve:
+    """Net benefit of a row at every threshold; acting on no row has 0."""
+
+    thresholds: Float[np.ndarray, " threshold"]
+    model: Float[np.ndarray, " threshold"]
+    lower: Float[np.ndarray, " threshold"]
+    upper: Float[np.ndarray, " threshold"]
+    everybody: Float[np.ndarray, " threshold"]  # Of acting on every row.
+
+
+def proportion(share: float, n: int, level: float = LEVEL) -> Interval:
+    r"""Score interval of a share of rows.
+
+    It is the set of p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
+
+    See Wilson (1927), Probable inference, the law of succession, and statistical inference,
+    Journal of the American Statistical Association 22, 209-212.
+
+    >>> found = proportion(1.0, 10)
+    >>> round(found.lower, 3), found.upper
+    (0.787, 1.0)
+    """
+    if not n > 0:
+        return NONE
+    z = norm.ppf(0.5 + level / 2)
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
+    # Rounding must not push an end past the share or past 0 and 1.
+    return Interval(
+        share,
+        0.0 if share == 0 else float(min(centre - half, share)),
+        1.0 if share == 1 else float(max(centre + half, share)),
+    )
+
+
+def mean(values: Float[np.ndarray, " obs"], level: float = LEVEL) -> Interval:
+    """Mean of rows with Student's interval; the ends are NaN for a single row.
+
+    >>> found = mean(np.array([1.0, 2.0, 3.0]))
+    >>> found.value, round(found.upper - found.lower, 2)
+    (2.0, 3.37)
+    """
+    if not values.size:
+        return NONE
+    value = float(values.mean())
+    if values.size == 1:
+        return Interval(value, np.nan, np.nan)
+    half = student.ppf(0.5 + level / 2, values.size - 1) * standard_error(values)
+    return Interval(value, float(value - half), float(value + half))
+
+
+def standard_error(values: Float[np.ndarray, " obs"]) -> float:
+    """Standard error of the mean of rows; infinite for a single one."""
+    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else np.inf
+
+
+def auroc(score: Score, positive: Positive, level: float = LEVEL) -> Interval:
+    r"""Area under the ROC curve: how often a row of the class has the higher score, ties half.
+
+    The interval is the set of :math:`\theta` with :math:`|\hat\theta - \theta| \le z\,
+    \mathrm{se}(\theta)`, where with m rows of the class and n others
+
+    .. math:: \mathrm{se}^2 = \frac{\theta (1 - \theta)}{m n} \Bigl[1 + \Bigl(\frac{m + n}{2}
+        - 1\Bigr) \Bigl(\frac{1 - \theta}{2 - \theta} + \frac{\theta}{1 + \theta}\Bigr)\Bigr].
+
+    See Newcombe (2006), Confidence intervals for an effect size measure based on the
+    Mann-Whitney statistic. Part 2, Statistics in Medicine 25, 559-573, method 5.
+
+    >>> found = auroc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, False, True, True]))
+    >>> found.value, round(found.lower, 2), round(found.upper, 2)
+    (0.875, 0.37, 0.99)
+    """
+    m, n = int(positive.sum()), int((~positive).sum())
+    if not (m and n):
+        return NONE
+    value = (rankdata(score)[positive].sum() - m * (m + 1) / 2) / (m * n)
+    z = norm.ppf(0.5 + level / 2)
+
+    def outside(theta: float) -> float:
+        shared = (1 - theta) / (2 - theta) + theta / (1 + theta)
+        away = (value - theta) ** 2 / (theta * (1 - theta))  # 0 / 0 at an end is no root
+        return float(away - z**2 / (m * n) * (1 + ((m + n) / 2 - 1) * shared))
+
+    lower = brentq(outside, TINY, min(value, 1 - TINY)) if value > TINY else 0.0
+    upper = brentq(outside, max(value, TINY), 1 - TINY) if value < 1 - TINY else 1.0
+    return Interval(float(value), float(lower), float(upper))
+
+
+def average_precision(score: Score, positive: Positive, level: float = LEVEL) -> Interval:
+    r"""Mean over the rows of the class of the share of the class among rows scored as high.
+
+    The interval is the score interval of a share of as many rows as the class has. See Boyd, Eng,
+    Page (2013), Area under the precision-recall curve: point estimates and confidence intervals,
+    ECML PKDD, section 4, on binomial intervals.
+
+    >>> found = average_precision(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]))
+    >>> round(found.value, 3)
+    0.833
+    """
+    m = int(positive.sum())
+    if not m:
+        return NONE
+    as_high = np.searchsorted(np.sort(-score), -score, side="right")
+    own = np.searchsorted(np.sort(-score[positive]), -score[positive], side="right")
+    return proportion(float((own / as_high[positive]).mean()), m, level)
+
+
+def one_against_rest(score: Score, decided: Positive, positive: Positive) -> OneAgainstRest:
+    """Every figure of a class whose decisions are known."""
+    m, n = int(positive.sum()), int((~positive).sum())
+    return OneAgainstRest(
+        rows=m,
+        auroc=auroc(score, positive),
+        average_precision=average_precision(score, positive),
+        sensitivity=proportion(float(decided[positive].mean()), m) if m else NONE,
+        specificity=proportion(float((~decided[~positive]).mean()), n) if n else NONE,
+    )
+
+
+def decision_curve(
+    score: Score, positive: Positive, thresholds: Float[np.ndarray, " threshold"]
+) -> DecisionCurve:
+    r"""Net benefit of acting where the probability is at least t.
+
+    .. math:: \frac{1}{n} \sum_i [p_i \ge t] \Bigl(y_i - (1 - y_i) \frac{t}{1 - t}\Bigr)
+
+    in rows of the class found for each row, less the rows acted on in vain at the price that the
+    threshold puts on them. See Vickers, Elkin (2006), Decision curve analysis: a novel method for
+    evaluating prediction models, Medical Decision Making 26, 565-574.
+
+    >>> score, positive = np.array([0.9, 0.6, 0.2]), np.array([True, False, False])
+    >>> decision_curve(score, positive, np.array([0.5])).model.round(3)
+    array([0.])
+    """
+    odds = thresholds / (1 - thresholds)
+    each = np.where(positive, 1.0, -odds[:, None])
+    found = [mean(row) for row in each * (score >= thresholds[:, None])]
+    return DecisionCurve(
+        thresholds,
+        np.array([one.value for one in found]),
+        np.array([one.lower for one in found]),
+        np.array([one.upper for one in found]),
+        each.mean(axis=1),
+    )

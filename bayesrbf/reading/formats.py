@@ -1,0 +1,137 @@
+"""Columns of text cells from files: CSV, Parquet and Excel."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bayesrbf.reading.delimited import Delimited, read_delimited, tabulated
+from bayesrbf.reading.inferring import Kind, Missing, TextColumn
+from bayesrbf.reading.notes import Note, TableError
+
+
+@dataclass(frozen=True)
+class RawColumn:
+    """A column of a file before anything is known of it."""
+
+    name: str
+    cells: list[str]
+    kind: Kind | None = None  # By the type that the file gives it.
+    problem: str = ""  # Why it cannot be read at all; it can still be left out.
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """The columns of a file."""
+
+    columns: tuple[RawColumn, ...]
+    lines: list[int]  # Line (or row) of the file of each row.
+    place: str  # File and unit of ``lines``, for messages.
+    notes: tuple[Note, ...]
+    marked: bool  # Whether words of the file may mean missing; Parquet has nulls instead.
+
+    def column(self, raw: RawColumn, missing: Missing) -> TextColumn:
+        """One column with all that its messages need."""
+        return TextColumn(raw.name, raw.cells, self.lines, missing, self.place, raw.kind)
+
+
+def read_raw(path: Path) -> RawTable:
+    """The columns of a file, whose first bytes tell its format; TableError if it is no table."""
+    content = path.read_bytes()
+    if content.startswith(b"PAR1"):
+        return _parquet(content, path.name)
+    if content.startswith(b"PK\x03\x04") and path.suffix.lower() in (".xlsx", ".xlsm"):
+        return _of_cells(_workbook(content, path.name), f"{path.name}, row")
+    return _of_cells(read_delimited(content, path.name), f"{path.name}, line")
+
+
+def _of_cells(table: Delimited, place: str) -> RawTable:
+    """Columns of a file whose cells have no types."""
+    columns = [RawColumn(n, [row[i] for row in table.rows]) for i, n in enumerate(table.header)]
+    notes = tuple(Note("file", "", note) for note in table.notes)
+    return RawTable(tuple(columns), table.lines, place, notes, marked=True)
+
+
+def _workbook(content: bytes, name: str) -> Delimited:
+    """The first sheet of an Excel workbook; formulas are read as their last value."""
+    try:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError as error:
+        raise TableError(
+            f"{name} is an Excel workbook, which needs openpyxl: pip install 'bayesrbf[excel]'."
+        ) from error
+    from zipfile import BadZipFile
+
+    try:
+        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
+        raise TableError(f"{name} is a damaged Excel workbook ({error}).") from error
+    title, *others = book.sheetnames
+    notes = [f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."] if others else []
+    rows = [[_cell(value).strip() for value in row] for row in book[title].values]
+    width = max((1 + i for row in rows for i, cell in enumerate(row) if cell), default=0)
+    records = [
+        (line, [*row[:width], *[""] * (width - len(row))] if any(row) else [])
+        for line, row in enumerate(rows, start=1)
+    ]
+    if not width:
+        raise TableError(f"{name}: the sheet {title!r} is empty: a header and rows are needed.")
+    return tabulated(records, f"{name}, row", f"of the sheet {title!r}", "mend the row", notes)
+
+
+def _parquet(content: bytes, name: str) -> RawTable:
+    """Columns of a Parquet file as text that reads back to the same values."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise TableError(
+            f"{name} is a Parquet file, which needs pyarrow: pip install 'bayesrbf[report]'."
+        ) from error
+    try:
+        table = pq.ParquetFile(pa.BufferReader(content)).read()
+    except pa.ArrowException as error:
+        raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
+    if not table.num_rows or not table.num_columns:
+        raise TableError(f"{name} has {table.num_rows} rows and {table.num_columns} columns.")
+    if len(set(table.column_names)) < table.num_columns or "" in table.column_names:
+        raise TableError(f"{name} has columns without a name or with the same name; rename them.")
+    columns = tuple(_arrow_column(table, title, name) for title in table.column_names)
+    said = f"{table.num_rows} rows and {table.num_columns} columns of Parquet."
+    rows = list(range(1, table.num_rows + 1))
+    return RawTable(columns, rows, f"{name}, row", (Note("file", "", said),), marked=False)
+
+
+def _arrow_column(table: Any, title: str, name: str) -> RawColumn:
+    """One column of a Parquet file; numbers have no kind yet, because they may be codes."""
+    import pyarrow.types as t
+
+    dtype = table.schema.field(title).type
+    texts = t.is_string, t.is_large_string, t.is_string_view, t.is_dictionary, t.is_boolean
+    numbers = t.is_integer, t.is_floating, t.is_decimal, t.is_null, t.is_date, t.is_timestamp
+    is_text = any(holds(dtype) for holds in texts)
+    if t.is_dictionary(dtype) and t.is_nested(dtype.value_type):
+        is_text = False
+    if not is_text and not any(holds(dtype) for holds in numbers):
+        problem = (
+            f"{name}, column {title!r}: cells of type {dtype} are neither numbers nor categories; "
+            "convert the column, or ignore it."
+        )
+        return RawColumn(title, [""] * table.num_rows, problem=problem)
+    cells = [_cell(value) for value in table[title].to_pylist()]
+    return RawColumn(title, cells, "categorical" if is_text else None)
+
+
+def _cell(value: object) -> str:
+    """A typed cell as text; floats are written so that they read back equal, times as in UTC."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return value.isoformat(" ") if value.time() != datetime.time() else value.date().isoformat()
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)

@@ -1,0 +1,260 @@
+"""What was noticed of a table, in sentences: the most harmful first, like notes as one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+SHOWN: Final = 6
+"""Columns that a sentence names."""
+
+
+class TableError(ValueError):
+    """A file that cannot be read as a table; ``problems`` has a sentence on each reason."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        many = [f"{len(problems)} problems:", *(f"- {problem}" for problem in problems)]
+        super().__init__(problems[0] if len(problems) == 1 else "\n".join(many))
+
+
+@dataclass(frozen=True)
+class Note:
+    """What was noticed of a column, or of the whole file where ``column`` is empty."""
+
+    topic: str
+    column: str
+    value: str = ""  # What like notes share, such as the stand-in; of the file, the sentence.
+    count: int = 0  # Cells that it is about.
+    example: str = ""  # One of them.
+
+
+def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
+    """The most harmful first; notes that differ by their columns alone are one sentence.
+
+    >>> found = [Note("stand-in", "age", "-999", 2), Note("stand-in", "weight", "-999", 3)]
+    >>> print(*sentences(found))
+    Columns 'age' and 'weight' hold -999 2 and 3 times, far from all other values: if it means
+    missing, say --na=-999.
+    """
+    order = list(TOPICS)
+    ranked = sorted(notes, key=lambda note: order.index(note.topic))
+    places = {(note.topic, note.value): place for place, note in reversed([*enumerate(ranked)])}
+    ranked.sort(key=lambda note: places[note.topic, note.value])
+    like = groupby(ranked, key=lambda note: (note.topic, note.value))
+    return tuple(TOPICS[topic](list(same)) for (topic, _), same in like)
+
+
+def option(name: str, *values: str) -> str:
+    """An option as it is typed.
+
+    >>> print(option("na", "-999"), option("na", "not known", "a,b"))
+    --na=-999 --na 'not known,"a,b"'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(values)
+    glue = "=" if text.getvalue().startswith("-") else " "
+    return f"--{name}{glue}{shlex.quote(text.getvalue())}"
+
+
+def listed(items: Sequence[object], most: int = SHOWN) -> str:
+    """Items in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdef"), most=2)
+    ('a', 'a, b and c', 'a, b and 4 more')
+    """
+    shown = [str(item) for item in items[:most]]
+    rest = [f"{len(items) - most} more"] if len(items) > most else []
+    *first, last = [*shown, *rest]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _columns(notes: Sequence[Note], one: str, many: str) -> str:
+    """The columns of like notes and the verb that goes with them."""
+    names = listed([repr(note.column) for note in notes])
+    return f"Column {names} {one}" if len(notes) == 1 else f"Columns {names} {many}"
+
+
+def _names(notes: Sequence[Note]) -> tuple[str, ...]:
+    """The columns of like notes."""
+    return tuple(note.column for note in notes)
+
+
+def _times(notes: Sequence[Note]) -> str:
+    """How often each column has it."""
+    counts = listed([note.count for note in notes])
+    return f"{counts} times" if [note.count for note in notes] != [1] else "once"
+
+
+def _holds(notes: Sequence[Note]) -> str:
+    return _columns(notes, "holds", "hold")
+
+
+def _stand_in(notes: Sequence[Note]) -> str:
+    return (
+        f"{_holds(notes)} {notes[0].value} {_times(notes)}, far from all other values: if it "
+        f"means missing, say {option('na', notes[0].value)}."
+    )
+
+
+def _only_negative(notes: Sequence[Note]) -> str:
+    return (
+        f"{_holds(notes)} {notes[0].value} {_times(notes)}, and no other negative value: if it "
+        f"means missing, say {option('na', notes[0].value)}."
+    )
+
+
+def _word(notes: Sequence[Note]) -> str:
+    return (
+        f"{_holds(notes)} {notes[0].value!r} {_times(notes)}, read as a category: if it means "
+        f"missing, say {option('na', notes[0].value)}."
+    )
+
+
+def _identifier(notes: Sequence[Note]) -> str:
+    one = option("id", notes[0].column)
+    return (
+        f"{_columns(notes, 'has', 'have')} {notes[0].value}, such as {notes[0].example}: if "
+        f"{'it names' if len(notes) == 1 else 'one of them names'} the rows, say {one}; if it "
+        f"tells nothing, {option('ignore', *_names(notes))}."
+    )
+
+
+def _free_text(notes: Sequence[Note]) -> str:
+    return (
+        f"{_holds(notes)} text that hardly repeats ({listed([n.count for n in notes])} distinct "
+        f"values), such as {notes[0].example!r}: if it names or describes the rows, say "
+        f"{option('ignore', *_names(notes))}."
+    )
+
+
+def _points(notes: Sequence[Note]) -> str:
+    return (
+        f"{_columns(notes, 'has', 'have')} three digits after every point, such as "
+        f"{notes[0].example}, read as decimals, while other columns have decimal commas: if the "
+        f"points set thousands apart, say {option('thousands', '.')}."
+    )
+
+
+def _percent(notes: Sequence[Note]) -> str:
+    return (
+        f"{_columns(notes, 'has', 'have')} percent signs, read as numbers in per cent: "
+        f"{notes[0].example!r} is {notes[0].value}."
+    )
+
+
+def _currency(notes: Sequence[Note]) -> str:
+    return (
+        f"{_columns(notes, 'holds', 'hold')} amounts in {notes[0].value}, such as "
+        f"{notes[0].example!r}, read as numbers."
+    )
+
+
+def _thousands(notes: Sequence[Note]) -> str:
+    mark = {" ": "a blank", "'": "an apostrophe"}.get(notes[0].value, repr(notes[0].value))
+    return (
+        f"{_columns(notes, 'sets', 'set')} thousands apart by {mark}, such as "
+        f"{notes[0].example!r}, read as numbers."
+    )
+
+
+def _dates(notes: Sequence[Note]) -> str:
+    how = f", {notes[0].value}" if notes[0].value else ""
+    return f"{_columns(notes, 'holds', 'hold')} dates{how}, read as days since 2000-01-01."
+
+
+def _units(notes: Sequence[Note]) -> str:
+    return (
+        f"{_columns(notes, 'holds', 'hold')} text such as {notes[0].example!r}, read as "
+        "categories; if it is a quantity, write plain numbers."
+    )
+
+
+def _codes(notes: Sequence[Note]) -> str:
+    return (
+        f"{_columns(notes, 'holds', 'hold')} {notes[0].value}, such as {notes[0].example!r}: read "
+        f"as categories; if they are quantities, say {option('real', *_names(notes))}."
+    )
+
+
+def _few(notes: Sequence[Note]) -> str:
+    return (
+        f"{_columns(notes, 'holds', 'hold')} the whole numbers {notes[0].value}: read as real; if "
+        f"they are codes, say {option('categorical', *_names(notes))}."
+    )
+
+
+def _marks(notes: Sequence[Note]) -> str:
+    return f"{notes[0].value!r} was read as missing: {_in_columns(notes)}."
+
+
+def _in_columns(notes: Sequence[Note]) -> str:
+    """How many cells of each column."""
+    return listed(
+        [
+            f"{note.count} {'cell' if note.count == 1 else 'cells'} of {note.column!r}"
+            for note in notes
+        ]
+    )
+
+
+def _decimal_commas(notes: Sequence[Note]) -> str:
+    return f"{_columns(notes, 'has', 'have')} decimal commas, such as {notes[0].example!r}."
+
+
+def _constant(notes: Sequence[Note]) -> str:
+    many = len(notes) > 1
+    return f"{_columns(notes, 'holds', 'hold')} one value only{' each' if many else ''}."
+
+
+def _empty(notes: Sequence[Note]) -> str:
+    return f"{_columns(notes, 'has', 'have')} no value."
+
+
+def _repeated(notes: Sequence[Note]) -> str:
+    return (
+        f"{notes[0].count} rows of {notes[0].column!r}, which names the rows, have a name that "
+        f"stands above already, such as {notes[0].example!r}: if such rows belong together, say "
+        f"{option('group', notes[0].column)}."
+    )
+
+
+def _untimed(notes: Sequence[Note]) -> str:
+    return (
+        f"{notes[0].count} rows have no {notes[0].column!r}: they are never held out, and every "
+        "fit learns from them."
+    )
+
+
+def _file(notes: Sequence[Note]) -> str:
+    return notes[0].value
+
+
+TOPICS: Final[Mapping[str, Callable[[Sequence[Note]], str]]] = {
+    "stand-in": _stand_in,
+    "only negative": _only_negative,
+    "identifier": _identifier,
+    "word for missing": _word,
+    "free text": _free_text,
+    "repeated name": _repeated,
+    "points": _points,
+    "without time": _untimed,
+    "percent": _percent,
+    "currency": _currency,
+    "thousands": _thousands,
+    "dates": _dates,
+    "units": _units,
+    "codes": _codes,
+    "few whole numbers": _few,
+    "decimal commas": _decimal_commas,
+    "missing": _marks,
+    "constant": _constant,
+    "empty": _empty,
+    "file": _file,
+}
+"""What a sentence is made by, the most harmful topic first."""

@@ -1,0 +1,157 @@
+"""What is doubtful about columns: stand-ins for missing cells, names of rows, prose."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.reading.inferring import Values
+from bayesrbf.reading.notes import Note
+
+CODE: Final = re.compile(r"-?(9+|[78]{2,})|-[78]|-1|-?9+\.9+|32767|-32768|65535|2147483647")
+"""Numbers that people write where nothing was measured."""
+AWAY: Final = 1.0
+"""Gap, as a multiple of the range of all other values, from which such a number is far away."""
+FAR: Final = 10.0
+"""The same for any other number."""
+SEVERAL: Final = 5
+"""Other values, at least, of a column with a single negative one."""
+WORDS: Final = re.compile(
+    r"unk(nown)?|not (known|available|applicable|recorded|measured|done)|missing|n\.[ak]\.|n/k"
+    r"|no (data|answer|value)|un(defined|specified)|tbd|-+|\.+|\*+|#|\?+|#(value|ref|div/0)!"
+    r"|k\.a\.|keine angabe|unbekannt|inconnu|desconocido",
+    re.IGNORECASE,
+)
+"""Words that people write where nothing is known."""
+MOST: Final = 0.3
+"""Share of a column beyond which a word of one sign is taken for a category."""
+ENOUGH: Final = 20
+"""Rows from which columns can be told to name rows, or to be prose."""
+LONG: Final = 5
+"""Digits of whole numbers, all different and equally long, that look like names of rows."""
+MANY: Final = 100
+"""Rows from which they do: among few, measurements differ, too."""
+NAMES: Final = re.compile(
+    r"(^|[\W_])(ids?|nr|no|num|number|index|idx|key|uuid|record|row|case|serial)($|[\W_])"
+    r"|(?<=[a-z])(ID|Id|Nr|No|Number|Index)$"
+)
+"""Names of columns that name rows."""
+
+
+@dataclass(frozen=True)
+class _Stand:
+    """A value at the edge of a column."""
+
+    column: str
+    value: float
+    count: int
+    gap: float  # To the nearest other value, as a multiple of the range of the others.
+    others: int  # Distinct other values.
+    alone: bool  # Whether it is the only negative value of a column of whole numbers.
+
+
+def _written(value: float) -> str:
+    """A number as people write it."""
+    return f"{value:.0f}" if value == round(value) else f"{value!r}"
+
+
+def _is_code(value: float) -> bool:
+    """Whether people write this number where nothing was measured."""
+    return CODE.fullmatch(_written(value)) is not None
+
+
+def notice(columns: Mapping[str, Values]) -> Iterator[Note]:
+    """Whatever is doubtful about columns of numbers (arrays) and of text (lists).
+
+    >>> ages = np.array([30.0, 41, 52, -999, 63, -999])
+    >>> next(notice({"age": ages}))
+    Note(topic='stand-in', column='age', value='-999', count=2, example='')
+    """
+    reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
+    yield from _stand_ins(reals)
+    for name, values in reals.items():
+        said = _names_rows(name, values)
+        if said:
+            yield Note("identifier", name, said, values.size, f"{values[0]:.0f}")
+    for name, cells in columns.items():
+        if not isinstance(cells, np.ndarray):
+            yield from _of_text(name, [cell for cell in cells if cell is not None])
+
+
+def _stand_ins(reals: Mapping[str, Float[np.ndarray, " obs"]]) -> Iterator[Note]:
+    """Numbers at the edge of a column that may mean missing."""
+    edges = [edge for name, values in reals.items() for edge in _edges(name, values)]
+    shared = Counter(edge.value for edge in edges if edge.gap >= AWAY and edge.count > 1)
+    for edge in edges:
+        often = edge.count > 1
+        known = _is_code(edge.value)
+        code = known and edge.gap >= AWAY and edge.others > 1 and often
+        together = shared[edge.value] > 1 and edge.value != 0 and edge.gap >= AWAY and often
+        far = edge.gap >= FAR and edge.others > 2 and edge.count > 2
+        if code or together or far:
+            yield Note("stand-in", edge.column, _written(edge.value), edge.count)
+        elif known and edge.alone and edge.count > 2:
+            yield Note("only negative", edge.column, _written(edge.value), edge.count)
+
+
+def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
+    """The codes beyond all other values, and the least and the greatest of those; how far away."""
+    distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    low, high = 0, distinct.size
+    while low < high and _is_code(float(distinct[low])):
+        low += 1
+    while low < high and _is_code(float(distinct[high - 1])):
+        high -= 1
+    inner = distinct[low:high]
+    ends = {low: inner[1:], high - 1: inner[:-1]} if inner.size > 2 else {}
+    beyond = dict.fromkeys((*range(low), *range(high, distinct.size)), inner)
+    negative = int((distinct < 0).sum())
+    for place, others in (beyond | ends).items():
+        if others.size < 2:
+            continue
+        value = float(distinct[place])
+        gap = float(np.abs(others[[0, -1]] - value).min() / (others[-1] - others[0]))
+        whole = bool(np.all(others == np.round(others)))
+        alone = whole and value < 0 and negative == 1 and others.size >= SEVERAL
+        yield _Stand(name, value, int(counts[place]), gap, others.size, alone)
+
+
+def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
+    """Why whole numbers seem to name the rows; empty where they do not."""
+    if values.size < ENOUGH or np.isnan(values).any() or np.any(values != np.round(values)):
+        return ""
+    if np.unique(values).size < values.size:
+        return ""
+    if np.ptp(values) < values.size:
+        return "whole numbers that count the rows"
+    if np.all(np.diff(values) > 0) or np.all(np.diff(values) < 0):
+        return "whole numbers that rise or fall from row to row"
+    digits = {len(f"{abs(value):.0f}") for value in values}
+    if NAMES.search(name) or (values.size >= MANY and len(digits) == 1 and digits.pop() >= LONG):
+        return "whole numbers that are all different"
+    return ""
+
+
+def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
+    """Words for missing, names of rows and prose."""
+    counts = Counter(present)
+    if not counts:
+        return
+    for text, count in counts.items():
+        sign = len(text) < 4 and count > MOST * len(present)
+        if WORDS.fullmatch(text) and len(counts) > 1 and not sign:
+            yield Note("word for missing", name, text, count)
+    example = max(counts, key=len)
+    if len(present) < ENOUGH or len(counts) <= max(ENOUGH, len(present) // 2):
+        return
+    if len(counts) == len(present) and " " not in example:
+        yield Note("identifier", name, "texts that are all different", len(counts), repr(example))
+    else:
+        shown = example if len(example) <= 40 else f"{example[:39].rstrip()}…"
+        yield Note("free text", name, count=len(counts), example=shown)

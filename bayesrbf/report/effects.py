@@ -1,0 +1,140 @@
+"""What columns do to the class probabilities: each beside all others, and each alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy.special import rel_entr
+
+from bayesrbf import table
+from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.report.job import Job
+
+MOST_ROWS: Final = 2_000
+MOST_CELLS: Final = 6_000
+FEWEST_ROWS: Final = 100
+"""Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
+POINTS: Final = 13
+"""Values of a real column at which its effect is drawn, equally many rows apart."""
+MOST_LEVELS: Final = 12
+LEAST: Final = 1e-300
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """How far the probabilities move by a column, in nats a row."""
+
+    name: str
+    alone: float
+    """Mean Kullback-Leibler divergence of the probabilities that know this column alone from those
+    that know none."""
+    beside: float
+    """The same of those that know every column from those that know all but this one."""
+
+    @property
+    def most(self) -> float:
+        """What columns are ordered by: two that say the same have little beside each other."""
+        return max(self.alone, self.beside)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Class probabilities where only one column is known, over its values."""
+
+    name: str
+    levels: tuple[str, ...]  # Empty for a real column.
+    grid: Float[np.ndarray, " point"]  # Values; level numbers for a categorical column.
+    weights: Float[np.ndarray, " point"]  # Shares of the observed cells at the points.
+    probabilities: Float[np.ndarray, "point label"]
+
+
+def contributions(
+    job: Job, model: Any, effects: tuple[Effect, ...], nothing: Float[np.ndarray, " label"]
+) -> list[Contribution]:
+    """What each column with an effect moves alone and beside all others, the largest first.
+
+    A column is left out as if its cells were missing; in rows where they are it moves nothing.
+    ``nothing`` are the probabilities of a row without a cell.
+    """
+    X = job.X.iloc[:: -(-len(job.X) // _most_rows(job.X.shape[1]))]
+    everything = model.predict_proba(X)
+    found = []
+    for effect in effects:
+        place = list(X.columns).index(effect.name)
+        hidden = np.zeros(X.shape, dtype=bool)
+        hidden[:, place] = True
+        without = np.maximum(_predicted(model, X, hidden), LEAST)
+        beside = float(rel_entr(everything, without).sum(axis=1).mean())
+        moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST)).sum(axis=1)
+        observed = float(job.X[effect.name].notna().mean())
+        alone = float(effect.weights @ moved) * observed
+        found.append(Contribution(effect.name, max(alone, 0.0), max(beside, 0.0)))
+    return sorted(found, key=lambda one: -one.most)
+
+
+def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.ndarray, " label"]]:
+    """Effects of all columns that have a value, and the probabilities of a row without a cell.
+
+    All other cells are summed out given the one that is known, so that columns which go with it
+    move as they do in the table: no row is asked about that does not exist.
+    """
+    grids = [_grid(job, name) for name in job.X.columns if job.X[name].notna().any()]
+    names = [name for name, *_ in grids]
+    rows = [pd.DataFrame({name: values}) for name, values, _ in grids]
+    blank = job.X.iloc[:1].reset_index(drop=True)
+    asked = pd.concat([*rows, blank], ignore_index=True).reindex(columns=job.X.columns)
+    asked = asked.astype(job.X.dtypes)
+    hidden = np.ones(asked.shape, dtype=bool)
+    starts = np.cumsum([0, *(len(one) for one in rows)])
+    for name, start, stop in zip(names, starts[:-1], starts[1:], strict=True):
+        hidden[start:stop, list(job.X.columns).index(name)] = False
+    p = _predicted(model, asked, hidden)
+    effects = []
+    for (name, values, weights), start, stop in zip(grids, starts[:-1], starts[1:], strict=True):
+        real = job.kinds[name] == "real"
+        effects.append(
+            Effect(
+                str(name),
+                () if real else tuple(map(str, values)),
+                values.astype(float) if real else np.arange(len(values)) + 0.0,
+                weights,
+                p[start:stop],
+            )
+        )
+    return tuple(effects), p[-1]
+
+
+def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " point"]]:
+    """Values of a column to ask about, and the shares of its cells that they stand for."""
+    seen = job.X[name].dropna()
+    if job.kinds[name] != "real":
+        counts = seen.value_counts(normalize=True)[:MOST_LEVELS]
+        shares = counts.to_numpy(dtype=float)
+        return name, counts.index.to_numpy(dtype=object), shares / shares.sum()
+    values = seen.to_numpy(dtype=float)
+    grid = np.unique(np.quantile(values, np.linspace(0, 1, POINTS), method="inverted_cdf"))
+    nearest = np.searchsorted((grid[1:] + grid[:-1]) / 2, values)
+    return name, grid, np.bincount(nearest, minlength=grid.size) / values.size
+
+
+def _most_rows(n_columns: int) -> int:
+    """Rows over which contributions are averaged."""
+    return min(MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_columns))
+
+
+def _predicted(
+    model: Any, X: pd.DataFrame, hidden: Bool[np.ndarray, "obs column"]
+) -> Float[np.ndarray, "obs label"]:
+    """Class probabilities where some cells are hidden."""
+    if model.model_.density is None:  # rows are only compared with exemplars
+        probabilities: np.ndarray = model.predict_proba(X.mask(hidden))
+        return probabilities
+    # Hidden after the masks are made: these cells must not count as informatively missing.
+    columns = model.columns_
+    rows = table.hide(table.encode(X, columns), hidden, columns)
+    joint = model.model_.class_log_joint(rows, model.temperature_)
+    return np.exp(tempered(joint, model.temperature_))

@@ -1,0 +1,111 @@
+"""Figures of single classes on held-out rows: how they are ranked, found and acted on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from bayesrbf.posterior.held_out import (
+    DecisionCurve,
+    Interval,
+    OneAgainstRest,
+    auroc,
+    decision_curve,
+    mean,
+    one_against_rest,
+    proportion,
+)
+from bayesrbf.posterior.scores import brier, correct, log_loss
+from bayesrbf.report.costs import costs_of, decisions
+from bayesrbf.report.validate import HeldOut
+
+UNVALIDATED: Final = 2
+"""Rows of a class up to which nothing that is said of it can be validated."""
+THRESHOLDS: Final = np.linspace(0.01, 0.99, 99)
+MOST_CURVES: Final = 6
+"""Classes whose decision curves are drawn: the most frequent."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Decision curves of one class."""
+
+    name: str
+    own: DecisionCurve
+    logistic: DecisionCurve
+    threshold: float | None  # At the costs that were given.
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Held-out figures of the model with their intervals."""
+
+    accuracy: Interval
+    log_loss: Interval  # In nats.
+    brier: Interval
+    classes: tuple[tuple[str, OneAgainstRest, Interval], ...]
+    """Name, the model's figures, AUROC of logistic regression; of two classes only the one of
+    interest."""
+    curves: tuple[Curves, ...]
+
+    @property
+    def hardest(self) -> tuple[str, OneAgainstRest, Interval]:
+        """The class with the lowest AUROC; of two classes the one of interest."""
+        known = [one for one in self.classes if one[1].auroc.value == one[1].auroc.value]
+        return min(known or self.classes, key=lambda one: one[1].auroc.value)
+
+
+def class_of_interest(held_out: HeldOut, costs: Mapping[str, float]) -> int:
+    """The dearest class where costs differ, else the rarest one; of ties the last."""
+    each = costs_of(held_out.classes, costs)
+    if np.ptp(each) > 0:
+        return int(each.argmax())
+    counts = np.bincount(held_out.labels[held_out.scored], minlength=each.size)
+    return int(each.size - 1 - counts[::-1].argmin())
+
+
+def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
+    """Classes of one or two labelled rows, and how many."""
+    return {name: rows for name, rows in counts.items() if rows <= UNVALIDATED}
+
+
+def read_performance(
+    held_out: HeldOut, costs: Mapping[str, float], model: str, logistic: str
+) -> Performance:
+    """Judge every class against the rest on the held-out rows."""
+    rows = held_out.scored
+    labels = held_out.labels[rows]
+    p, other = held_out.probabilities[model][rows], held_out.probabilities[logistic][rows]
+    decided = decisions(p, held_out.classes, costs)
+    focus = class_of_interest(held_out, costs)
+    counts = np.bincount(labels, minlength=len(held_out.classes))
+    binary = len(held_out.classes) == 2
+    shown = [focus] if binary else range(len(held_out.classes))
+    frequent = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > UNVALIDATED]
+    each = costs_of(held_out.classes, costs)
+    threshold = float(1 - each[focus] / each.sum()) if binary and costs else None
+    return Performance(
+        accuracy=proportion(float(correct(p, labels).mean()), labels.size),
+        log_loss=mean(log_loss(p, labels)),
+        brier=mean(brier(p, labels)),
+        classes=tuple(
+            (
+                str(held_out.classes[c]),
+                one_against_rest(p[:, c], decided == c, labels == c),
+                auroc(other[:, c], labels == c),
+            )
+            for c in shown
+        ),
+        curves=tuple(
+            Curves(
+                str(held_out.classes[c]),
+                decision_curve(p[:, c], labels == c, THRESHOLDS),
+                decision_curve(other[:, c], labels == c, THRESHOLDS),
+                threshold,
+            )
+            for c in ([focus] if binary else frequent[:MOST_CURVES])
+        ),
+    )

@@ -1,0 +1,198 @@
+"""Whether the probabilities can be trusted: held-out figures against answers that need no model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import t as student
+
+from bayesrbf.posterior.decisions import mistakes, paid
+from bayesrbf.posterior.held_out import standard_error
+from bayesrbf.posterior.scores import correct, log_loss
+from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.words import clipped, number, percent, plural
+
+SURELY: Final = 0.975
+"""Quantile of Student's t from which a difference is told as one."""
+TOLD: Final = "so far as these rows tell"
+FEWEST_ROWS: Final = 20
+FEWEST_OF_CLASS: Final = 5
+"""Held-out rows, and those of the second most frequent class, below which nothing is judged."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much less the model pays than another, row by row of the same rows."""
+
+    mean: float
+    error: float  # Standard error.
+    sure: float  # Standard errors from which it is more than chance.
+
+    @property
+    def better(self) -> bool:
+        """Whether the model is surely better."""
+        return self.mean > self.sure * self.error
+
+    @property
+    def worse(self) -> bool:
+        """Whether it is surely worse."""
+        return -self.mean > self.sure * self.error
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What the model is held against."""
+
+    name: str  # Of its answers, in words.
+    log_loss: float
+    answers: float  # Share of wrong answers, or mean cost of a row.
+    gain: Gain  # In log loss.
+    gain_of_answers: Gain
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The model beside the class frequencies and logistic regression on the same held-out rows."""
+
+    rows: int
+    smallest: int  # Rows of the second most frequent class among them.
+    log_loss: float
+    answers: float
+    base: Rival  # Log loss of the class frequencies, answers always the same.
+    logistic: Rival
+    in_costs: bool  # Whether answers are judged by the costs that were given.
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are rows enough to judge."""
+        return self.rows >= FEWEST_ROWS and self.smallest >= FEWEST_OF_CLASS
+
+
+def gain(own: Float[np.ndarray, " obs"], other: Float[np.ndarray, " obs"]) -> Gain:
+    """Mean difference of what two pay for the same rows."""
+    sure = float(student.ppf(SURELY, own.size - 1)) if own.size > 1 else np.inf
+    return Gain(float((other - own).mean()), standard_error(other - own), sure)
+
+
+def judge(
+    held_out: HeldOut, costs: Mapping[str, float], model: str, frequencies: str, logistic: str
+) -> Judged:
+    """Compare three classifiers by their names; answers by costs where any is given."""
+    rows = held_out.scored
+    labels = held_out.labels[rows]
+    n_classes = len(held_out.classes)
+    each = np.array([costs.get(str(label), 1.0) for label in held_out.classes])
+    matrix = mistakes(each if costs else np.ones(n_classes))
+    p = {name: held_out.probabilities[name][rows] for name in (model, frequencies, logistic)}
+    losses = {name: log_loss(one, labels) for name, one in p.items()}
+    answers = {
+        name: paid(one, labels, matrix) if costs else 1 - correct(one, labels)
+        for name, one in p.items()
+    }
+    same = int(matrix[labels].mean(axis=0).argmin())
+    always = f"always answering “{clipped(held_out.classes[same], 24)}”"
+
+    def rival(name: str, losses_of: str, paid_by: np.ndarray) -> Rival:
+        return Rival(
+            name,
+            float(losses[losses_of].mean()),
+            float(paid_by.mean()),
+            gain(losses[model], losses[losses_of]),
+            gain(answers[model], paid_by),
+        )
+
+    return Judged(
+        rows=len(rows),
+        smallest=int(np.sort(np.bincount(labels, minlength=n_classes))[-2]),
+        log_loss=float(losses[model].mean()),
+        answers=float(answers[model].mean()),
+        base=rival(always, frequencies, matrix[labels, same]),
+        logistic=rival(logistic, logistic, answers[logistic]),
+        in_costs=bool(costs),
+    )
+
+
+def verdict(judged: Judged, calibrated: bool) -> str:
+    """The headline: an answer and the figures behind it.
+
+    ``calibrated`` says whether the probabilities come true as often as they say.
+    """
+    return f"{_answer(judged, calibrated)}: {_figures(judged)}"
+
+
+def _answer(judged: Judged, calibrated: bool) -> str:
+    """The first words: whether to trust the probabilities."""
+    base, logistic = judged.base, judged.logistic
+    if not judged.enough:
+        return "Too few rows to tell"
+    if not base.gain.better:
+        return "No"
+    worse = logistic.gain.worse or logistic.gain_of_answers.worse
+    if worse or not base.gain_of_answers.better or not calibrated:
+        return "With care"
+    if not logistic.gain.better:
+        return f"As much as those of {logistic.name}, and no more {TOLD}"
+    return "Yes"
+
+
+def _figures(judged: Judged) -> str:
+    """The model's figures beside those of both rivals."""
+    base, logistic = judged.base, judged.logistic
+    if judged.in_costs:
+        said = (
+            f"a row costs {number(judged.answers)} by its decisions, {number(base.answers)} by "
+            f"{base.name}, {number(logistic.answers)} by {logistic.name}"
+        )
+    else:
+        said = (
+            f"{percent(1 - judged.answers)} of its answers are right, "
+            f"{percent(1 - base.answers)} by {base.name}, "
+            f"{percent(1 - logistic.answers)} by {logistic.name}"
+        )
+    return (
+        f"on {plural(judged.rows, 'row')} that it had not seen {said}; its average surprise (log "
+        f"loss) is {number(judged.log_loss)} nats, that of the class frequencies "
+        f"{number(base.log_loss)}, that of {logistic.name} {number(logistic.log_loss)}."
+    )
+
+
+def worth(judged: Judged, calibration: str) -> str:
+    """What the differences are worth; ``calibration`` is half a sentence on what came true."""
+    if not judged.enough:
+        return (
+            f"With {plural(judged.rows, 'row')} held out, {judged.smallest} of them of the "
+            "second most frequent class, such figures are mostly luck."
+        )
+    told = f"{calibration[:1].upper()}{calibration[1:]}"
+    return f"{_beside_base(judged)}; {_beside_logistic(judged.logistic)}. {told}."
+
+
+def _beside_base(judged: Judged) -> str:
+    """What the model is worth beside class frequencies and one answer for all."""
+    base = judged.base
+    if not base.gain.better:
+        kind = "worse" if base.gain.worse else "no better"
+        return f"Its probabilities are {kind} than the class frequencies {TOLD}"
+    if base.gain_of_answers.better:
+        return f"That is better than the class frequencies and than {base.name}"
+    unit = "cost" if judged.in_costs else "are right"
+    better, worse = ("less", "more") if judged.in_costs else ("more often", "less often")
+    kind = f"{unit} {worse} than" if base.gain_of_answers.worse else f"{unit} no {better} than"
+    what = "decisions" if judged.in_costs else "answers"
+    return (
+        f"Its probabilities are better than the class frequencies, but its {what} {kind} "
+        f"{base.name} {TOLD}"
+    )
+
+
+def _beside_logistic(rival: Rival) -> str:
+    """What the model is worth beside logistic regression."""
+    if rival.gain.worse or rival.gain_of_answers.worse:
+        return f"{rival.name} does better"
+    if not rival.gain.better:
+        return f"it is no better than {rival.name} {TOLD}"
+    return f"its probabilities are better than those of {rival.name}"

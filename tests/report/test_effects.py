@@ -1,0 +1,53 @@
+"""Two columns that say the same: each tells much alone and little beside the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.report.effects import Contribution, Effect, contributions, read_effects
+from bayesrbf.report.job import Job
+
+
+@pytest.fixture(scope="module")
+def found() -> tuple[dict[str, Contribution], dict[str, Effect], np.ndarray]:
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 150)
+    size = 1.5 * labels + rng.normal(size=300)
+    noise, twin = rng.normal(size=300), size + 0.1 * rng.normal(size=300)
+    colour = np.where(rng.random(300) < 0.2 + 0.6 * labels, "red", "blue")
+    X = pd.DataFrame({"size": size, "twin": twin, "noise": noise, "colour": colour})
+    X.loc[::7, "size"] = np.nan
+    y = pd.Series(np.array(["well", "sick"], object)[labels])
+    kinds = {name: "categorical" if name == "colour" else "real" for name in X}
+    model = HybridMixtureClassifier(categorical_features=["colour"], random_state=0).fit(X, y)
+    job = Job("t", "y", X, y, kinds, "map", 0)
+    effects, nothing = read_effects(job, model)
+    told = contributions(job, model, effects, nothing)
+    return {c.name: c for c in told}, {e.name: e for e in effects}, nothing
+
+
+def test_twins_tell_much_alone_and_little_beside_each_other(found: tuple) -> None:
+    columns, _, _ = found
+    for name in ("size", "twin"):
+        assert columns[name].alone > 5 * columns[name].beside
+    assert columns["colour"].beside > columns["twin"].beside
+    assert columns["noise"].most < 0.05 * columns["twin"].alone
+    assert next(iter(columns)) == "twin"
+
+
+def test_effects_go_the_way_of_the_table(found: tuple) -> None:
+    """``classes_`` are sick and well: the first column is that of sick."""
+    _, effects, nothing = found
+    assert nothing.sum() == pytest.approx(1)
+    for name in ("size", "twin"):
+        assert (np.diff(effects[name].probabilities[:, 0]) > 0).all()
+    assert np.ptp(effects["noise"].probabilities[:, 0]) < 0.15
+    colour = effects["colour"]
+    sick = dict(zip(colour.levels, colour.probabilities[:, 0], strict=True))
+    assert sick["red"] > 0.7 > 0.3 > sick["blue"]
+    for effect in effects.values():
+        assert effect.weights.sum() == pytest.approx(1)
+        assert effect.weights @ effect.probabilities == pytest.approx(nothing, abs=0.05)

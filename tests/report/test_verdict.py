@@ -1,0 +1,130 @@
+"""The headline never says more than the held-out rows do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from bayesrbf.report.collect import FREQUENCIES, LOGISTIC, MODEL
+from bayesrbf.report.validate import HeldOut
+from bayesrbf.report.verdict import Judged, judge, verdict, worth
+
+GOOD = "its probabilities come true"
+
+
+def judged(
+    labels: np.ndarray, own: np.ndarray, logistic: np.ndarray, costs: dict[str, float] | None = None
+) -> Judged:
+    """Probabilities of the second of two classes by the model and by logistic regression."""
+    share = labels.mean()
+    tables = {MODEL: own, FREQUENCIES: np.full(labels.size, share), LOGISTIC: logistic}
+    p = {name: np.column_stack([1 - one, one]) for name, one in tables.items()}
+    held_out = HeldOut(("no", "yes"), labels, np.arange(labels.size) % 5, p)
+    return judge(held_out, costs or {}, MODEL, FREQUENCIES, LOGISTIC)
+
+
+def said(found: Judged) -> str:
+    """Headline and what it is worth."""
+    return f"{verdict(found, True)} {worth(found, GOOD)}"
+
+
+def drawn(n: int, strength: float, seed: int, share: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and the probabilities that they were drawn from."""
+    rng = np.random.default_rng(seed)
+    p = expit(strength * rng.normal(size=n) + np.log(share / (1 - share)))
+    return (rng.random(n) < p).astype(int), p
+
+
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_noise_is_never_trusted(share: float) -> None:
+    """Probabilities and labels that say nothing of each other: at most one slip in 60 tables."""
+    trusted = 0
+    for seed in range(60):
+        labels, _ = drawn(120, 0.0, seed, share)
+        _, own = drawn(120, 0.5, 1000 + seed, share)
+        _, other = drawn(120, 0.5, 2000 + seed, share)
+        trusted += not verdict(judged(labels, own, other), True).startswith("No:")
+    assert trusted <= 1
+
+
+def test_both_rivals_are_in_the_headline_with_figures() -> None:
+    labels, p = drawn(400, 3.0, 0)
+    found = judged(labels, p, np.full(400, 0.5))
+    text = verdict(found, True)
+    same = max(labels.mean(), 1 - labels.mean())
+    assert text.startswith("Yes: on 400 rows that it had not seen")
+    assert "always answering “" in text
+    assert "logistic regression" in text
+    assert f"{100 * same:.3g} % by always" in text
+    assert "average surprise (log loss)" in text
+    assert "better than the class frequencies" in worth(found, GOOD)
+
+
+def test_no_better_than_logistic_regression_is_said() -> None:
+    labels, p = drawn(300, 3.0, 1)
+    text = said(judged(labels, p, p))
+    assert not text.startswith("Yes")
+    assert text.startswith("As much as those of logistic regression, and no more")
+    assert "no better than logistic regression so far as these rows tell" in text
+
+
+def test_worse_than_logistic_regression_asks_for_care() -> None:
+    labels, p = drawn(600, 3.0, 2)
+    worse = expit(0.3 * np.log(p / (1 - p)))
+    text = said(judged(labels, worse, p))
+    assert text.startswith("With care:")
+    assert "logistic regression does better" in text
+
+
+def test_nineteen_of_twenty_the_same_is_never_yes() -> None:
+    """The model ranks rows, yet always answering "no" is right as often: no plain yes."""
+    for seed in range(10):
+        labels, p = drawn(600, 1.5, seed, share=0.04)
+        found = judged(labels, p, np.full(600, labels.mean()))
+        if not found.base.gain_of_answers.better:
+            assert not verdict(found, True).startswith("Yes")
+        if found.base.gain.better and not found.base.gain_of_answers.better:
+            assert verdict(found, True).startswith("With care")
+            assert "right no more often than always answering “no” so far" in said(found)
+
+
+def test_right_less_often_than_always_the_same_is_never_yes() -> None:
+    labels, p = drawn(800, 1.0, 3, share=0.1)
+    bold = np.where(p > np.quantile(p, 0.7), 0.55, p)
+    found = judged(labels, bold, np.full(800, labels.mean()))
+    assert found.answers > found.base.answers
+    assert not verdict(found, True).startswith("Yes")
+
+
+@pytest.mark.parametrize("rows", [4, 12, 19])
+def test_few_rows_tell_nothing(rows: int) -> None:
+    labels = np.arange(rows) % 2
+    p = np.where(labels == 1, 0.9, 0.1)
+    text = said(judged(labels, p, p))
+    assert text.startswith("Too few rows to tell:")
+    assert "mostly luck" in text
+
+
+def test_few_rows_of_a_class_tell_nothing() -> None:
+    labels = (np.arange(200) < 4).astype(int)
+    p = np.where(labels == 1, 0.9, 0.01)
+    assert verdict(judged(labels, p, p), True).startswith("Too few rows to tell:")
+
+
+def test_probabilities_that_do_not_come_true_ask_for_care() -> None:
+    labels, p = drawn(400, 3.0, 4)
+    assert verdict(judged(labels, p, np.full(400, 0.5)), False).startswith("With care:")
+
+
+def test_costs_are_what_answers_are_judged_by() -> None:
+    labels, p = drawn(500, 2.0, 5, share=0.2)
+    found = judged(labels, p, np.full(500, 0.2), {"yes": 5.0})
+    decided = p * 5 > 1 - p
+    cost = np.where(labels == 1, 5.0, 1.0)[decided != labels].sum() / 500
+    assert found.answers == pytest.approx(cost)
+    text = verdict(found, True)
+    assert "a row costs" in text
+    assert "of its answers are right" not in text
+    shares = labels.mean()
+    assert found.base.answers == pytest.approx(min(5 * shares, 1 - shares))
