@@ -44,7 +44,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
     _, out = fitted
-    assert [path.name for path in out.iterdir()] == ["model.safetensors"]
+    assert sorted(path.name for path in out.iterdir()) == ["model.safetensors", "options.json"]
     model = bayesrbf.load(out / "model.safetensors")
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.draws_ is not None
@@ -141,7 +141,8 @@ def test_labels_that_cannot_be_found_are_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     new = mixed_table(30, seed=1)
-    new.assign(again=new["outcome"], grade=1).to_csv(tmp_path / "new.csv", index=False)
+    new = new.rename(columns={"outcome": "first"})
+    new.assign(again=new["first"], grade=1).to_csv(tmp_path / "new.csv", index=False)
     assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv", *words) == 2
     assert said in assert_one_sentence(capsys)
 
@@ -223,6 +224,20 @@ def test_an_error_leaves_stdout_empty_under_json(
 ) -> None:
     assert run(monkeypatch, "predict", fitted[1], fitted[1] / "none.csv", "--json") == 2
     assert_one_sentence(capsys)
+
+
+def test_what_a_terminal_cannot_spell_is_no_error(
+    fitted: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A thin space sets thousands apart, and not every code page has it."""
+    file = tmp_path / "new.csv"
+    table = pd.read_csv(fitted[0])
+    table.assign(weight=1000 * table["weight"]).to_csv(file, index=False)
+    command = [sys.executable, "-m", "bayesrbf", "check", str(fitted[1]), str(file)]
+    spoken = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=spoken, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "1\\u202f000 times too large" in done.stdout
 
 
 @pytest.mark.parametrize("words", [["--help"], ["check", "--help"]])

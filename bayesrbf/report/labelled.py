@@ -7,7 +7,7 @@ what chance brings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,8 @@ from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from bayesrbf.posterior.calibration import calibration
+from bayesrbf.posterior.held_out import mean, proportion
 from bayesrbf.posterior.recalibration import calibration_slope
-from bayesrbf.posterior.score_intervals import mean_interval, share_interval
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.posterior.two_tables import tail_of_count
 from bayesrbf.reading import TableError, names_in_file, read_file
@@ -107,6 +107,7 @@ def read_labelled(
     left = tuple(name for name in header if name not in asked)
     reading = TableOptions(na=options.table.na, categorical=tuple(asked), ignore=left)
     labels = read_file(path, None, reading).frame if asked else pd.DataFrame()
+    labels = labels[asked].apply(lambda column: as_classes(column, classes))
     fits = [name for name in asked if classes & set(labels[name].dropna())]
     if target is None and len(fits) != 1:
         said = f"columns {listing(fits)} hold" if fits else "no other column holds"
@@ -114,8 +115,28 @@ def read_labelled(
             f"{path.name}: beside what the model predicts from, {said} classes of the model "
             f"({listing(sorted(classes), LISTED)}); name the label column by --target."
         )
-    found = labels[fits[0] if target is None else target].astype(object)
-    return rows, found.where(found.notna(), None)
+    return rows, labels[fits[0] if target is None else target]
+
+
+def as_classes(labels: pd.Series, classes: Collection[str]) -> pd.Series:
+    """Labels as the classes are spelled: a number is the class of the same value.
+
+    A file in which labels are missing often has 1.0 for 1.
+
+    >>> as_classes(pd.Series(["1.0", "0", None, "x"]), ["0", "1"]).tolist()
+    ['1', '0', None, 'x']
+    """
+    spelled = {_value(name): name for name in classes}
+    found = [None if pd.isna(label) else spelled.get(_value(label), label) for label in labels]
+    return pd.Series(found, labels.index, dtype=object, name=labels.name)
+
+
+def _value(text: str) -> float | str:
+    """A number, or else the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
@@ -138,10 +159,8 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
         prob=PROB,
         scores=list(_scores(p, labels, trained)),
         classes=[
-            Frequency(
-                label, int(n), n / labels.size, *share_interval(n, labels.size, PROB), mean, before
-            )
-            for label, n, mean, before in zip(
+            _frequency(label, n, labels.size, expected, before)
+            for label, n, expected, before in zip(
                 classes, counts.tolist(), p.mean(0).tolist(), trained.tolist(), strict=True
             )
         ],
@@ -152,6 +171,12 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
             _shift(p, labels, trained, _labelled_before(model)),
         ],
     )
+
+
+def _frequency(label: str, rows: int, of: int, expected: float, trained: float) -> Frequency:
+    """The share of a class, with its interval."""
+    found = proportion(rows / of, of, PROB)
+    return Frequency(label, rows, found.value, found.lower, found.upper, expected, trained)
 
 
 def _labelled_before(model: Any) -> int:
@@ -168,14 +193,13 @@ def _scores(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[Score
         ("log loss", log_loss, entropy),
         ("Brier score", brier, 1 - (p**2).sum(1)),
     ):
-        each = score(p, labels)
-        low, high = mean_interval(each, PROB)
-        base = float(score(same, labels).mean())
-        yield ScoredBy(name, float(each.mean()), max(0.0, low), high, float(expected.mean()), base)
-    right = correct(p, labels)
-    between = share_interval(float(right.sum()), labels.size, PROB)
+        found = mean(score(p, labels), PROB)
+        low, base = max(0.0, found.lower), float(score(same, labels).mean())
+        yield ScoredBy(name, found.value, low, found.upper, float(expected.mean()), base)
+    right = proportion(float(correct(p, labels).mean()), labels.size, PROB)
+    between = right.value, right.lower, right.upper
     base = float(correct(same, labels).mean())
-    yield ScoredBy("share right", float(right.mean()), *between, float(p.max(1).mean()), base)
+    yield ScoredBy("share right", *between, float(p.max(1).mean()), base)
     slope, half = _slope(p, labels)
     yield ScoredBy("calibration slope", slope, slope - half, slope + half, 1.0, np.nan)
 
@@ -201,17 +225,17 @@ def _strange(others: pd.Series) -> Iterator[Remark]:
 def _gain(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[str]) -> Remark:
     """Whether the probabilities say more than the class frequencies of training."""
     each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
-    gain = float(each.mean())
-    low, high = mean_interval(each, PROB)
+    found = mean(each, PROB)
+    gain = found.value
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
     return Remark(
         "worth",
         f"The probabilities say {'more' if gain > 0 else 'no more'} than the class frequencies of "
-        f"training do: {number(gain)} nats a row, {number(low)} to {number(high)}. They are right "
-        f"in {percent(float(correct(p, labels).mean()))} of the rows, {always} in "
-        f"{percent(counts[most] / labels.size)}.",
+        f"training do: {number(gain)} nats a row, {number(found.lower)} to "
+        f"{number(found.upper)}. They are right in {percent(float(correct(p, labels).mean()))} of "
+        f"the rows, {always} in {percent(counts[most] / labels.size)}.",
         found=gain <= 0,
     )
 

@@ -39,7 +39,7 @@ class Splits:
         """Positions of training and held-out rows of every fold."""
         return [
             (np.flatnonzero(self.training(fold)), np.flatnonzero(self.folds == fold))
-            for fold in self.numbers
+            for fold in self.numbers.tolist()
         ]
 
     @property

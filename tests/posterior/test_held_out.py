@@ -121,3 +121,19 @@ def test_mean_of_one_row_has_no_interval() -> None:
     found = mean(np.array([2.0]))
     assert found.value == 2
     assert np.isnan([found.lower, found.upper]).all()
+
+
+def test_mean_intervals_hold_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    intervals = [mean(rng.normal(1, 2, 8), 0.9) for _ in range(2000)]
+    held = [one.lower <= 1.0 <= one.upper for one in intervals]
+    assert np.mean(held) == pytest.approx(0.9, abs=0.025)
+
+
+@pytest.mark.parametrize("of", [1, 2, 50])
+def test_intervals_of_shares_are_mirrored_and_never_empty(of: int) -> None:
+    for hits in range(of + 1):
+        found, other = proportion(hits / of, of), proportion((of - hits) / of, of)
+        assert 0 <= found.lower < found.upper <= 1
+        assert found.lower <= hits / of <= found.upper
+        assert (other.lower, other.upper) == pytest.approx((1 - found.upper, 1 - found.lower))

@@ -1,0 +1,185 @@
+"""Planted troubles are noticed, clean tables are quiet, and nothing is changed unless asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+
+from bayesrbf.reading import TableError, read_table
+from bayesrbf.reading.notation import read_dates, read_numbers
+from bayesrbf.reading.noticing import notice
+from tests.reading.planting import TROUBLES, heard
+
+LOADERS = {
+    "wine": load_wine,
+    "cancer": load_breast_cancer,
+    "iris": load_iris,
+    "diabetes": load_diabetes,
+}
+
+
+def clean(name: str) -> pd.DataFrame:
+    loaded: Any = LOADERS[name](as_frame=True)
+    return loaded.data.assign(target=np.where(loaded.target > loaded.target.median(), "b", "a"))
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_clean_table_is_quiet(name: str, tmp_path: Path) -> None:
+    assert heard(clean(name), str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("name", ["wine", "cancer"])
+def test_a_planted_trouble_is_the_only_thing_noticed(
+    name: str, trouble: str, tmp_path: Path
+) -> None:
+    planted = TROUBLES[trouble].plant(clean(name), np.random.default_rng(0))
+    told = heard(planted, str(tmp_path))
+    said = TROUBLES[trouble].said
+    assert any(said in sentence for sentence in told)
+    assert all(said in sentence or "thousands apart" in sentence for sentence in told), told[:3]
+
+
+def test_like_notes_are_one_sentence_and_the_worst_comes_first(tmp_path: Path) -> None:
+    table = clean("wine")
+    for trouble in ("prose", "-999 in three columns"):
+        table = TROUBLES[trouble].plant(table, np.random.default_rng(0))
+    first, second = heard(table, str(tmp_path))
+    names = ", ".join(map(repr, table.columns[:2])) + f" and {table.columns[2]!r}"
+    assert first.startswith(f"Columns {names} hold -999 ")
+    assert first.endswith("if it means missing, say --na=-999.")
+    assert "--ignore planted" in second
+
+
+def test_what_a_note_asks_for_ends_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = TROUBLES["-999 in three columns"].plant(clean("wine"), rng)
+    table = TROUBLES["prose"].plant(table, rng)
+    told = heard(table, str(tmp_path), na=-999, ignore="planted")
+    assert [sentence.split(":")[0] for sentence in told] == ["'-999' was read as missing"]
+    read = read_table(tmp_path / "table.csv", "target", na="-999", ignore="planted")
+    expected = table.drop(columns=["planted", "target"]).replace(-999, np.nan)
+    pd.testing.assert_frame_equal(read.frame, expected)
+
+
+@given(
+    st.lists(st.floats(-50, 50).map(lambda x: round(x, 2)), min_size=3, max_size=60, unique=True),
+    st.sampled_from([1.0, -1.0, 0.01, 1000.0]),
+)
+def test_different_numbers_never_stand_in(values: list[float], unit: float) -> None:
+    cells = unit * np.array(values)
+    assert [note for note in notice({"a": cells}) if "stand" in note.topic] == []
+
+
+@given(
+    st.lists(st.integers(0, 100), min_size=20, max_size=60).filter(lambda x: len(set(x)) > 3),
+    st.sampled_from([-999.0, 999.0, -9999.0, 99999.0]),
+)
+def test_a_code_far_away_always_stands_in(values: list[int], code: float) -> None:
+    cells = np.array([*values, code, code], dtype=float)
+    found = [(note.value, note.count) for note in notice({"a": cells}) if note.topic == "stand-in"]
+    assert found == [(f"{code:.0f}", 2)]
+
+
+amounts = st.lists(st.integers(0, 10**9), min_size=1, max_size=8)
+
+
+@given(amounts, st.sampled_from(["${}", "{} €", "EUR {}", "-{} USD", "{}%", "{} %"]))
+def test_amounts_come_back_from_every_dress(values: list[int], dress: str) -> None:
+    texts = {dress.format(f"{value / 100:,.2f}"): value / 100 for value in values}
+    sign = -1 if dress.startswith("-") else 1
+    found = read_numbers(list(texts))
+    assert found.problem == ""
+    for text, value in texts.items():
+        assert float(found.numbers[text]) == pytest.approx(sign * value)
+
+
+@given(amounts, st.sampled_from([",", ".", "'", "\u00a0", " "]))
+def test_thousands_come_back_where_they_are_told(values: list[int], mark: str) -> None:
+    texts = {f"{value:,}".replace(",", mark): value for value in values}
+    found = read_numbers(list(texts), thousands=mark)
+    assert {text: float(number) for text, number in found.numbers.items()} == texts
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["1,234.5", "2"], ["1234.5", "2"]),
+        (["1.234,5", "2,5"], ["1234.5", "2.5"]),
+        (["1,234,567"], ["1234567"]),
+        (["1,234", "0.5"], ["1234", "0.5"]),
+        (["1.234", "5"], ["1.234", "5"]),
+        (["1.234.567", "5"], ["1234567", "5"]),
+        (["+5", "-.5", "1e3"], ["+5", "-.5", "1e3"]),
+    ],
+)
+def test_marks_that_mean_one_thing_only(texts: list[str], numbers: list[str]) -> None:
+    assert list(read_numbers(texts).numbers.values()) == numbers
+
+
+@pytest.mark.parametrize("text", ["1 23", "12 34 56", "$5 EUR", "5 kg", "--5", "1'2", "%", "$"])
+def test_what_is_no_number_is_left_alone(text: str) -> None:
+    assert text not in read_numbers([text]).numbers
+
+
+@given(st.lists(st.dates(), min_size=1, max_size=20), st.sampled_from(["-", ".", "/"]))
+def test_dates_of_every_form_are_the_same_days(dates: list[Any], mark: str) -> None:
+    iso = [day.isoformat() for day in dates]
+    expected = read_dates(iso).days
+    shown = [f"{day.day:02d}{mark}{day.month:02d}{mark}{day.year:04d}" for day in dates]
+    found = read_dates(shown, day_first=True)
+    assert found.problem == ""
+    assert [found.days[text] for text in shown] == [expected[text] for text in iso]
+
+
+def test_all_problems_come_at_once_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('a,b,c,target\n1,2020-01-01,"1,234",x\nfoo,2020-01-02,"5,678",y\n')
+    with pytest.raises(TableError) as caught:
+        read_table(path, "target", ignore=["zip"], dates="a")
+    assert len(caught.value.problems) == 4
+    for part in ("no column 'zip'", "line 2, column 'a': '1' is no date", "'b'", "'1,234' may be"):
+        assert any(part in problem for problem in caught.value.problems), part
+    assert str(caught.value).startswith("4 problems:")
+
+
+def test_names_groups_and_times_are_beside_the_columns_of_the_model(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("who,p,when,x,y\n007,1,2020-01-02,1.5,u\n008,1,2020-01-01,2.5,v\n")
+    read = read_table(path, "y", id="who", group="p", time="when")
+    assert read.frame.to_dict("index") == {"007": {"x": 1.5}, "008": {"x": 2.5}}
+    assert read.frame.index.name == "who"
+    assert read.target is not None
+    assert read.target.to_dict() == {"007": "u", "008": "v"}
+    assert read.groups is not None
+    assert read.groups.tolist() == ["1", "1"]
+    assert read.times is not None
+    assert read.times.tolist() == [7306.0, 7305.0]
+    kinds = dict(zip(read.taken["column"], read.taken["kind"], strict=True))
+    assert kinds == {"who": "id", "p": "group", "when": "time", "x": "real", "y": "target"}
+
+
+def test_a_name_that_repeats_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("who,x\n1,1.5\n1,2.5\n2,3.5\n")
+    assert "1 rows of 'who'" in read_table(path, id="who").notes[0]
+    assert not any("'who'" in note for note in read_table(path, id="who", group="who").notes)
+
+
+def test_what_a_table_told_is_kept_for_shorter_ones(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('a;b;c\n"1,5";31/12/2020;1.234.567\n"2,5";1/2/2020;9\n')
+    options = read_table(path, dates="b").options
+    assert (options.decimal, options.day_first, options.thousands) == (",", True, ".")
+    path.write_text('a;b;c\n"1,500";1/2/2020;1.234\n')
+    again = read_table(
+        path, dates="b", decimal=options.decimal, day_first=True, thousands=options.thousands
+    )
+    assert again.frame.iloc[0].tolist() == [1.5, 7336.0, 1234.0]
