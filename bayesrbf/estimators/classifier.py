@@ -100,10 +100,7 @@ class Classifier(ClassifierMixin, Estimator):
     def _delivered(
         self, rows: Observations, draws: int | None = None
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities as they are given out: those that temperatures were fitted to.
-
-        A mean over draws may be asked to be one over fewer of them.
-        """
+        """Class log probabilities as they are given out; a mean over draws may be over fewer."""
         if self._averages and self.draws_ is not None:
             posterior = self._class_posterior()
             mean = (posterior if draws is None else posterior.thinned(draws)).mean(rows)
