@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from bayesrbf.posterior.predictive import ClassPosterior
 
+LogProbabilities = Float[np.ndarray, "obs label"]
 Labels = Shaped[np.ndarray, " obs"]
 
 
@@ -97,9 +98,7 @@ class Classifier(ClassifierMixin, Estimator):
         """
         return self._delivered(self._read(X))
 
-    def _delivered(
-        self, rows: Observations, draws: int | None = None
-    ) -> Float[np.ndarray, "obs label"]:
+    def _delivered(self, rows: Observations, draws: int | None = None) -> LogProbabilities:
         """Class log probabilities as they are given out; a mean over draws may be over fewer."""
         if self._averages and self.draws_ is not None:
             posterior = self._class_posterior()

@@ -22,12 +22,8 @@ from sklearn.utils.validation import (
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import works_on
-<<<<<<< HEAD
-from bayesrbf.estimators.arguments import SHARED
-from bayesrbf.estimators.column_table import describe_columns, warn_of_units
-=======
 from bayesrbf.estimators.arguments import SHARED, row_weights
->>>>>>> artefact
+from bayesrbf.estimators.column_table import describe_columns, warn_of_units
 from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.surprise import surprise
