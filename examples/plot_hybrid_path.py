@@ -2,8 +2,8 @@
 Density or discrimination: what shall the fit be for?
 =====================================================
 
-A Gaussian per class describes the measurements of tumours badly, and its class
-probabilities pay for that. A blend keeps some of the density and learns the classes.
+A Gaussian with independent columns per class describes the measurements of tumours badly, and its
+class probabilities pay for that. A blend keeps some of the density and learns the classes.
 """
 
 # %%
@@ -16,7 +16,8 @@ from bayesrbf.plots import plot_hybrid_path
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X[["mean radius", "mean texture", "mean smoothness", "mean concavity", "worst area"]]
-blend = HybridMixtureClassifier(objective="blend", cv=3, random_state=0)
+plain = {"covariance_type": "diag", "tied": False, "column_maps": None}
+blend = HybridMixtureClassifier(objective="blend", cv=3, random_state=0, **plain)
 path = hybrid_path(X, y, estimator=blend)
 path.mean("fold").to_dataframe().round(3)
 
@@ -28,6 +29,6 @@ plt.show()
 # %%
 # The step can be left to out-of-fold predictions, and the result calibrated by the same folds.
 model = HybridMixtureClassifier(
-    objective="blend", kappa="cv", calibrate=True, cv=3, random_state=0
+    objective="blend", kappa="cv", calibrate=True, cv=3, random_state=0, **plain
 ).fit(X, y)
 model.kappa_, model.temperature_

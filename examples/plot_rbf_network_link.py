@@ -8,7 +8,8 @@ describes.
 """
 
 # %%
-# Three clusters, and two components: the left one is a class of its own, the others share one.
+# Three clusters, and two components: the upper right cluster is a class of its own, the others
+# share one.
 import warnings
 
 import matplotlib.pyplot as plt

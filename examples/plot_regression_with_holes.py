@@ -25,7 +25,8 @@ model = RBFNetworkRegressor(random_state=0).fit(X, y)
 print(f"scale {model.noise_scale_:.2f}, degrees of freedom {model.noise_df_:.0f}")
 
 # %%
-# Errors grow with the holes, and so do the intervals: they hold nine in ten responses or more.
+# Errors grow with the holes, and so do the intervals: they hold about nine in ten responses, and
+# more where most cells are hidden.
 shares = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 order = np.random.default_rng(0).random(X_new.shape)
 widths, errors, covered = [], [], []

@@ -138,7 +138,8 @@ def filled(
     hidden = X_new.isna().to_numpy()
 
     def deviations(table: pd.DataFrame) -> np.ndarray:
-        return (((table - truth) / spread.replace(0, 1)).to_numpy())[hidden]
+        asked = table.reindex(columns=truth.columns)  # columns without a hole are not told
+        return (((asked - truth) / spread.replace(0, 1)).to_numpy())[hidden]
 
     drawn = np.stack([deviations(one) for one in given.sample(DRAWS, seed=seed)])
     off = deviations(given.mean())
