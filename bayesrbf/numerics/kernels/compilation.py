@@ -50,7 +50,7 @@ class Announcement(event.Listener):
 
 
 ANNOUNCEMENT: Final = Announcement()
-event.register("numba:compile", ANNOUNCEMENT)
+event.register("numba:compile", ANNOUNCEMENT)  # type: ignore[no-untyped-call]
 
 
 def kernel[F: Callable[..., object]](function: F) -> F:
