@@ -100,13 +100,9 @@ class Classifier(ClassifierMixin, Estimator):
     def _delivered(
         self, rows: Observations, draws: int | None = None
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities as they are given out: those that temperatures were fitted to.
-
-        A mean over draws may be asked to be one over fewer of them.
-        """
+        """Class log probabilities as given out: those that temperatures were fitted to."""
         if self._averages and self.draws_ is not None:
-            posterior = self._class_posterior()
-            mean = (posterior if draws is None else posterior.thinned(draws)).mean(rows)
+            mean = self._class_posterior().thinned(draws).mean(rows)
             with np.errstate(divide="ignore"):
                 return np.log(mean)
         calibrated = tempered(self._class_log_joint(rows), self.temperature_)
