@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -67,6 +67,11 @@ class FittedMembers:
     own: tuple[FittedMember, ...]
     extra: tuple[ExtraMember, ...]
     n_classes: int
+
+    @property
+    def condensed(self) -> FittedMembers:
+        """Members that predict the same from less: those that draws share are many."""
+        return replace(self, own=tuple(member.condensed for member in self.own))
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""

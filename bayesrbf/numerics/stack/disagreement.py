@@ -97,15 +97,15 @@ def disagreement_draws(
 
 
 def disagreed(
-    members: Float[np.ndarray, "row member label"],
-    pool: Float[np.ndarray, "row label"],
-    factors: Float[np.ndarray, " member"],
-    shift: Float[np.ndarray, " label"],
-) -> Float[np.ndarray, "row label"]:
+    members: Float[np.ndarray, "*draws row member label"],
+    pool: Float[np.ndarray, "*draws row label"],
+    factors: Float[np.ndarray, "*draws member"],
+    shift: Float[np.ndarray, "*draws label"],
+) -> Float[np.ndarray, "*draws row label"]:
     """Log probabilities of the pool, moved by its members' deviations from it and by a shift."""
     centre = np.maximum(pool, LEAST_SAID)
-    deviations = np.maximum(members, LEAST_SAID) - centre[:, None]
-    moved = centre + np.einsum("j,njc->nc", factors, deviations) + shift
+    deviations = np.maximum(members, LEAST_SAID) - centre[..., None, :]
+    moved = centre + np.einsum("...j,...njc->...nc", factors, deviations) + shift[..., None, :]
     return log_softmax(moved, axis=-1)
 
 
