@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-all test-torch lint hooks docs bench env clean
+.PHONY: help demo check test test-all test-torch trust lint hooks docs bench env clean
 
 ifneq ($(wildcard ../shared/data/.),)
 export BAYESRBF_DATA ?= $(abspath ../shared/data)
@@ -16,6 +16,7 @@ help:
 	@echo "make test    the tests (ARGS='-k name' chooses)"
 	@echo "make test-all  the tests with long simulations"
 	@echo "make test-torch  the tests of bayesrbf.torch, in .venv-torch/ with PyTorch (5 GB)"
+	@echo "make trust   what was tried to break it, how many, what held: docs/trust.md"
 	@echo "make lint    style, types, import directions, docstrings"
 	@echo "make hooks   the checks of lint before every commit"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
@@ -52,6 +53,9 @@ test-torch: export OPENBLAS_NUM_THREADS ?= 1
 test-torch: .venv-torch/.with-test-torch
 	.venv-torch/bin/python -m pytest tests/torch bayesrbf/torch tests/test_torch_extra.py \
 	    'tests/test_examples.py::test_script_runs_and_draws[plot_sdgm_head]' $(ARGS)
+
+trust: .venv/.with-test
+	$(bin)/python -m tests.trust $(ARGS)
 
 lint: .venv/.with-test
 	$(bin)/ruff check

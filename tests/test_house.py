@@ -26,7 +26,7 @@ TOLD_APART = {
 }
 """How often a file still tells own types apart by ``isinstance``; no number may grow."""
 
-READS_INPUT = {"bayesrbf/artefact/packing.py", "bayesrbf/cli.py", "bayesrbf/files.py"}
+READS_INPUT = {"bayesrbf/artefact/unpacking.py", "bayesrbf/cli.py", "bayesrbf/files.py"}
 """Files that read what is not trusted, where an own exception or record is told apart."""
 
 NAMEDTUPLE = {"_asdict", "_fields", "_make", "_replace"}

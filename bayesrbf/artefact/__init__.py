@@ -16,6 +16,7 @@ dict             ``{"dict": {...}}``, ``{"pairs": [[key, value], ...]}`` for
 numeric array    ``{"array": "3"}``: the third array beside the JSON
 array of objects ``{"objects": ["O" or "U", shape, [...]]}``
 record           ``{"record": ["Columns", {field: value}]}``
+equal record     ``{"same": 3}``: the fourth record that was finished
 Status           ``{"enum": ["Status", "converged"]}``
 empty frame      ``{"frame": ["pandas", [[name, dtype], ...]]}``
 ================ ==========================================================
@@ -23,6 +24,7 @@ empty frame      ``{"frame": ["pandas", [[name, dtype], ...]]}``
 
 from __future__ import annotations
 
-from bayesrbf.artefact.packing import HOMES, StateError, pack, unpack
+from bayesrbf.artefact.packing import HOMES, StateError, pack
+from bayesrbf.artefact.unpacking import unpack
 
 __all__ = ["HOMES", "StateError", "pack", "unpack"]

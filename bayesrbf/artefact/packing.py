@@ -1,17 +1,17 @@
-"""From a state to a tree for JSON with numeric arrays beside it, and back from untrusted text."""
+"""From a state to a tree for JSON with numeric arrays beside it."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
-
-from bayesrbf.artefact.conforming import check_record
 
 HOMES: Final = {
     "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
@@ -97,11 +97,23 @@ def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
     >>> pack({"scale": np.ones(2), "cv": None})[0]
     {'dict': {'scale': {'array': '0'}, 'cv': None}}
     """
-    arrays: dict[str, np.ndarray] = {}
-    return _pack(state, "state", arrays), arrays
+    made = _Made()
+    return _pack(state, "state", made), made.arrays
 
 
-def _pack(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
+@dataclasses.dataclass
+class _Made:
+    """What was packed so far: arrays and records that are equal are stored once."""
+
+    arrays: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    names: dict[tuple[str, tuple[int, ...], bytes], str] = dataclasses.field(default_factory=dict)
+    records: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Number of every record by its JSON, in the order in which they were finished."""
+    numbers: dict[int, int] = dataclasses.field(default_factory=dict)
+    """The same by the identity of what it was packed to, which the tree keeps alive."""
+
+
+def _pack(value: Any, where: str, made: _Made) -> Any:
     """One value as JSON; ``where`` is its path, for the message."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -110,16 +122,16 @@ def _pack(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     if type(value) is float:
         return value if math.isfinite(value) else {"float": str(value)}
     if isinstance(value, np.ndarray):
-        return _pack_array(value, where, arrays)
+        return _pack_array(value, where, made)
     if isinstance(value, list | tuple):
-        items = [_pack(item, f"{where}[{i}]", arrays) for i, item in enumerate(value)]
+        items = [_pack(item, f"{where}[{i}]", made) for i, item in enumerate(value)]
         return {"tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, Mapping):
-        return _pack_mapping(value, where, arrays)
+        return _pack_mapping(value, where, made)
     if isinstance(value, Enum) and _known(value):
         return {"enum": [type(value).__name__, value.value]}
     if dataclasses.is_dataclass(value) and _known(value):
-        return {"record": [type(value).__name__, _pack_fields(value, where, arrays)]}
+        return _pack_record(value, where, made)
     if hasattr(value, "columns") and hasattr(value, "shape"):
         return {"frame": _pack_frame(value, where)}
     raise StateError(
@@ -134,38 +146,58 @@ def _known(value: object) -> bool:
     return kind.__name__ in HOMES and class_named(kind.__name__) is kind
 
 
-def _pack_array(value: np.ndarray, where: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _pack_array(value: np.ndarray, where: str, made: _Made) -> dict[str, Any]:
     """A numeric array beside the tree, an array of strings or objects inside it."""
     if value.dtype.kind in "OU":
-        cells = [_pack(cell, where, arrays) for cell in value.ravel().tolist()]
+        cells = [_pack(cell, where, made) for cell in value.ravel().tolist()]
         return {"objects": [value.dtype.kind, list(value.shape), cells]}
     if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
         raise StateError(
             f"{where} is an array of dtype {value.dtype}, which a file cannot hold; "
             "convert it to float64, int64 or bool."
         )
-    name = str(len(arrays))
     # safetensors writes bytes as they are: only C order and little-endian read back right.
-    arrays[name] = np.array(value, dtype=value.dtype.newbyteorder("<"), order="C")
+    stored = np.array(value, dtype=value.dtype.newbyteorder("<"), order="C")
+    key = stored.dtype.str, stored.shape, hashlib.sha256(stored).digest()
+    name = made.names.setdefault(key, str(len(made.names)))
+    made.arrays.setdefault(name, stored)
     return {"array": name}
 
 
-def _pack_mapping(
-    value: Mapping[Any, Any], where: str, arrays: dict[str, np.ndarray]
-) -> dict[str, Any]:
+def _pack_mapping(value: Mapping[Any, Any], where: str, made: _Made) -> dict[str, Any]:
     """A dict: as it is when its keys are strings, else as pairs."""
     if all(type(key) is str for key in value):
-        return {"dict": {k: _pack(v, f"{where}.{k}", arrays) for k, v in value.items()}}
-    pairs = [
-        [_pack(k, where, arrays), _pack(v, f"{where}[{k!r}]", arrays)] for k, v in value.items()
-    ]
+        return {"dict": {k: _pack(v, f"{where}.{k}", made) for k, v in value.items()}}
+    pairs = [[_pack(k, where, made), _pack(v, f"{where}[{k!r}]", made)] for k, v in value.items()]
     return {"pairs": pairs}
 
 
-def _pack_fields(value: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _pack_record(value: Any, where: str, made: _Made) -> dict[str, Any]:
+    """A record, or the number of an equal one that was packed before."""
+    packed = {"record": [type(value).__name__, _pack_fields(value, where, made)]}
+    number = len(made.records)
+    first = made.records.setdefault(json.dumps(_numbered(packed, made)), number)
+    if first < number:
+        return {"same": first}
+    made.numbers[id(packed)] = number
+    return packed
+
+
+def _numbered(tree: Any, made: _Made) -> Any:
+    """A tree with numbers in the place of its records: one text for all that are equal."""
+    if isinstance(tree, list):
+        return [_numbered(item, made) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if id(tree) in made.numbers:
+        return {"same": made.numbers[id(tree)]}
+    return {key: _numbered(item, made) for key, item in tree.items()}
+
+
+def _pack_fields(value: Any, where: str, made: _Made) -> dict[str, Any]:
     """The fields of a record, by name."""
     names = [field.name for field in dataclasses.fields(value)]
-    return {name: _pack(getattr(value, name), f"{where}.{name}", arrays) for name in names}
+    return {name: _pack(getattr(value, name), f"{where}.{name}", made) for name in names}
 
 
 def _pack_frame(value: Any, where: str) -> list[Any]:
@@ -183,114 +215,3 @@ def _pack_frame(value: Any, where: str) -> list[Any]:
     dtypes = ["Categorical" if dtype == "Enum" else dtype for dtype in dtypes]
     known = [dtype if dtype in FRAME_DTYPES else "String" for dtype in dtypes]
     return [library, [list(pair) for pair in zip(frame.columns, known, strict=True)]]
-
-
-def unpack(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """Build the state that :func:`pack` took apart; the tree is not trusted.
-
-    StateError where it holds anything outside the table of :mod:`bayesrbf.artefact`.
-
-    >>> from bayesrbf.artefact import pack
-    >>> unpack(*pack({"levels": ("a", True, 2, float("inf"))}))
-    {'levels': ('a', True, 2, inf)}
-    """
-    if isinstance(tree, list):
-        return [unpack(item, arrays) for item in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if len(tree) != 1 or (tag := next(iter(tree))) not in _READERS:
-        raise StateError(f"unknown keys {', '.join(sorted(tree)) or '(none)'} in the state")
-    try:
-        return _READERS[tag](tree[tag], arrays)
-    except (TypeError, KeyError, AttributeError, ValueError) as error:
-        if isinstance(error, StateError):
-            raise
-        raise StateError(f"a {tag!r} of the state is malformed ({error})") from error
-
-
-def _read_float(content: Any, arrays: Mapping[str, np.ndarray]) -> float:
-    """A float that JSON cannot write as a number."""
-    if content not in ("nan", "inf", "-inf"):
-        raise StateError(f"unknown float {content!r} in the state")
-    return float(content)
-
-
-def _read_pairs(content: Any, arrays: Mapping[str, np.ndarray]) -> dict[Any, Any]:
-    """A dict with other keys; a duplicate key is refused."""
-    pairs = [(unpack(key, arrays), unpack(value, arrays)) for key, value in _list(content)]
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise StateError("duplicate keys in the state")
-    return result
-
-
-def _read_objects(content: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """An array of strings or objects, whose shape must match its listed cells."""
-    kind, shape, cells = _list(content)
-    values = [unpack(cell, arrays) for cell in _list(cells)]
-    if kind not in ("O", "U") or math.prod(shape) != len(values) or min(shape, default=0) < 0:
-        raise StateError(f"an array of kind {kind!r} and shape {shape} has {len(values)} cells")
-    flat = np.empty(len(values), dtype=object)
-    flat[:] = values
-    return flat.reshape(shape) if kind == "O" else flat.astype(str).reshape(shape)
-
-
-def _read_record(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """A record with exactly the fields of its class, and within its laws."""
-    name, fields = _list(content)
-    if name not in HOMES or name in ENUMERATIONS:
-        raise StateError(f"unknown record {name!r} in the state")
-    cls = class_named(name)
-    expected = {field.name for field in dataclasses.fields(cls)}
-    if set(fields) != expected:
-        odd = ", ".join(sorted(expected ^ set(fields)))
-        raise StateError(f"the record {name} has unknown or missing fields: {odd}")
-    record = cls(**{key: unpack(value, arrays) for key, value in fields.items()})
-    check_record(record)
-    return record
-
-
-def _read_enum(content: Any, arrays: Mapping[str, np.ndarray]) -> Enum:
-    """A member of an enumeration."""
-    name, value = _list(content)
-    if name not in ENUMERATIONS:
-        raise StateError(f"unknown enumeration {name!r} in the state")
-    member: Enum = class_named(name)(value)
-    return member
-
-
-def _read_frame(content: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """An empty frame of a library that is installed."""
-    import narwhals.stable.v2 as nw
-
-    library, columns = _list(content)
-    if library not in FRAMES or any(dtype not in FRAME_DTYPES for _, dtype in columns):
-        raise StateError(f"unknown frame {content!r} in the state")
-    series = {
-        str(name): nw.new_series(str(name), [], getattr(nw, dtype)(), backend=library)
-        for name, dtype in columns
-    }
-    frame = nw.from_dict(series).to_native()
-    if library == "pandas":
-        frame.columns = [name for name, _ in columns]
-    return frame
-
-
-def _list(content: Any) -> list[Any]:
-    """The content, which must be a list: a string or dict could pass for one."""
-    if not isinstance(content, list):
-        raise StateError(f"a list was expected in the state, received {type(content).__name__}")
-    return content
-
-
-_READERS: Final[Mapping[str, Callable[[Any, Mapping[str, np.ndarray]], Any]]] = {
-    "float": _read_float,
-    "tuple": lambda content, arrays: tuple(unpack(item, arrays) for item in _list(content)),
-    "dict": lambda content, arrays: {k: unpack(v, arrays) for k, v in content.items()},
-    "pairs": _read_pairs,
-    "array": lambda content, arrays: arrays[content],
-    "objects": _read_objects,
-    "record": _read_record,
-    "enum": _read_enum,
-    "frame": _read_frame,
-}

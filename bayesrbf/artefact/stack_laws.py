@@ -69,6 +69,12 @@ def _refits(refits: Any) -> Lines:
     yield within(refits.table_variance, 0, MOST_LOG), "a variance"
 
 
+def _usual_rows(usual: Any) -> Lines:
+    yield usual.excess.size == usual.weights.size, "a weight of every row"
+    yield within(usual.weights, 0) and within(abs(usual.excess), 0, MOST_LOG), "typicalities"
+    yield within(abs(usual.slope), 0, MOST_LOG), "a slope"
+
+
 def _draws(draws: Any) -> Lines:
     yield draws.theta.shape[0] > 0 and draws.theta.shape[1] > 0, "draws"
     yield "lp" in draws.stats, "the log density of every draw"
@@ -84,6 +90,7 @@ STACKS: Final[dict[str, Law]] = {
     "HeldOut": _held_out,
     "Pool": _pool,
     "StackRefits": _refits,
+    "UsualRows": _usual_rows,
 }
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.early_stopping import log_scores
+from bayesrbf.inference.progress import progress
 from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.records.mixture import Observations
 
@@ -227,7 +228,10 @@ def hold_out(
     folds = numbered_folds(splits, classes, required)
     if not folds:
         return None
-    values = Parallel(n_jobs=n_jobs)(delayed(predict)(*fold) for fold in folds)
+    with progress(False) as track:
+        values = Parallel(n_jobs=n_jobs)(
+            delayed(predict)(*fold) for fold in track(folds, "Holding rows out")
+        )
     return joined(values, [test for _, _, test in folds])
 
 

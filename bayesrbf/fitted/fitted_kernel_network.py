@@ -31,6 +31,7 @@ from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     OutputFit,
     class_log_probabilities,
     fit_output,
+    output_layer,
 )
 from bayesrbf.numerics.kernel_network.learned_rates import (
     RateSearch,
@@ -132,6 +133,15 @@ class FittedKernelNetwork(FittedModel):
         by_shares = np.log(self.class_frequencies) / temperature
         return lambda theta: np.where(
             empty, by_shares, class_log_probabilities(features, theta, self.n_classes)
+        )
+
+    @property
+    def condensed(self) -> FittedKernelNetwork:
+        """What predicts the same with one feature an output; no posterior of weights is left."""
+        weights, intercepts = output_layer(self.theta, self.n_features)
+        basis = replace(self.basis, projection=self.basis.projection @ weights.T)
+        return replace(
+            self, basis=basis, theta=np.concatenate([np.eye(len(weights)).ravel(), intercepts])
         )
 
     def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:

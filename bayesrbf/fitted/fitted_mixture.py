@@ -70,6 +70,11 @@ class FittedMixture(FittedModel):
         """The fitted point in the units of the mapped columns, from where another fit may start."""
         return self.parameters.in_units(self.units)
 
+    @property
+    def condensed(self) -> FittedMixture:
+        """The mixture itself, which keeps nothing but what predicts."""
+        return self
+
     def reordered(self, order: Order) -> FittedMixture:
         """The same mixture, columns and classes in another order."""
         return FittedMixture(

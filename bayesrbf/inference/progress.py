@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, runtime_checkable
+from contextvars import ContextVar
+from typing import Any, Final, Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -24,11 +25,25 @@ def silent[T](sequence: Sequence[T], description: str) -> Iterator[T]:
     yield from sequence
 
 
+_AROUND: Final[ContextVar[Track]] = ContextVar("around", default=silent)
+"""The display of what a run is a part of: it shows the stages of its parts, too."""
+
+
+@contextmanager
+def showing(track: Track) -> Iterator[None]:
+    """Let a display show the stages of whatever runs within."""
+    token = _AROUND.set(track)
+    try:
+        yield
+    finally:
+        _AROUND.reset(token)
+
+
 @contextmanager
 def progress(shown: bool) -> Iterator[Track]:
     """One display for all stages of a run, a bar a stage, removed when the run ends."""
-    if not shown:
-        yield silent
+    if not shown or _AROUND.get() is not silent:
+        yield _AROUND.get()
         return
     from rich.progress import Progress
 

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from bayesrbf.files import write_whole
+from bayesrbf.inference.progress import Track as Within
+from bayesrbf.inference.progress import showing
 from bayesrbf.report.collect import collect
 from bayesrbf.report.findings import unvalidated, verdict, worth
 from bayesrbf.report.job import Job
@@ -77,11 +88,38 @@ def introduce(job: Job) -> None:
         console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
 
 
+SLOW: Final = 2.0
+"""Seconds of a step beyond which a log of the run has a line about it."""
+OFTEN: Final = 10.0
+"""Seconds between lines about the same step."""
+
+
 @contextmanager
 def progress() -> Iterator[Track]:
-    """Give the tracker that owns all bars; a step of one part has a bar without a length."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    """Give the tracker that owns all bars, and shows the steps of fits and draws within.
+
+    Where the output is no terminal, there are no bars: a slow step has a line at its end, and one
+    now and then that says how far it is.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield partial(_lines, console)
+        return
+    with _bars(console) as track, showing(_within(track)):
+        yield track
+
+
+@contextmanager
+def _bars(console: Console) -> Iterator[Track]:
+    """Bars with the share that is done; a step of one part has a bar without a length."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as bars:
 
         def track[T](steps: Iterable[T], what: str, total: int) -> Iterable[T]:
             task = bars.add_task(what, total=total if total > 1 else None)
@@ -91,6 +129,24 @@ def progress() -> Iterator[Track]:
             bars.update(task, total=total, completed=total)
 
         yield track
+
+
+def _within(track: Track) -> Within:
+    """The tracker as fits and draws take one."""
+    return lambda sequence, what: iter(track(sequence, f"  {what}", len(sequence)))
+
+
+def _lines[T](console: Console, steps: Iterable[T], what: str, total: int) -> Iterable[T]:
+    """Pass the parts of a step on, with lines where it is slow."""
+    began = told = monotonic()
+    done = 0
+    for done, step in enumerate(steps, start=1):
+        yield step
+        if done < total and monotonic() - told > OFTEN:
+            told = monotonic()
+            console.print(f"{what}: {percent(done / total)}", highlight=False)
+    if monotonic() - began > SLOW:
+        console.print(f"{what}: done in {monotonic() - began:.0f} s", highlight=False)
 
 
 def tell(said: Report) -> None:

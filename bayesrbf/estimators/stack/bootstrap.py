@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,14 +24,15 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.progress import progress
-from bayesrbf.numerics.log_posterior import OneByOne, Predictor
+from bayesrbf.numerics.log_posterior import Predictor
+from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.stack.disagreement import (
     disagreed,
     disagreement_draws,
     stretch_of_median,
     variance_of_kinds,
 )
-from bayesrbf.numerics.stack.pooling import member_probabilities
+from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.novelty import typicality
@@ -41,6 +43,8 @@ from bayesrbf.records.results import ClassPrediction
 
 DRAWS, REFITS = 200, 25
 """Draws, and refits of the members that they share: pools and factors differ in every draw."""
+_ENTRIES = 2**20
+"""Numbers that members' probabilities of one block of draws may take: 8 MiB."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ def bootstrap_stack(
     weights = [bootstrap_weights(rows.weights, rng) for _ in range(min(refits, draws))]
     with progress(progress_bar) as track:
         refitted = Parallel(n_jobs=n_jobs)(
-            delayed(settings.fit)(replace(rows, weights=one), 0) for one in track(weights, "Refits")
+            delayed(_refit)(settings, replace(rows, weights=one))
+            for one in track(weights, "Refits")
         )
     log_posterior = model.log_posterior(rows)
     theta = np.stack([_pool(model.held, log_posterior, rng) for _ in range(draws)])
@@ -106,6 +111,11 @@ def bootstrap_stack(
         Draws(theta[None], {"lp": lp[None]}, "bootstrap"),
         StackRefits(tuple(refitted), *moves, table_variance, _usual_rows(settings, rows)),
     )
+
+
+def _refit(settings: StackSettings, rows: Observations) -> FittedMembers:
+    """Members fitted to re-weighted rows, of which only predictions are asked."""
+    return settings.fit(rows, 0).condensed
 
 
 def _usual_rows(settings: StackSettings, rows: Observations) -> UsualRows:
@@ -181,23 +191,56 @@ def bootstrap_predictor(
     """
 
     def prepare(new: Observations, log_density: np.ndarray) -> Predictor:
-        refitted = [one.log_probabilities(new) for one in refits.members]
-        fitted = members.log_probabilities(new)
         spread = refits.usual.spread(companion.standardise(new), _law(companion))
-
-        def at(theta: np.ndarray) -> ClassPrediction:
-            own, rest = np.split(theta, [log_posterior.dimension])
-            values = refitted[int(rest[-1])] if rest.size else fitted
-            said = log_posterior.pooled(values, own)
-            if rest.size:
-                factors, shift = np.split(rest[:-1], [refits.factors.shape[1]])
-                own_members = _tempered(log_posterior, values, own)
-                said = disagreed(own_members, said, factors, shift, spread)
-            return ClassPrediction(said, log_density)
-
-        return OneByOne(at)
+        return BootstrapPredictor(log_posterior, members, refits, new, log_density, spread)
 
     return prepare
+
+
+class BootstrapPredictor(Predictor):
+    """What a bootstrapped stack says of some rows at any draws."""
+
+    def __init__(
+        self,
+        log_posterior: StackLogPosterior,
+        members: FittedMembers,
+        refits: StackRefits,
+        rows: Observations,
+        log_density: np.ndarray,
+        spread: Float[np.ndarray, " obs"],
+    ) -> None:
+        self._log_posterior = log_posterior
+        self._n_members = refits.factors.shape[1]
+        self._fitted = partial(members.log_probabilities, rows)
+        self._refitted = np.stack([one.log_probabilities(rows) for one in refits.members])
+        self._log_density, self._spread = log_density, spread
+
+    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict at many draws, of which some are worked on at once."""
+        _, n_obs, _, n_classes = self._refitted.shape
+        said = np.empty((len(thetas), n_obs, n_classes))
+        size = max(1, _ENTRIES // max(1, self._refitted[0].size))
+        for start in range(0, len(thetas), size):
+            some = slice(start, start + size)
+            said[some] = self._at(thetas[some])
+        return ClassPrediction(said, np.broadcast_to(self._log_density, said.shape[:2]))
+
+    def _at(self, thetas: np.ndarray) -> Float[np.ndarray, "draw obs label"]:
+        """Class log probabilities under a few draws."""
+        own, rest = np.split(thetas, [self._log_posterior.dimension], axis=1)
+        point = self._log_posterior.constrained(own)
+        values = self._refitted[rest[:, -1].astype(np.intp)] if rest.size else self._fitted()
+        temperatures = np.exp(point[names.MEMBER_LOG_TEMPERATURES])
+        members = tempered_members(
+            np.broadcast_to(values, (len(own), *values.shape[-3:])), temperatures
+        )
+        pool = np.log(np.einsum("sj,snjc->snc", point[names.WEIGHTS], members))
+        log_t = point[names.LOG_TEMPERATURE].reshape(-1, 1, 1)
+        said = log_softmax(np.exp(log_t) * pool, axis=-1)
+        if not rest.size:
+            return said
+        factors, shifts = np.split(rest[:, :-1], [self._n_members], axis=1)
+        return disagreed(np.log(members), said, factors, shifts, self._spread)
 
 
 def _tempered(
@@ -207,7 +250,4 @@ def _tempered(
 ) -> Float[np.ndarray, "obs member label"]:
     """Log probabilities of the members under their own temperatures."""
     logs = log_posterior.constrained(theta)[names.MEMBER_LOG_TEMPERATURES]
-    members = [
-        np.log(member_probabilities(values[:, j], float(t))) for j, t in enumerate(np.exp(logs))
-    ]
-    return np.stack(members, axis=1)
+    return np.log(tempered_members(values, np.exp(logs)))

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
 
+BLOCK = 2048
+"""Rows that members see at once: what they hold of each is many times its cells."""
+
 
 @dataclass(frozen=True)
 class FittedStack(FittedModel):
@@ -46,9 +49,13 @@ class FittedStack(FittedModel):
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
-        """Log of the pool at the fitted point, before its temperature."""
-        values = self.members.log_probabilities(rows)
-        return pooled(values, self.pool.weights, self.pool.member_temperatures)
+        """Log of the pool at the fitted point, before its temperature; some rows at a time."""
+        result = np.empty((rows.n_obs, self.members.n_classes))
+        for start in range(0, rows.n_obs, BLOCK):
+            part = slice(start, start + BLOCK)
+            values = self.members.log_probabilities(rows.take(np.arange(rows.n_obs)[part]))
+            result[part] = pooled(values, self.pool.weights, self.pool.member_temperatures)
+        return result
 
     def log_posterior(self, rows: Observations) -> StackLogPosterior:
         """The log posterior of weights and temperatures, given the rows held out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +15,7 @@ from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
 from bayesrbf.estimators.stack.training import LearnedRates, Training, Views
 from bayesrbf.estimators.warning import warn
+from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.stack.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
 from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.posterior.scores import log_loss
@@ -73,7 +74,10 @@ class StackSettings:
         folds = numbered_folds(splits, classes)
         if not folds:
             return None, ()
-        said = Parallel(n_jobs=n_jobs)(delayed(self.hold_out)(*fold) for fold in folds)
+        with progress(False) as track:
+            said = Parallel(n_jobs=n_jobs)(
+                delayed(self.hold_out)(*fold) for fold in track(folds, "Holding rows out")
+            )
         values, rates = zip(*said, strict=True)
         return joined(values, [test for _, _, test in folds]), rates
 
@@ -97,6 +101,11 @@ class FittedMembers:
     own: tuple[FittedMember, ...]
     extra: tuple[ExtraMember, ...]
     n_classes: int
+
+    @property
+    def condensed(self) -> FittedMembers:
+        """Members that predict the same from less: those that draws share are many."""
+        return replace(self, own=tuple(member.condensed for member in self.own))
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""

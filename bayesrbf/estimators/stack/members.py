@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -187,6 +187,11 @@ class FittedMember(FittedModel):
     def density(self) -> FittedMixture | None:
         """None: a density of mapped rows is not one of the user's rows."""
         return None
+
+    @property
+    def condensed(self) -> FittedMember:
+        """What predicts the same from less; drawn from it is nothing."""
+        return replace(self, model=self.model.condensed)
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0

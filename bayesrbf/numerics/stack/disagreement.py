@@ -100,19 +100,19 @@ def disagreement_draws(
 
 
 def disagreed(
-    members: Float[np.ndarray, "row member label"],
-    pool: Float[np.ndarray, "row label"],
-    factors: Float[np.ndarray, " member"],
-    shift: Float[np.ndarray, " label"],
+    members: Float[np.ndarray, "*draws row member label"],
+    pool: Float[np.ndarray, "*draws row label"],
+    factors: Float[np.ndarray, "*draws member"],
+    shift: Float[np.ndarray, "*draws label"],
     spread: Float[np.ndarray, " row"] | float = 1.0,
-) -> Float[np.ndarray, "row label"]:
+) -> Float[np.ndarray, "*draws row label"]:
     """Log probabilities of the pool, moved by its members' deviations from it and by a shift.
 
     Rows unlike those of the fit are moved so many times as far.
     """
     centre = np.maximum(pool, LEAST_SAID)
-    deviations = np.maximum(members, LEAST_SAID) - centre[:, None]
-    moves = np.einsum("j,njc->nc", factors, deviations) + shift
+    deviations = np.maximum(members, LEAST_SAID) - centre[..., None, :]
+    moves = np.einsum("...j,...njc->...nc", factors, deviations) + shift[..., None, :]
     moved = centre + np.reshape(spread, (-1, 1)) * moves
     return log_softmax(moved, axis=-1)
 

@@ -73,3 +73,13 @@ def pooled(
     for j, (weight, temperature) in enumerate(zip(weights, temperatures, strict=True)):
         total += weight * member_probabilities(log_probabilities[:, j], float(temperature))
     return np.log(total)
+
+
+def tempered_members(
+    log_probabilities: Float[np.ndarray, "*draws row member label"],
+    temperatures: Float[np.ndarray, "*draws member"],
+) -> Float[np.ndarray, "*draws row member label"]:
+    """:func:`member_probabilities` of all members, under many temperatures."""
+    n_classes = log_probabilities.shape[-1]
+    tempered = softmax(temperatures[..., None, :, None] * log_probabilities, axis=-1)
+    return (1 - n_classes * LEAST) * tempered + LEAST

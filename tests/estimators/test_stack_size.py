@@ -1,0 +1,108 @@
+"""What a stack keeps of its refits predicts as the whole; memory does not grow with rows."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesrbf
+from bayesrbf.estimators.stack import fitted_stack
+from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor
+from bayesrbf.numerics.stack.disagreement import disagreed
+from bayesrbf.numerics.stack.pooling import member_probabilities
+from bayesrbf.records import names
+from tests.mutations import fitted, table
+
+MODEL = "stack with draws"
+
+
+def test_draws_at_once_say_what_each_says_alone() -> None:
+    """Against the formulas draw by draw and member by member."""
+    model, X = fitted(MODEL)
+    rows, refits, stack = model._read(X), model._refits, model.model_
+    log_posterior = stack.log_posterior(rows)
+    theta = np.concatenate([model.draws_.theta[0], refits.coordinates], axis=1)
+    density = np.arange(float(rows.n_obs))
+    predictor = bootstrap_predictor(log_posterior, stack.members, refits)(rows, density)
+    said = predictor.at_all(theta)
+    np.testing.assert_array_equal(said.log_density, np.tile(density, (len(theta), 1)))
+    for number, own in enumerate(model.draws_.theta[0]):
+        values = refits.members[number % len(refits.members)].log_probabilities(rows)
+        logs = log_posterior.constrained(own)[names.MEMBER_LOG_TEMPERATURES]
+        members = [member_probabilities(values[:, j], float(t)) for j, t in enumerate(np.exp(logs))]
+        expected = disagreed(
+            np.log(np.stack(members, axis=1)),
+            log_posterior.pooled(values, own),
+            refits.factors[number],
+            refits.shifts[number],
+        )
+        np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
+    alone = predictor(model.draws_.theta[0, 0])
+    expected = log_posterior.pooled(stack.members.log_probabilities(rows), model.draws_.theta[0, 0])
+    np.testing.assert_allclose(alone.log_probabilities, expected, atol=1e-12)
+
+
+def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
+    X, y = table("mixed")
+    model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
+    rows, members = model._read(X), model.model_.members
+    np.testing.assert_allclose(
+        members.condensed.log_probabilities(rows), members.log_probabilities(rows), atol=1e-10
+    )
+    widths = [one.model.n_features for one in members.condensed.own if one.name.startswith("K")]
+    assert widths == [1, 1, 1]
+
+
+def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> None:
+    model, X = fitted(MODEL)
+    size = (model.save(tmp_path / "once"), (tmp_path / "once").stat().st_size)[1]
+    again = bayesrbf.load(tmp_path / "once")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.draws_ is not None
+    doubled = bayesrbf.load(tmp_path / "once")
+    doubled._refits = type(again._refits)(
+        again._refits.members * 2,
+        again._refits.factors,
+        again._refits.shifts,
+        again._refits.table_variance,
+    )
+    doubled.save(tmp_path / "twice")
+    assert (tmp_path / "twice").stat().st_size < size + 100
+
+
+def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
+    X, y = table("mixed")
+    model = bayesrbf.StackedClassifier(("K1", "K2"), cv=2, random_state=0).fit(X, y)
+    model.save(tmp_path / "m")
+    first, second = bayesrbf.load(tmp_path / "m").model_.members.own
+    assert first.columns is second.columns
+    assert first.model.companion is second.model.companion
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X = fitted("stack")
+    whole = model.predict_proba(X)
+    monkeypatch.setattr(fitted_stack, "BLOCK", 5)
+    np.testing.assert_allclose(model.predict_proba(X), whole, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_memory_of_predicting_is_bounded() -> None:
+    """Beside answer and encoded table, a hundred thousand rows take no more than ten thousand."""
+    X, y = table("real")
+    model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
+    cells = np.random.default_rng(0).normal(size=(100_000, 2))
+    cells[::7, 0] = np.nan
+    peaks = []
+    for n_rows in (10_000, 100_000):
+        rows = pd.DataFrame(cells[:n_rows], columns=["a", "b"])
+        tracemalloc.start()
+        model.predict_proba(rows)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    print(f"peaks {peaks[0] / 2**20:.1f} and {peaks[1] / 2**20:.1f} MiB")
+    assert peaks[1] - peaks[0] < 12 * (cells.nbytes * 0.9)
