@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 FOR_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning)
 MODEL, FREQUENCIES, LOGISTIC = "this model", "class frequencies", "logistic regression"
+ALL = MODEL, FREQUENCIES, LOGISTIC
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
     density, judged = densities.point, there.judged
     sections: dict[str, Callable[[], Any]] = {
         "scores": lambda: tuple(score(held_out, name) for name in held_out.probabilities),
-        "judged": lambda: judge(held_out, job.costs, MODEL, FREQUENCIES, LOGISTIC),
+        "judged": lambda: judge(held_out, job.costs, *ALL, job.groups),
         "performance": lambda: read_performance(held_out, job.costs, MODEL, LOGISTIC),
         "subgroups": lambda: read_subgroups(job, held_out, MODEL),
         "reading": lambda: read_columns(job),

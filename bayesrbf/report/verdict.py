@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import t as student
 
 from bayesrbf.posterior.decisions import mistakes, paid
-from bayesrbf.posterior.held_out import standard_error
-from bayesrbf.posterior.scores import correct, log_loss
+from bayesrbf.posterior.scores import correct, log_loss, mean_over_folds
 from bayesrbf.report.validate import HeldOut
 from bayesrbf.report.words import clipped, number, percent, plural
 
@@ -65,25 +64,44 @@ class Judged:
     base: Rival  # Log loss of the class frequencies, answers always the same.
     logistic: Rival
     in_costs: bool  # Whether answers are judged by the costs that were given.
+    groups: int | None = None  # Number of groups of rows that belong together.
 
     @property
     def enough(self) -> bool:
         """Whether there are rows enough to judge."""
-        return self.rows >= FEWEST_ROWS and self.smallest >= FEWEST_OF_CLASS
+        units = self.rows if self.groups is None else self.groups
+        return units >= FEWEST_ROWS and self.smallest >= FEWEST_OF_CLASS
 
 
-def gain(own: Float[np.ndarray, " obs"], other: Float[np.ndarray, " obs"]) -> Gain:
-    """Mean difference of what two pay for the same rows."""
-    sure = float(student.ppf(SURELY, own.size - 1)) if own.size > 1 else np.inf
-    return Gain(float((other - own).mean()), standard_error(other - own), sure)
+def gain(
+    own: Float[np.ndarray, " obs"],
+    other: Float[np.ndarray, " obs"],
+    units: Int[np.ndarray, " obs"] | None = None,
+) -> Gain:
+    """Mean difference of what two pay for the same rows; rows of one unit belong together."""
+    each = np.arange(own.size) if units is None else units
+    number_of = np.unique(each).size
+    mean, error = mean_over_folds(other - own, each)
+    if number_of == 1:
+        return Gain(mean, np.inf, np.inf)
+    return Gain(mean, error, float(student.ppf(SURELY, number_of - 1)))
 
 
 def judge(
-    held_out: HeldOut, costs: Mapping[str, float], model: str, frequencies: str, logistic: str
+    held_out: HeldOut,
+    costs: Mapping[str, float],
+    model: str,
+    frequencies: str,
+    logistic: str,
+    groups: Int[np.ndarray, " obs"] | None = None,
 ) -> Judged:
-    """Compare three classifiers by their names; answers by costs where any is given."""
+    """Compare three classifiers by their names; answers by costs where any is given.
+
+    Rows of one of the ``groups`` are not independent: errors are those of means over groups.
+    """
     rows = held_out.scored
     labels = held_out.labels[rows]
+    units = None if groups is None else groups[rows]
     n_classes = len(held_out.classes)
     each = np.array([costs.get(str(label), 1.0) for label in held_out.classes])
     matrix = mistakes(each if costs else np.ones(n_classes))
@@ -101,8 +119,8 @@ def judge(
             name,
             float(losses[losses_of].mean()),
             float(paid_by.mean()),
-            gain(losses[model], losses[losses_of]),
-            gain(answers[model], paid_by),
+            gain(losses[model], losses[losses_of], units),
+            gain(answers[model], paid_by, units),
         )
 
     return Judged(
@@ -113,6 +131,7 @@ def judge(
         base=rival(always, frequencies, matrix[labels, same]),
         logistic=rival(logistic, logistic, answers[logistic]),
         in_costs=bool(costs),
+        groups=None if units is None else int(np.unique(units).size),
     )
 
 
@@ -163,12 +182,18 @@ def _figures(judged: Judged) -> str:
 def worth(judged: Judged, calibration: str) -> str:
     """What the differences are worth; ``calibration`` is half a sentence on what came true."""
     if not judged.enough:
+        rows = f"{plural(judged.rows, 'row')} held out{_of_groups(judged)}"
         return (
-            f"With {plural(judged.rows, 'row')} held out, {judged.smallest} of them of the "
-            "second most frequent class, such figures are mostly luck."
+            f"With {rows}, {judged.smallest} of them of the second most frequent class, such "
+            "figures are mostly luck."
         )
     told = f"{calibration[:1].upper()}{calibration[1:]}"
     return f"{_beside_base(judged)}; {_beside_logistic(judged.logistic)}. {told}."
+
+
+def _of_groups(judged: Judged) -> str:
+    """How many groups the rows are of, where they belong together."""
+    return "" if judged.groups is None else f" in {plural(judged.groups, 'group')}"
 
 
 def _beside_base(judged: Judged) -> str:

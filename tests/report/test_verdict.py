@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from bayesrbf.report.collect import FREQUENCIES, LOGISTIC, MODEL
 from bayesrbf.report.validate import HeldOut
-from bayesrbf.report.verdict import Judged, judge, verdict, worth
+from bayesrbf.report.verdict import Judged, gain, judge, verdict, worth
 
 GOOD = "its probabilities come true"
 
@@ -115,6 +115,20 @@ def test_few_rows_of_a_class_tell_nothing() -> None:
 def test_probabilities_that_do_not_come_true_ask_for_care() -> None:
     labels, p = drawn(400, 3.0, 4)
     assert verdict(judged(labels, p, np.full(400, 0.5)), False).startswith("With care:")
+
+
+def test_copies_of_rows_make_nothing_surer() -> None:
+    """Ten copies of a row are one group: figures, errors and the headline stay."""
+    rng = np.random.default_rng(7)
+    own, other = rng.random(30), rng.random(30)
+    once, groups = gain(own, other), np.repeat(np.arange(30), 10)
+    copied = gain(np.repeat(own, 10), np.repeat(other, 10), groups)
+    assert (copied.mean, copied.error, copied.sure) == pytest.approx(
+        (once.mean, once.error, once.sure)
+    )
+    assert once.error == pytest.approx((other - own).std(ddof=1) / np.sqrt(30))
+    few = np.zeros(30, dtype=int)
+    assert not gain(own, own + 1, few).better
 
 
 def test_costs_are_what_answers_are_judged_by() -> None:
