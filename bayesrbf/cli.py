@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Final, NoReturn
 
 from cyclopts import App, CycloptsError
@@ -50,6 +51,9 @@ app.command(
 
 def main() -> None:
     """Run the command line; an error is one sentence on stderr and a code above 0."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name that it cannot spell is no error
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(sys.argv[1:], exit_on_error=False)
         sys.stdout.flush()

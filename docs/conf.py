@@ -67,5 +67,6 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,  # pages that load scripts from elsewhere
 }
 suppress_warnings = ["config.cache"]  # the gallery's settings hold what cannot be pickled

@@ -18,7 +18,7 @@ from bayesrbf.commands.arguments import names_in
 from bayesrbf.report import families
 from tests.report.tables import mixed_table
 
-FILES = {"model.safetensors", "posterior.nc", "predictions.csv", "report.html"}
+FILES = {"model.safetensors", "options.json", "posterior.nc", "predictions.csv", "report.html"}
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
@@ -124,6 +124,9 @@ def test_predict_scores_new_rows(
     scored, before = pd.read_csv(target), pd.read_csv(out / "predictions.csv")
     for name in ("probability_=1+1", "lower_=1+1", "novelty"):
         assert scored[name].to_numpy() == pytest.approx(before[name].to_numpy(), rel=1e-9)
+    dear = before["probability_=1+1"] * 4 > before["probability_<i>no</i>"]
+    decided = np.where(dear, "'=1+1", "<i>no</i>").tolist()
+    assert scored["decision"].tolist() == before["decision"].tolist() == decided
 
 
 def test_predict_says_what_is_new_and_what_lacks(
@@ -317,7 +320,7 @@ def test_families_predict_from_what_they_wrote(
     family: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The stack is the default; what it says of the rows of the fit, it says again."""
-    monkeypatch.setattr(families, "MOST_ROWS", 0)  # three members and few draws will do
+    monkeypatch.setattr(families, "MOST_ROWS", 0)  # five members and few draws will do
     monkeypatch.setitem(families.FAMILIES, family, replace(families.FAMILIES[family], draws=30))
     file, out, target = (tmp_path / name for name in ("t.csv", "out", "scored.csv"))
     mixed_table(24, hidden=0.0).to_csv(file, index=False)

@@ -226,6 +226,20 @@ def test_an_error_leaves_stdout_empty_under_json(
     assert_one_sentence(capsys)
 
 
+def test_what_a_terminal_cannot_spell_is_no_error(
+    fitted: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A thin space sets thousands apart, and not every code page has it."""
+    file = tmp_path / "new.csv"
+    table = pd.read_csv(fitted[0])
+    table.assign(weight=1000 * table["weight"]).to_csv(file, index=False)
+    command = [sys.executable, "-m", "bayesrbf", "check", str(fitted[1]), str(file)]
+    spoken = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=spoken, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "1\\u202f000 times too large" in done.stdout
+
+
 @pytest.mark.parametrize("words", [["--help"], ["check", "--help"]])
 def test_help_states_the_exit_codes(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

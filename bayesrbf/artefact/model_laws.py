@@ -43,8 +43,16 @@ def _basis(basis: Any) -> Lines:
     yield within(abs(basis.projection), 0, 1e12), "projections"
 
 
+def _companions(companions: Any) -> Lines:
+    yield len(companions.mixtures) > 0, "a mixture"
+    structures = [mixture.specification for mixture in companions.mixtures]
+    columns = {(structure.n_features, structure.levels) for structure in structures}
+    yield len(columns) == 1, "mixtures of the same columns"
+
+
 def _kernel_network(model: Any) -> Lines:
-    kernel, structure, n = model.basis.kernel, model.companion.specification, model.n_classes
+    structure = model.companions.first.specification
+    kernel, n = model.basis.kernel, model.n_classes
     yield kernel.real_rates.size == structure.n_features, "its companion's real columns"
     yield kernel.levels == structure.levels, "its companion's categorical columns"
     yield structure.n_classes in (1, n), "its companion's classes"
@@ -212,6 +220,7 @@ def _exemplars(model: Any) -> Lines:
 MODELS: Final[dict[str, Law]] = {
     "CellMoments": _cells,
     "ClassResponses": _responses,
+    "Companions": _companions,
     "Dissimilarities": _dissimilarities,
     "EigenBasis": _basis,
     "FittedExemplars": _exemplars,

@@ -68,6 +68,7 @@ HOMES: Final = {
     "Status": "bayesrbf.records.results",
     "TableSource": "bayesrbf.fitted.fitted_exemplars",
     "Trace": "bayesrbf.records.results",
+    "UsualRows": "bayesrbf.posterior.usual_rows",
     "Variable": "bayesrbf.records.specification",
     "VectorSource": "bayesrbf.fitted.fitted_exemplars",
 }

@@ -19,8 +19,9 @@ def _members(members: Any) -> Lines:
 
 def _columns_of(member: Any) -> tuple[int, tuple[int, ...], int]:
     """Real columns, levels and classes of a member."""
-    network = hasattr(member.model, "companion")
-    structure = member.model.companion.specification if network else member.model.specification
+    network = hasattr(member.model, "companions")
+    density = member.model.companions.first if network else member.model
+    structure = density.specification
     n_classes = member.model.n_classes if network else structure.n_classes
     return structure.n_features, structure.levels, n_classes
 

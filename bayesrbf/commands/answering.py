@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
 
@@ -21,7 +22,10 @@ def answer(told: Mapping[str, object], lines: Iterable[str], *, as_json: bool) -
     if as_json:
         print(json.dumps(plain(told), allow_nan=False), flush=True)
     else:
-        print("\n".join(lines), flush=True)
+        from bayesrbf.report.words import say
+
+        say(*lines)
+        sys.stdout.flush()
 
 
 def plain(value: Any) -> Any:

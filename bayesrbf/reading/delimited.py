@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from bayesrbf.reading.notes import TableError
 
@@ -39,7 +39,9 @@ _OTHER_FORMATS: Final = {
     b"SQLite format 3": "an SQLite database",
     b"\x89HDF": "an HDF5 file",
 }
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+MOST_BYTES: Final = 2**30
+"""Bytes of a table, unpacked: beyond, its cells do not fit into the memory of most machines."""
+CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 
 
@@ -220,6 +222,28 @@ def _check_header_is_none_of_the_rows(
         )
 
 
+def limited(file: Any, name: str) -> bytes:
+    """All bytes of a file, at most ``MOST_BYTES`` of them."""
+    content: bytes = file.read(MOST_BYTES + 1)
+    check_size(len(content), name)
+    return content
+
+
+def check_size(size: int, name: str) -> None:
+    """TableError where a file holds, or says that it holds, more bytes than a table may."""
+    if size > MOST_BYTES:
+        raise TableError(
+            f"{name} has more than {MOST_BYTES >> 20} MiB, unpacked; give a smaller table."
+        )
+
+
+def check_text(text: str, where: str) -> None:
+    """TableError where a text has control characters."""
+    control = CONTROL.search(text)
+    if control:
+        raise TableError(f"{where}: the control character {control.group()!r} is no text.")
+
+
 def decode(content: bytes, name: str, notes: list[str]) -> str:
     """The text of a file, possibly compressed by gzip, whatever its encoding.
 
@@ -228,7 +252,8 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
     """
     if content.startswith(b"\x1f\x8b"):
         try:
-            content = gzip.decompress(content)
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+                content = limited(file, name)
         except (OSError, EOFError, zlib.error) as error:
             raise TableError(f"{name} is a damaged gzip file ({error}).") from error
     for signature, what in _OTHER_FORMATS.items():
@@ -243,7 +268,7 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
         raise TableError(
             f"{name}, line {line}: not text in {encoding}; save the file as UTF-8."
         ) from error
-    control = _CONTROL.search(text)
+    control = CONTROL.search(text)
     if control:
         line = _line_after(text[: control.start()])
         raise TableError(

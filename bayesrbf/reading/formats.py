@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bayesrbf.reading.delimited import Delimited, read_delimited, tabulated
+from bayesrbf.reading.delimited import (
+    MOST_BYTES,
+    Delimited,
+    check_size,
+    check_text,
+    limited,
+    read_delimited,
+    tabulated,
+)
 from bayesrbf.reading.inferring import Kind, Missing, TextColumn
 from bayesrbf.reading.notes import Note, TableError
 
@@ -40,7 +48,8 @@ class RawTable:
 
 def read_raw(path: Path) -> RawTable:
     """The columns of a file, whose first bytes tell its format; TableError if it is no table."""
-    content = path.read_bytes()
+    with open(path, "rb") as file:
+        content = limited(file, path.name)
     if content.startswith(b"PAR1"):
         return _parquet(content, path.name)
     if content.startswith(b"PK\x03\x04") and path.suffix.lower() in (".xlsx", ".xlsm"):
@@ -64,10 +73,14 @@ def _workbook(content: bytes, name: str) -> Delimited:
         raise TableError(
             f"{name} is an Excel workbook, which needs openpyxl: pip install 'bayesrbf[excel]'."
         ) from error
-    from zipfile import BadZipFile
+    from zipfile import BadZipFile, ZipFile
 
     try:
+        with ZipFile(io.BytesIO(content)) as parts:
+            check_size(sum(part.file_size for part in parts.infolist()), name)
         book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    except TableError:
+        raise
     except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
         raise TableError(f"{name} is a damaged Excel workbook ({error}).") from error
     title, *others = book.sheetnames
@@ -87,23 +100,69 @@ def _parquet(content: bytes, name: str) -> RawTable:
     """Columns of a Parquet file as text that reads back to the same values."""
     try:
         import pyarrow as pa
-        import pyarrow.parquet as pq
     except ImportError as error:
         raise TableError(
             f"{name} is a Parquet file, which needs pyarrow: pip install 'bayesrbf[report]'."
         ) from error
     try:
-        table = pq.ParquetFile(pa.BufferReader(content)).read()
-    except pa.ArrowException as error:
+        table = _parquet_table(pa.BufferReader(content), name)
+    except TableError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are no text
         raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
     if not table.num_rows or not table.num_columns:
         raise TableError(f"{name} has {table.num_rows} rows and {table.num_columns} columns.")
     if len(set(table.column_names)) < table.num_columns or "" in table.column_names:
         raise TableError(f"{name} has columns without a name or with the same name; rename them.")
+    for title in table.column_names:
+        check_text(title, f"{name}, the name of a column")
     columns = tuple(_arrow_column(table, title, name) for title in table.column_names)
     said = f"{table.num_rows} rows and {table.num_columns} columns of Parquet."
     rows = list(range(1, table.num_rows + 1))
     return RawTable(columns, rows, f"{name}, row", (Note("file", "", said),), marked=False)
+
+
+def _parquet_table(source: Any, name: str) -> Any:
+    """A Parquet file as a table; texts stay in dictionaries, for one may stand in many rows.
+
+    TableError where it says, or turns out, to hold more than a CSV file may.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    import pyarrow.types as t
+
+    told = pq.ParquetFile(source)
+    cells = told.metadata.num_rows * told.metadata.num_columns
+    groups = (told.metadata.row_group(i) for i in range(told.metadata.num_row_groups))
+    size = max(2 * cells, sum(group.total_byte_size for group in groups))
+    texts = [field.name for field in told.schema_arrow if t.is_string(field.type)]
+    if size <= MOST_BYTES:
+        table = pq.ParquetFile(source, read_dictionary=texts).read()
+        lengths = (
+            pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
+            for text in set(texts)
+            for position in table.schema.get_all_field_indices(text)
+            if t.is_dictionary(table.column(position).type)
+            for chunk in table.column(position).chunks
+        )
+        size = sum(lengths, start=size)
+    if size > MOST_BYTES:
+        raise TableError(
+            f"{name} has {cells} cells, of more than {MOST_BYTES >> 20} MiB unpacked; "
+            "give a smaller table."
+        )
+    return table
+
+
+def _cells(column: Any, title: str, name: str) -> list[str]:
+    """Cells of a Parquet column as text without control characters."""
+    try:
+        cells = [_cell(value) for value in column.to_pylist()]
+    except UnicodeDecodeError as error:
+        raise TableError(f"{name}, column {title!r} is damaged: its text is no UTF-8.") from error
+    for row, cell in enumerate(cells, start=1):
+        check_text(cell, f"{name}, row {row}, column {title!r}")
+    return cells
 
 
 def _arrow_column(table: Any, title: str, name: str) -> RawColumn:
@@ -122,7 +181,7 @@ def _arrow_column(table: Any, title: str, name: str) -> RawColumn:
             "convert the column, or ignore it."
         )
         return RawColumn(title, [""] * table.num_rows, problem=problem)
-    cells = [_cell(value) for value in table[title].to_pylist()]
+    cells = _cells(table[title], title, name)
     return RawColumn(title, cells, "categorical" if is_text else None)
 
 

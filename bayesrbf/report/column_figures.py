@@ -12,7 +12,7 @@ from bayesrbf.report.effects import Contribution
 from bayesrbf.report.figures import NARROW, SMALL
 from bayesrbf.report.records import Density
 from bayesrbf.report.svg import Axes, element, linear, picture, points
-from bayesrbf.report.words import clipped, count, number, percent
+from bayesrbf.report.words import cell, clipped, count, decimals_of, number, percent
 
 
 def contributions(rows: Sequence[Contribution]) -> Markup:
@@ -21,6 +21,7 @@ def contributions(rows: Sequence[Contribution]) -> Markup:
     bottom = 6 + step * len(rows)
     most = max((one.most for one in rows), default=0.0) or 1.0
     axes = Axes((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
+    decimals = decimals_of(np.array([0.0, most]), as_written=False)
     bars = []
     for i, one in enumerate(rows):
         y = 6 + step * i
@@ -29,7 +30,9 @@ def contributions(rows: Sequence[Contribution]) -> Markup:
             end = axes.at_x(value)
             bars += [
                 element("rect", class_=style, x=left, y=y + down, width=end - left, height=10),
-                element("text", number(value), class_="tick start", x=end + 5, y=y + down + 9),
+                element(
+                    "text", cell(value, decimals), class_="tick start", x=end + 5, y=y + down + 9
+                ),
             ]
     told = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
     title = f"How far columns move the probabilities, alone and beside all others, in nats: {told}"

@@ -97,7 +97,7 @@ def _unsure(
                 aleatoric=float(here["aleatoric_entropy"]),
                 epistemic=epistemic,
                 component=nearest[place],
-                help=_help({} if worth is None else worth.iloc[place], epistemic / total),
+                help=what_would_help({} if worth is None else worth.iloc[place], epistemic / total),
             )
         )
     return tuple(result)
@@ -111,7 +111,7 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
     return [components[component] for component in density.predict_component(X)]
 
 
-def _help(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
+def what_would_help(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
     """What would make the prediction of a row surer, in words.
 
     ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed.

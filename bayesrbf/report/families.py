@@ -15,7 +15,7 @@ from bayesrbf.report.words import count
 
 MOST_ROWS: Final = 2_000
 MOST_WORK: Final = 1e8
-"""Rows, and rows x real columns^4 x classes, up to which a stack has all seven members.
+"""Rows, and rows x real columns^4 x classes, up to which a stack has all its members.
 
 Its intervals take the second derivatives of its mixtures, which cost as much.
 """
@@ -65,17 +65,17 @@ def _fixed(job: Job, estimator: str, settings: Settings, sentence: str) -> Proce
 
 
 def _stack(job: Job) -> Procedure:
-    """All members, or three where intervals of seven would take minutes."""
+    """The default members, or fewer where intervals of all would take minutes."""
     columns = len(job.X.columns) - len(job.categorical)
     classes = job.y.nunique()
     work = len(job.X) * float(columns) ** 4 * classes
     small = len(job.X) <= MOST_ROWS and work <= MOST_WORK
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (
-        f"all seven are taken up to {count(MOST_ROWS)} rows, with rows × real columns⁴ × classes "
-        "up to a hundred million, because the intervals of seven take minutes beyond"
+        f"all ten are taken up to {count(MOST_ROWS)} rows, with rows × real columns⁴ × classes "
+        "up to a hundred million, because the intervals of ten take minutes beyond"
     )
-    chosen = "all seven members" if small else "three members (lite)"
+    chosen = "all ten members" if small else "five members (lite)"
     sentence = f"A stack of {chosen} for {sizes}: {rule}."
     settings = {"members": "default" if small else "lite"}
     return _fixed(job, "StackedClassifier", settings, sentence)

@@ -72,16 +72,16 @@ def to_csv(frame: pd.DataFrame) -> bytes:
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow([harmless(name) for name in frame.columns])
+    writer.writerow([inert(name) for name in frame.columns])
     columns = [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
-    writer.writerows([harmless(cell) for cell in row] for row in zip(*columns, strict=True))
+    writer.writerows([inert(cell) for cell in row] for row in zip(*columns, strict=True))
     return text.getvalue().encode()
 
 
-def harmless(cell: object) -> object:
+def inert(cell: object) -> object:
     """A cell that a spreadsheet does not evaluate: text like a formula gets an apostrophe.
 
-    >>> harmless("@cmd"), harmless(-0.5), harmless(float("nan"))
+    >>> inert("@cmd"), inert(-0.5), inert(float("nan"))
     ("'@cmd", -0.5, '')
     """
     if cell is None or (isinstance(cell, float) and cell != cell):

@@ -27,7 +27,7 @@ MOST_COLUMNS = 60
 
 
 def render(report: Report) -> str:
-    """The page as HTML without scripts or anything from outside."""
+    """The page as HTML without scripts, control characters or anything from outside."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("bayesrbf.report"),
         autoescape=True,
@@ -47,9 +47,10 @@ def render(report: Report) -> str:
     }
     environment.globals |= {"ends": words.ends, "words": words}
     template = environment.get_template("report.html")
-    return template.render(
+    page = template.render(
         report=report, finding=_sentences(report), figure=_figures(report), version=__version__
     )
+    return words.harmless(page)
 
 
 def _sentences(report: Report) -> dict[str, str]:

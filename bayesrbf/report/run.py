@@ -28,7 +28,7 @@ from bayesrbf.report.output import (
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
 from bayesrbf.report.validate import Track
-from bayesrbf.report.words import clipped, listing, number, percent, plural
+from bayesrbf.report.words import clipped, harmless, listing, number, percent, plural
 
 TOLD: Final = 5
 """Notes that are told in the terminal, the most harmful first."""
@@ -74,7 +74,7 @@ def introduce(job: Job) -> None:
     if len(job.notes) > TOLD:
         lines.append(f"               and {len(job.notes) - TOLD} more, all on the page")
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -123,4 +123,4 @@ def tell(said: Report) -> None:
     console = Console()
     console.print(table)
     for sentence in filter(None, (verdict(said), worth(said), unvalidated(said))):
-        console.print(sentence, highlight=False, markup=False)
+        console.print(harmless(sentence), highlight=False, markup=False)

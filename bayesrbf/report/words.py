@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -205,6 +206,27 @@ def listing(items: Sequence[object], most: int = 4) -> str:
     if len(shown) < 2:
         return "".join(shown)
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""Control characters but tab and newline, turns of the writing direction, halves of characters."""
+
+
+def harmless[T: str](text: T) -> T:
+    r"""Text as a page or a terminal may have it: what would steer either becomes a sign.
+
+    >>> harmless("\x1b[31mred\u202e")
+    '�[31mred�'
+    """
+    return type(text)(_UNSEEN.sub("�", text))
+
+
+def say(*lines: str) -> None:
+    """Print lines that may hold text from a table."""
+    for line in lines:
+        print(harmless(line))
 
 
 def clipped(text: object, width: int = 40) -> str:

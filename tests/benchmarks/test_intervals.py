@@ -6,8 +6,6 @@ the mean width of those of 90 %, and the divergence of the delivered probability
 in nats, beside that of the point estimate. Peers are bootstrapped; their spread in log odds is
 scaled by one factor to the coverage that it should have, which no user could do.
 
-A class is left out of the fit, too: how much wider are the intervals on its rows?
-
 ``BAYESRBF_TABLES``, ``BAYESRBF_METHODS`` and ``BAYESRBF_TEACHERS`` choose (beginnings of names,
 with commas), ``BAYESRBF_SEEDS`` sets the number of splits (1).
 """
@@ -53,8 +51,6 @@ FREQUENCIES = {
     "mushroom": ("odor", "spore_print_color", "habitat"),
 }
 """Large tables and the columns by whose cells the frequency of a class is the truth."""
-LEFT_OUT = ("iris", "wine", "glass", "vehicle", "vowel", "segment", "soybean")
-"""Tables of several classes, the last of which is left out of the fit."""
 
 
 @dataclass(frozen=True)
@@ -211,21 +207,6 @@ def by_frequency(name: str, size: int, seed: int, *, holes: bool) -> Taught:
     return Taught(X.iloc[train], labels[train], X.iloc[new], shares[cell[new]])
 
 
-def with_a_class_left_out(name: str, size: int, seed: int) -> tuple[Taught, np.ndarray]:
-    """Rows of all classes but the last, and new rows; which of these are of the last class.
-
-    Nothing is known about the truth of these rows, so it is NaN.
-    """
-    X, y = rows_of(name)
-    order = np.random.default_rng(seed).permutation(len(y))
-    odd = y[order] == np.unique(y)[-1]
-    known, unknown = order[~odd], order[odd][:400]
-    train, rest = np.split(known, [min(size, len(known) // 2)])
-    new = np.concatenate([rest[:400], unknown])
-    truth = np.full((new.size, np.unique(y[train]).size), np.nan)
-    return Taught(X.iloc[train], y[train], X.iloc[new], truth), np.isin(new, unknown)
-
-
 def table_of(results: pd.DataFrame) -> str:
     """Means over tables and teachers, the lowest tenth of the coverage, as Markdown."""
     by_table = results.groupby(["model", "table"], sort=False).mean(numeric_only=True)
@@ -262,24 +243,3 @@ def test_intervals_by_frequency(
         print(f"\n\n## {name} by frequencies, {size} rows\n")
         print(table_of(pd.DataFrame(rows)))
     assert np.isfinite(pd.DataFrame(rows)["width"]).all()
-
-
-def test_intervals_of_a_class_left_out(
-    data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = []
-    for name in chosen(LEFT_OUT, "BAYESRBF_TABLES"):
-        data, unknown = with_a_class_left_out(name, SIZES[0], 0)
-        for model in chosen(CONTESTANTS, "BAYESRBF_METHODS"):
-            if "scaled" in model:  # to a truth, which nobody knows here
-                continue
-            lower, upper = CONTESTANTS[model](data, 0).ends[-1]
-            width = (upper - lower).mean(axis=1)
-            known, odd = width[~unknown].mean(), width[unknown].mean()
-            rows.append({"table": name, "model": model, "known": known, "left out": odd})
-    results = pd.DataFrame(rows)
-    results["ratio"] = results["left out"] / results["known"]
-    with capsys.disabled():
-        print(f"\n\n## Mean width on rows of known classes and of one left out, {SIZES[0]} rows\n")
-        print(results.round(3).to_markdown(index=False))
-    assert np.isfinite(results["ratio"]).all()

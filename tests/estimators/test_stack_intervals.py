@@ -52,7 +52,8 @@ def test_the_table_counts_at_rows_where_members_agree(bootstrapped) -> None:
     theta = bootstrapped.draws_.theta[0]
     spreads = []
     for some in (refits, replace(refits, shifts=np.zeros_like(refits.shifts))):
-        predict = bootstrap_predictor(log_posterior, model.members, some)(rows, np.zeros(40))
+        prepare = bootstrap_predictor(log_posterior, model.members, model.companion, some)
+        predict = prepare(rows, np.zeros(40))
         said = predict.at_all(np.concatenate([theta, some.coordinates], axis=1))
         spreads.append(np.diff(said.log_probabilities, axis=-1).std(axis=0))
     assert (spreads[1] < spreads[0]).mean() > 0.9
@@ -73,3 +74,13 @@ def test_intervals_are_narrower_with_more_rows() -> None:
         told = model.refine("bootstrap", refits=8, draws=200).uncertainty(new)
         widths.append(float((told["upper"] - told["lower"]).mean()))
     assert widths[1] < 0.9 * widths[0]
+
+
+def test_intervals_are_wide_off_the_data(bootstrapped) -> None:
+    """At least twice as wide where a sure answer is given to a row unlike all others."""
+    X, _ = table(40, seed=1)
+    sure = bootstrapped.predict_proba(X).max(axis=1) > 0.9
+    far = X[sure].assign(pressure=X["pressure"][sure] + 3e4)
+    told = [bootstrapped.uncertainty(some) for some in (X[sure], far)]
+    near, off = (float((one["upper"] - one["lower"]).mean()) for one in told)
+    assert off > 2 * near

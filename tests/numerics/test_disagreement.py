@@ -154,6 +154,13 @@ def test_without_factors_the_pool_stays_and_with_one_factor_the_member_is_said()
     )
 
 
+def test_rows_that_spread_twice_as_far_move_twice_as_far() -> None:
+    members, pool = np.log(np.full((2, 3, 2), 0.5)), np.log(np.full((2, 2), 0.5))
+    shift = np.array([0.4, -0.1])
+    moved = disagreed(members, pool, np.zeros(3), shift, np.array([1.0, 2.0]))
+    np.testing.assert_allclose(moved[:, 0] - moved[:, 1], [0.5, 1.0])
+
+
 def test_of_two_classes_log_odds_are_moved() -> None:
     rng = np.random.default_rng(3)
     odds = rng.normal(size=(6, 2))

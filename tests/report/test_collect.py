@@ -124,7 +124,7 @@ FAMILIES: dict[FamilyName, str] = {
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
-    """The small table by each of the other families; three members of a stack will do."""
+    """The small table by each of the other families; five members of a stack will do."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(families, "MOST_ROWS", 0)
         return request.param, collect(job("auto", family=request.param, draws=40))
@@ -184,7 +184,7 @@ def test_members_are_those_of_the_stack(of_family: tuple[FamilyName, Outcome]) -
     assert "the whole stack fitted anew" in found.report.inference
 
 
-@pytest.mark.parametrize(("rows", "columns", "members"), [(100, 4, 7), (2001, 4, 3), (600, 30, 3)])
+@pytest.mark.parametrize(("rows", "columns", "members"), [(100, 4, 10), (2001, 4, 5), (600, 30, 5)])
 def test_size_alone_decides_on_members(
     rows: int, columns: int, members: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,8 +202,8 @@ def test_size_alone_decides_on_members(
     y = pd.Series(["a", "b"] * rows)[:rows]
     large = job(X=X, y=y, kinds=dict.fromkeys(X, "real"), family="stack")
     fitted = families.FAMILIES["stack"].procedure(large)(X[:3], y[:3])
-    assert fitted.model.settings["members"] == ("default" if members == 7 else "lite")
-    assert ("stack of all seven members for" in fitted.sentence) == (members == 7)
+    assert fitted.model.settings["members"] == ("default" if members == 10 else "lite")
+    assert ("stack of all ten members for" in fitted.sentence) == (members == 10)
     assert f"{columns} real columns and 2 classes" in fitted.sentence
 
 

@@ -178,6 +178,18 @@ def test_labels_beyond_chance_are_told_apart_from_those_it_explains() -> None:
     assert 'aria-label="Labels that look wrong"' not in none
 
 
+def test_what_was_learned_is_doubted_where_rows_held_out_show_nothing() -> None:
+    full = synthetic()
+    assert "it may be chance" not in sections(render(full))["learned"]
+    few = replace(full, judged=replace(full.judged, rows=12))
+    assert "it may be chance" in sections(render(few))["learned"]
+    base = full.judged.base
+    none = replace(full.judged, base=replace(base, gain=replace(base.gain, mean=0.0)))
+    html = render(replace(full, judged=none))
+    assert "it may be chance" in sections(html)["learned"]
+    assert '<p class="verdict">No:' in html
+
+
 def test_sparse_report_renders() -> None:
     """No holes, no notes, no posterior, nothing odd, no truth: sections stay, pictures go."""
     full = synthetic()
@@ -273,3 +285,11 @@ def test_classes_of_pictures_are_styled() -> None:
     }
     unstyled = {name for name in used if f".{name}" not in style}
     assert unstyled <= {"dash0", "free"}
+
+
+def test_nothing_that_steers_a_reader_is_on_the_page() -> None:
+    """Control characters, turns of the writing direction, halves of characters: in every slot."""
+    steering = "\x00\x07\x1b\x9b\u202e\u2066\u200f\u2028\ud800"
+    page = render(synthetic(f"a{steering}b"))
+    assert not set(steering) & set(page)
+    assert page.encode()

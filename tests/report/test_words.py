@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
+from bayesrbf.report import words
 from bayesrbf.report.svg import element, linear, ticks
 from bayesrbf.report.words import (
     THIN,
@@ -133,3 +135,20 @@ def test_an_interval_is_never_empty() -> None:
     assert ends(nan, nan) == ends(0.1, nan) == "–"
     assert ends(0.5, 0.5) == "0.500"
     assert ends(0.5, 0.25 + 0.5, percent) == "50 % to 75 %"
+
+
+HARMFUL = "\x00\x07\x1b[31m\x9b2J\u202e\u2066\u200f\u2028\ud800"
+
+
+def test_nothing_that_steers_a_terminal_is_left() -> None:
+    said = words.harmless(f"a\tb\n{HARMFUL}é ‒ 漢 \u202f")
+    assert said.startswith("a\tb\n")
+    assert said.endswith("é ‒ 漢 \u202f")
+    assert not set(HARMFUL) - set("[31m2J") & set(said)
+    assert said.encode()
+    assert type(words.harmless(Markup("<b>"))) is Markup
+
+
+def test_what_is_said_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    words.say("fine", f"not {HARMFUL}")
+    assert not set(HARMFUL) - set("[31m2J") & set(capsys.readouterr().out)

@@ -9,10 +9,17 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayesrbf.estimators.folds import HeldOut
+from bayesrbf.estimators.folds import HeldOut, stratified_folds
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
-from bayesrbf.estimators.stack.fitting import FittedMembers, StackSettings, fit_pool
+from bayesrbf.estimators.stack.fitting import (
+    FittedMembers,
+    StackSettings,
+    default_folds,
+    fit_pool,
+)
 from bayesrbf.estimators.stack.members import MEMBERS
+from bayesrbf.estimators.stack.training import fit_density
+from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.progress import progress
@@ -25,6 +32,9 @@ from bayesrbf.numerics.stack.disagreement import (
 )
 from bayesrbf.numerics.stack.pooling import member_probabilities
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.posterior.cell_laws import CellLaw
+from bayesrbf.posterior.novelty import typicality
+from bayesrbf.posterior.usual_rows import UsualRows, root_share, usual_rows
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
@@ -45,6 +55,8 @@ class StackRefits:
     """What is added to the log probabilities of all rows."""
     table_variance: float
     """Mean variance of the kinds of members about their pool, over rows held out."""
+    usual: UsualRows
+    """Rows held out of companions: at rows unlike them draws spread further."""
 
     @property
     def coordinates(self) -> Float[np.ndarray, "draw coordinate"]:
@@ -70,8 +82,9 @@ def bootstrap_stack(
     columns and companions included, from the same starts. Weights and temperatures of the
     pool are fitted to the rows held out, re-weighted likewise. What members then say apart
     from their pool, at the row and over all rows held out, counts as if the truth were one kind
-    of member more (:mod:`bayesrbf.numerics.stack.disagreement`). The rows are the distinct
-    training rows with their weights. The draws hold weights and temperatures of the pool, the
+    of member more (:mod:`bayesrbf.numerics.stack.disagreement`), and counts more at rows unlike
+    those held out (:mod:`bayesrbf.posterior.usual_rows`). The rows are the distinct training rows
+    with their weights. The draws hold weights and temperatures of the pool, the
     refits the rest.
     """
     check_numbers("bootstrap", draws=draws)
@@ -91,8 +104,26 @@ def bootstrap_stack(
     moves = disagreement_draws(draws, _kinds(model.names), n_classes, table_variance, rng)
     return (
         Draws(theta[None], {"lp": lp[None]}, "bootstrap"),
-        StackRefits(tuple(refitted), *moves, table_variance),
+        StackRefits(tuple(refitted), *moves, table_variance, _usual_rows(settings, rows)),
     )
+
+
+def _usual_rows(settings: StackSettings, rows: Observations) -> UsualRows:
+    """Rows as companions see them that were fitted without them, fold by fold."""
+    folds = stratified_folds(rows.labels, default_folds(rows), settings.seed)
+    levels, n_classes = settings.levels, settings.n_classes
+    found = []
+    for fold in np.unique(folds[folds >= 0]):
+        train, test = rows.take(folds != fold), rows.take(folds == fold)
+        companion = fit_density(train, levels, n_classes, settings.prior, settings.seed)
+        typical = typicality(companion.standardise(test), _law(companion))
+        found.append(np.stack([typical, root_share(test), test.weights]))
+    return usual_rows(*np.concatenate([np.zeros((3, 0)), *found], axis=1))
+
+
+def _law(companion: FittedMixture) -> CellLaw:
+    """What a companion says of cells."""
+    return CellLaw(companion.parameters, companion.specification, companion.in_users_units)
 
 
 def _table_variance(model: FittedStack, rows: Observations) -> float:
@@ -137,7 +168,10 @@ def _pool(
 
 
 def bootstrap_predictor(
-    log_posterior: StackLogPosterior, members: FittedMembers, refits: StackRefits
+    log_posterior: StackLogPosterior,
+    members: FittedMembers,
+    companion: FittedMixture,
+    refits: StackRefits,
 ) -> Callable[[Observations, np.ndarray], Predictor]:
     """Prepare rows for predictions of the whole stack under its draws.
 
@@ -149,14 +183,16 @@ def bootstrap_predictor(
     def prepare(new: Observations, log_density: np.ndarray) -> Predictor:
         refitted = [one.log_probabilities(new) for one in refits.members]
         fitted = members.log_probabilities(new)
+        spread = refits.usual.spread(companion.standardise(new), _law(companion))
 
         def at(theta: np.ndarray) -> ClassPrediction:
             own, rest = np.split(theta, [log_posterior.dimension])
             values = refitted[int(rest[-1])] if rest.size else fitted
             said = log_posterior.pooled(values, own)
             if rest.size:
-                moves = np.split(rest[:-1], [refits.factors.shape[1]])
-                said = disagreed(_tempered(log_posterior, values, own), said, *moves)
+                factors, shift = np.split(rest[:-1], [refits.factors.shape[1]])
+                own_members = _tempered(log_posterior, values, own)
+                said = disagreed(own_members, said, factors, shift, spread)
             return ClassPrediction(said, log_density)
 
         return OneByOne(at)

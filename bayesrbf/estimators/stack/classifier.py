@@ -24,7 +24,6 @@ from bayesrbf.estimators.stack.fitting import (
     default_folds,
     equal_pool,
     fit_pool,
-    hold_out_members,
 )
 from bayesrbf.estimators.stack.members import own_members
 from bayesrbf.estimators.warning import warn
@@ -70,7 +69,7 @@ class StackedClassifier(Classifier):
     Parameters
     ----------
     members : {"default", "lite"} or sequence of str
-        All but SL, AL, VG10 and VG100; or K1, G2 and B1 at half the cost; or names from the table.
+        All but K3; SL, AL, VG100, G2 and B1 at two thirds of the cost; or names from the table.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -204,7 +203,7 @@ class StackedClassifier(Classifier):
         settings = self._settings()
         cv = default_folds(self.rows_) if self.cv is None else self.cv
         folds = split_rows(cv, self.rows_, self.kept_, self.seed_)
-        held_out, rates = hold_out_members(settings, folds, self.classes_, self.n_jobs)
+        held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs)
         held, pool = self._pooled(held_out, len(settings.names))
         self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held, rates)
         self.members_ = self.pointwise_ = settings.names

@@ -62,6 +62,20 @@ class StackSettings:
         training = self._training(train, fold + 1)
         return self._fit(training).log_probabilities(test), training.learned_rates
 
+    def hold_out_folds(
+        self, splits: Iterable[Fold], classes: np.ndarray, n_jobs: int | None
+    ) -> tuple[HeldOut | None, tuple[LearnedRates, ...]]:
+        """What members say of the rows held out in all folds, and the rates of every fold.
+
+        None where no row could be held out. ``n_jobs`` processes share the folds.
+        """
+        folds = numbered_folds(splits, classes)
+        if not folds:
+            return None, ()
+        said = Parallel(n_jobs=n_jobs)(delayed(self.hold_out)(*fold) for fold in folds)
+        values, rates = zip(*said, strict=True)
+        return joined(values, [test for _, _, test in folds]), rates
+
     def _training(
         self, rows: Observations, seed: int, of_folds: Sequence[LearnedRates] = ()
     ) -> Training:
@@ -73,21 +87,6 @@ class StackSettings:
         """All members."""
         extra = tuple(member.fit(training.rows) for member in self.extra)
         return FittedMembers(fit_members(training, self.members), extra, self.n_classes)
-
-
-def hold_out_members(
-    settings: StackSettings, splits: Iterable[Fold], classes: np.ndarray, n_jobs: int | None
-) -> tuple[HeldOut | None, tuple[LearnedRates, ...]]:
-    """What members said of rows that they were not fitted to, and the rates of every fold.
-
-    None where no row could be held out. ``n_jobs`` processes share the folds.
-    """
-    folds = numbered_folds(splits, classes)
-    if not folds:
-        return None, ()
-    said = Parallel(n_jobs=n_jobs)(delayed(settings.hold_out)(*fold) for fold in folds)
-    values, rates = zip(*said, strict=True)
-    return joined(values, [test for _, _, test in folds]), rates
 
 
 @dataclass(frozen=True)

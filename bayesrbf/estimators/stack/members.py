@@ -158,7 +158,7 @@ MEMBERS: Final[Mapping[str, Member]] = {
 }
 """Recipes by name; the stack's documentation says what each is."""
 DEFAULT: Final = ("K1", "K2", "SL", "AL", "VG10", "VG100", "G1", "G2", "B1", "B2")
-LITE: Final = ("K1", "G2", "B1")
+LITE: Final = ("SL", "AL", "VG100", "G2", "B1")
 
 
 def own_members(members: object) -> tuple[str, ...]:

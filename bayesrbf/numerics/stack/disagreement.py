@@ -101,11 +101,16 @@ def disagreed(
     pool: Float[np.ndarray, "row label"],
     factors: Float[np.ndarray, " member"],
     shift: Float[np.ndarray, " label"],
+    spread: Float[np.ndarray, " row"] | float = 1.0,
 ) -> Float[np.ndarray, "row label"]:
-    """Log probabilities of the pool, moved by its members' deviations from it and by a shift."""
+    """Log probabilities of the pool, moved by its members' deviations from it and by a shift.
+
+    Rows unlike those of the fit are moved so many times as far.
+    """
     centre = np.maximum(pool, LEAST_SAID)
     deviations = np.maximum(members, LEAST_SAID) - centre[:, None]
-    moved = centre + np.einsum("j,njc->nc", factors, deviations) + shift
+    moves = np.einsum("j,njc->nc", factors, deviations) + shift
+    moved = centre + np.reshape(spread, (-1, 1)) * moves
     return log_softmax(moved, axis=-1)
 
 

@@ -1,0 +1,21 @@
+"""What would help takes away no more than all doubt."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from bayesrbf.report.doubts import what_would_help
+
+
+@pytest.mark.parametrize(("gain", "told"), [(0.191, "19.1 %"), (1.0, "100 %"), (1.91, "100 %")])
+def test_no_measurement_takes_away_more_than_all(gain: float, told: str) -> None:
+    gains = pd.Series({"observed": float("nan"), "small": 0.01, "chol": gain})
+    assert what_would_help(gains, 0.9) == f"measure chol: takes away about {told} of the doubt"
+
+
+def test_without_a_cell_worth_measuring_rows_or_another_measurement_help() -> None:
+    gains = pd.Series({"observed": float("nan"), "small": 0.01})
+    assert what_would_help(gains, 0.5) == "more labelled rows like it"
+    assert "the classes overlap" in what_would_help(gains, 0.1)
+    assert "the classes overlap" in what_would_help({}, float("nan"))
