@@ -83,7 +83,7 @@ def introduce(job: Job) -> None:
             lines.append(f"  {kind:<12} {shown}")
     lines += [f"  note         {clipped(note, 400)}" for note in job.notes[:TOLD]]
     if len(job.notes) > TOLD:
-        lines.append(f"               and {len(job.notes) - TOLD} more, all on the page")
+        lines.append(f"               and {len(job.notes) - TOLD} more, on the page of a report")
     for line in lines:
         console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
 

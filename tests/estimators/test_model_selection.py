@@ -85,7 +85,7 @@ def test_scores_are_those_of_the_labelled_rows_alone(hide: Any) -> None:
 
 def test_a_grid_is_searched_with_hidden_labels() -> None:
     y = np.where(HIDDEN, np.nan, Y)
-    grid = {"n_components": [1, 2]}
+    grid = {"unlabelled_weight": [0.0, 1.0]}
     model = HybridMixtureClassifier(objective="likelihood", random_state=0)
     search = GridSearchCV(model, grid, cv=LabelledKFold(3), scoring=labelled_scorer("accuracy"))
     search.fit(X, y)
