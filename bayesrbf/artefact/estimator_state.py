@@ -35,13 +35,25 @@ def works_on[F: Callable[..., Any]](begin: Callable[[Any], Any]) -> Callable[[F]
         @wraps(method)
         def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
             beside = begin(self)
-            method(beside, *args, **kwargs)
+            try:
+                method(beside, *args, **kwargs)
+            except Exception as error:
+                if _interrupted(error):  # as compilers of kernels report it
+                    raise KeyboardInterrupt from error
+                raise
             self.__dict__ = beside.__dict__  # one assignment: no interrupt falls within it
             return self
 
         return cast(F, changed)
 
     return decorate
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error came of an interrupt."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def fitted_attributes(kind: type) -> dict[str, Any]:

@@ -39,7 +39,8 @@ def validate(
         Print one JSON object, and nothing else, on stdout.
     """
     from bayesrbf import load
-    from bayesrbf.report.labelled import judge_labelled, lines_of, read_labelled
+    from bayesrbf.report.label_column import read_labelled
+    from bayesrbf.report.labelled import judge_labelled, lines_of
     from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.utils.validation import _check_sample_weight
 
 from bayesrbf.records.priors import MixturePrior
 
@@ -165,3 +166,24 @@ def prevalence(
         )
     normalised: Float[np.ndarray, " label"] = values / values.sum()
     return normalised
+
+
+LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
+"""Mean row weights beyond say nothing of how many rows there are, and sums of them overflow."""
+
+
+def row_weights(sample_weight: Any, X: Any) -> Float[np.ndarray, " obs"]:
+    """Row weights as scikit-learn checks them, scaled to a mean of 1 where it is out of bounds.
+
+    >>> row_weights([1e160, 3e160], [[0.0], [1.0]]), row_weights([1, 3], [[0.0], [1.0]])
+    (array([0.5, 1.5]), array([1., 3.]))
+    """
+    weights: Float[np.ndarray, " obs"] = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    largest = weights.max(initial=0.0)
+    if largest == 0:
+        return weights
+    relative = weights / largest  # at most 1: nothing overflows
+    mean = relative[relative > 0].mean()
+    return weights if LEAST_WEIGHT <= mean * largest <= MOST_WEIGHT else relative / mean

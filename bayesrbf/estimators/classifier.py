@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from bayesrbf.posterior.predictive import ClassPosterior
 
+LogProbabilities = Float[np.ndarray, "obs label"]
 Labels = Shaped[np.ndarray, " obs"]
 
 
@@ -97,13 +98,8 @@ class Classifier(ClassifierMixin, Estimator):
         """
         return self._delivered(self._read(X))
 
-    def _delivered(
-        self, rows: Observations, draws: int | None = None
-    ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities as they are given out: those that temperatures were fitted to.
-
-        A mean over draws may be asked to be one over fewer of them.
-        """
+    def _delivered(self, rows: Observations, draws: int | None = None) -> LogProbabilities:
+        """Class log probabilities as they are given out; a mean over draws may be over fewer."""
         if self._averages and self.draws_ is not None:
             posterior = self._class_posterior()
             mean = (posterior if draws is None else posterior.thinned(draws)).mean(rows)

@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _num_samples,
     check_is_fitted,
     validate_data,
@@ -23,7 +22,7 @@ from sklearn.utils.validation import (
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import works_on
-from bayesrbf.estimators.arguments import SHARED
+from bayesrbf.estimators.arguments import SHARED, row_weights
 from bayesrbf.estimators.column_table import describe_columns, warn_of_units
 from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
@@ -98,10 +97,7 @@ class Estimator(BaseEstimator, ABC):
         validate_data(self, X, y, skip_check_array=True)
         if _num_samples(X) == 0:
             raise ValueError("X has 0 sample(s), but fit needs at least one row.")
-        weights: Float[np.ndarray, " obs"] = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-        return weights
+        return row_weights(sample_weight, X)
 
     def _check_arguments(self) -> None:
         """Check every constructor argument that does not depend on the data."""

@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesrbf.artefact.estimator_state import works_on
+from bayesrbf.estimators.arguments import row_weights
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank
 from bayesrbf.table import standardisation
 
@@ -70,9 +71,7 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             The fitted transformer.
         """
         real = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-        weights = _check_sample_weight(
-            sample_weight, real, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = row_weights(sample_weight, real)
         real, weights = real[weights > 0], weights[weights > 0]
         self._maps = fit_half_rank(standardisation(real, weights), real, weights)
         return self

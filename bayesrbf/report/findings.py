@@ -69,7 +69,10 @@ def learned(report: Report) -> str:
         told.append(f"Known alone, {_quoted(alone)} move the probabilities most")
     if beside:
         told.append(f"beside all others {_quoted(beside)} add most")
-    return f"{'; '.join(told)}."
+    text = f"{'; '.join(told)}."
+    if report.judged.enough and report.judged.base.gain.better:
+        return text
+    return f"{text} As rows held out do not show that this helps, it may be chance."
 
 
 def _quoted(columns: Sequence[Contribution]) -> str:
@@ -130,6 +133,10 @@ CERTAIN = 2.0
 """Standard errors from which a calibration slope is reported as another than 1."""
 
 
+FAR = 2.0
+"""Calibration slope from which, or its inverse, probabilities are far too timid or extreme."""
+
+
 def verdict(report: Report) -> str:
     """Whether the probabilities can be trusted, beside answers that need no model."""
     own = report.scores[0]
@@ -173,8 +180,12 @@ def calibration_words(score: Score) -> str:
     if not _tilted(score) and score.calibration.within_noise:
         return "its probabilities come true as often as they say, as far as these rows can tell"
     if _tilted(score):
-        kind = "too extreme" if score.slope[0] < 1 else "too timid"
-        return f"its probabilities are somewhat {kind} (calibration slope {number(score.slope[0])})"
+        slope = score.slope[0]
+        kind = "too extreme" if slope < 1 else "too timid"
+        much = "somewhat" if 1 / FAR < slope < FAR else "far"
+        return (
+            f"its probabilities are {much} {kind} (calibration slope {number(slope)}, 1 is right)"
+        )
     return (
         f"its probabilities miss by {number(score.calibration.error)} on average, more than "
         "chance explains"

@@ -7,10 +7,9 @@ what chance brings.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,26 +18,37 @@ from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from bayesrbf.posterior.calibration import calibration
-from bayesrbf.posterior.held_out import mean, proportion
+from bayesrbf.posterior.held_out import (
+    LEVEL,
+    Interval,
+    OneAgainstRest,
+    mean,
+    one_against_rest,
+    proportion,
+)
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.posterior.two_tables import tail_of_count
-from bayesrbf.reading import TableError, names_in_file, read_file
-from bayesrbf.records.table_options import TableOptions
+from bayesrbf.reading import TableError
 from bayesrbf.report.check import Remark, printed
-from bayesrbf.report.density import columns_of
-from bayesrbf.report.new_rows import read_complete
-from bayesrbf.report.options import ReportOptions
 from bayesrbf.report.row import aligned
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
-PROB: Final = 0.9
+PROB: Final = LEVEL
 """Probability of the intervals."""
 CHANCE: Final = 0.01
 """Probability with which chance alone is told as a drift."""
 LEAST_ROWS: Final = 2
 """Labelled rows that an interval needs."""
 LISTED: Final = 6
+
+FIGURES: Final = {
+    "AUROC": "auroc",
+    "average precision": "average_precision",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+}
+"""Figures of a class against the rest, by their heading."""
 
 Shares = Float[np.ndarray, " label"]
 
@@ -78,65 +88,14 @@ class Labelled:
     prob: float  # Of every interval.
     scores: Sequence[ScoredBy]
     classes: Sequence[Frequency]
+    against_rest: Mapping[str, OneAgainstRest]
+    """Every class against the rest; a row counts as of its most probable class."""
     remarks: Sequence[Remark]
 
     @property
     def found(self) -> bool:
         """Whether anything is a finding."""
         return any(remark.found for remark in self.remarks)
-
-
-def read_labelled(
-    model: Any, path: Path, target: str | None, options: ReportOptions
-) -> tuple[pd.DataFrame, pd.Series]:
-    """Rows as the model takes them, and their labels as text, None where one is missing.
-
-    Without a name the label column is that of the training table, or the only one that the model
-    does not predict from and that holds classes of the model.
-    """
-    rows = read_complete(model, path, options.table)
-    known, classes = set(columns_of(model).names), {str(label) for label in model.classes_}
-    header = names_in_file(path)
-    if target is None and options.target in header:
-        target = options.target
-    no_label = {*known, *options.table.beside}
-    others = [name for name in header if name not in no_label]
-    if target in known:
-        raise TableError(f"--target names {target!r}, a column that the model predicts from.")
-    asked = others if target is None else [target]
-    left = tuple(name for name in header if name not in asked)
-    reading = TableOptions(na=options.table.na, categorical=tuple(asked), ignore=left)
-    labels = read_file(path, None, reading).frame if asked else pd.DataFrame()
-    labels = labels[asked].apply(lambda column: as_classes(column, classes))
-    fits = [name for name in asked if classes & set(labels[name].dropna())]
-    if target is None and len(fits) != 1:
-        said = f"columns {listing(fits)} hold" if fits else "no other column holds"
-        raise TableError(
-            f"{path.name}: beside what the model predicts from, {said} classes of the model "
-            f"({listing(sorted(classes), LISTED)}); name the label column by --target."
-        )
-    return rows, labels[fits[0] if target is None else target]
-
-
-def as_classes(labels: pd.Series, classes: Collection[str]) -> pd.Series:
-    """Labels as the classes are spelled: a number is the class of the same value.
-
-    A file in which labels are missing often has 1.0 for 1.
-
-    >>> as_classes(pd.Series(["1.0", "0", None, "x"]), ["0", "1"]).tolist()
-    ['1', '0', None, 'x']
-    """
-    spelled = {_value(name): name for name in classes}
-    found = [None if pd.isna(label) else spelled.get(_value(label), label) for label in labels]
-    return pd.Series(found, labels.index, dtype=object, name=labels.name)
-
-
-def _value(text: str) -> float | str:
-    """A number, or else the text."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
@@ -164,6 +123,10 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
                 classes, counts.tolist(), p.mean(0).tolist(), trained.tolist(), strict=True
             )
         ],
+        against_rest={
+            label: one_against_rest(p[:, c], p.argmax(1) == c, labels == c)
+            for c, label in enumerate(classes)
+        },
         remarks=[
             *_strange(y[~known]),
             _gain(p, labels, trained, classes),
@@ -305,6 +268,11 @@ def lines_of(told: Labelled) -> list[str]:
         between = f"{percent(each.lower)} to {percent(each.upper)}"
         shares = [percent(each.share), between, percent(each.expected), percent(each.trained)]
         classes.append([clipped(each.label, 24), "", str(each.rows), *shares])
+    rest = [
+        [clipped(label, 24), "", *(_between(getattr(one, name)) for name in FIGURES.values())]
+        for label, one in told.against_rest.items()
+        if one.rows
+    ]
     without = f"; {plural(told.unlabelled, 'row')} without a label" if told.unlabelled else ""
     return [
         f"{plural(told.rows, 'row')} labelled by {clipped(told.target)}{without}",
@@ -312,5 +280,13 @@ def lines_of(told: Labelled) -> list[str]:
         "  expected: by the model, if its probabilities are right; frequencies: of the class "
         "frequencies of training.",
         *aligned(classes),
+        *aligned([["against the rest", "", *FIGURES], *rest]),
         *printed(told.remarks),
     ]
+
+
+def _between(found: Interval) -> str:
+    """A figure and its interval; a dash where no row bears on it."""
+    if np.isnan(found.value):
+        return number(found.value)
+    return f"{number(found.value)} ({number(found.lower)} to {number(found.upper)})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -28,6 +29,9 @@ from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
 from bayesrbf.report.validate import Track
 from bayesrbf.report.words import clipped, harmless, listing, number, percent, plural
+
+TOLD: Final = 5
+"""Notes that are told in the terminal, the most harmful first."""
 
 
 def run(job: Job, folder: Path) -> list[str]:
@@ -66,7 +70,9 @@ def introduce(job: Job) -> None:
         if named:
             shown = listing([clipped(name, 24) for name in named], 5)
             lines.append(f"  {kind:<12} {shown}")
-    lines += [f"  note         {clipped(note, 160)}" for note in job.notes[:3]]
+    lines += [f"  note         {clipped(note, 400)}" for note in job.notes[:TOLD]]
+    if len(job.notes) > TOLD:
+        lines.append(f"               and {len(job.notes) - TOLD} more, all on the page")
     for line in lines:
         console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
 

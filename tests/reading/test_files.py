@@ -254,3 +254,57 @@ def test_the_benchmark_tables_are_read_exactly(data_folder: Path) -> None:
         ignore = [c for c in pd.read_csv(path, nrows=1) if c.startswith("extra_")]
         table = read_table(path, categorical=["target"], ignore=ignore)
         pd.testing.assert_frame_equal(table.frame, expected, check_dtype=False)
+
+
+def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["who", "size", "when", "flag", None])
+    book.active.append(["fox", 1.5, datetime.datetime(2000, 1, 2), True])
+    book.active.append([])
+    book.active.append(["owl", 2, datetime.datetime(2000, 1, 3, 12), None])
+    book.create_sheet("more")
+    book.save(tmp_path / "a.xlsx")
+    table = read_table(tmp_path / "a.xlsx", dates="when")
+    assert table.frame.to_numpy().tolist()[0] == ["fox", 1.5, 1.0, "True"]
+    assert table.frame["when"].tolist() == [1.0, 2.5]
+    assert table.frame["flag"].isna().tolist() == [False, True]
+    assert "Sheet 'Sheet' was read; 'more' not." in table.notes
+    (tmp_path / "b.xlsx").write_bytes(b"PK\x03\x04rest")
+    with pytest.raises(TableError, match="damaged Excel workbook"):
+        read_table(tmp_path / "b.xlsx")
+
+
+def test_a_workbook_without_its_reader_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.xlsx").write_bytes(b"PK\x03\x04rest")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(TableError, match=r"pip install 'bayesrbf\[excel\]'"):
+        read_table(tmp_path / "a.xlsx")
+
+
+def test_columns_of_any_type_can_be_ignored(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table(
+            {
+                "list": [[1, 2], None],
+                "struct": [{"a": 1}, {"a": 2}],
+                "bytes": [b"\x00", b"\x01"],
+                "time": pa.array([1, 2], pa.time32("s")),
+                "decimal": pa.array([1, 2], pa.decimal128(5, 2)),
+                "day": [datetime.date(2000, 1, 2), None],
+                "moment": pa.array([0, 86_400], pa.timestamp("s", tz="Europe/Berlin")),
+            }
+        ),
+        tmp_path / "a.parquet",
+    )
+    odd = ["list", "struct", "bytes", "time"]
+    with pytest.raises(TableError) as caught:
+        read_table(tmp_path / "a.parquet")
+    assert len(caught.value.problems) == 6
+    table = read_table(tmp_path / "a.parquet", ignore=odd, dates=["day", "moment"])
+    assert table.frame["decimal"].tolist() == [1.0, 2.0]
+    assert table.frame["day"].tolist()[0] == 1.0
+    assert table.frame["moment"].tolist() == [-10957.0, -10956.0]
+    assert table.taken["kind"].tolist()[:4] == ["ignored"] * 4

@@ -78,6 +78,19 @@ def test_scores_are_what_brute_force_gives_and_what_is_expected_of_them() -> Non
         assert abs(one.value - one.expected) < 3.5 * error
 
 
+def test_every_class_is_judged_against_the_rest_as_by_brute_force() -> None:
+    model, p, labels = drawn(150, 8)
+    told = judged(model, p, labels)
+    assert list(told.against_rest) == CLASSES.tolist()
+    for c, found in enumerate(told.against_rest.values()):
+        own, others = p[labels == c, c], p[labels != c, c]
+        pairs = own[:, None] - others
+        assert found.auroc.value == pytest.approx(((pairs > 0) + 0.5 * (pairs == 0)).mean())
+        assert found.sensitivity.value == pytest.approx((p[labels == c].argmax(1) == c).mean())
+        assert found.specificity.value == pytest.approx((p[labels != c].argmax(1) != c).mean())
+    assert any("AUROC" in line for line in lines_of(told))
+
+
 def test_probabilities_that_are_too_extreme_are_found_and_named() -> None:
     model, p, labels = drawn(600, 2)
     sharp = p**3 / (p**3).sum(1, keepdims=True)

@@ -178,6 +178,18 @@ def test_labels_beyond_chance_are_told_apart_from_those_it_explains() -> None:
     assert 'aria-label="Labels that look wrong"' not in none
 
 
+def test_what_was_learned_is_doubted_where_rows_held_out_show_nothing() -> None:
+    full = synthetic()
+    assert "it may be chance" not in sections(render(full))["learned"]
+    few = replace(full, judged=replace(full.judged, rows=12))
+    assert "it may be chance" in sections(render(few))["learned"]
+    base = full.judged.base
+    none = replace(full.judged, base=replace(base, gain=replace(base.gain, mean=0.0)))
+    html = render(replace(full, judged=none))
+    assert "it may be chance" in sections(html)["learned"]
+    assert '<p class="verdict">No:' in html
+
+
 def test_sparse_report_renders() -> None:
     """No holes, no notes, no posterior, nothing odd, no truth: sections stay, pictures go."""
     full = synthetic()

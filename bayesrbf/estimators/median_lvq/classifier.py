@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import (
@@ -20,6 +20,7 @@ from bayesrbf.estimators.arguments import (
     components_per_class,
     instance,
     one_of,
+    row_weights,
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.estimator import LARGEST_SEED
@@ -298,9 +299,7 @@ class MedianLVQClassifier(Classifier):
         self._check_arguments()
         rows = read_rows(self, X, reset=True)
         validate_data(self, X, y, skip_check_array=True)
-        weights: Float[np.ndarray, " obs"] = _check_sample_weight(
-            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = row_weights(sample_weight, rows)
         labels, weights = self._read_labels(rows, y, weights)
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self._search(self._compare(rows, labels, weights))

@@ -1,0 +1,87 @@
+"""New rows are read by the options of the training table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf import HybridMixtureClassifier
+from bayesrbf.commands.arguments import in_lines, typed
+from bayesrbf.reading import TableError, read_file
+from bayesrbf.records.table_options import TableOptions
+from bayesrbf.report.new_rows import read_complete, read_rows
+from bayesrbf.report.options import OPTIONS, ReportOptions, options_content, read_options
+
+ASKED = TableOptions(
+    na=("-999", "n/k"),
+    id="case",
+    ignore=("prose",),
+    dates=("seen", "visit"),
+    group="patient",
+    time="visit",
+)
+
+
+def written(folder: Path, rows: int = 40) -> Path:
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2020-01-01", periods=rows)
+    table = pd.DataFrame(
+        {
+            "case": [f"C{i}" for i in range(rows)],
+            "patient": np.arange(rows) // 2,
+            "age": np.where(np.arange(rows) % 7 == 0, -999, rng.integers(20, 80, rows)),
+            "seen": days.strftime("%d/%m/%Y"),
+            "fee": [f"${900 + 31 * i:,}" for i in range(rows)],
+            "site": np.where(np.arange(rows) % 5 == 0, "n/k", "north"),
+            "prose": [f"walked {i} steps, then slept" for i in range(rows)],
+            "visit": days.strftime("%Y-%m-%d"),
+            "y": np.where(rng.random(rows) < 0.5, "a", "b"),
+        }
+    )
+    table.to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+def test_the_rows_of_training_are_read_again_as_they_were(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    read = read_file(path, "y", ASKED)
+    model = HybridMixtureClassifier(random_state=0).fit(read.frame, read.target)
+    (tmp_path / OPTIONS).write_bytes(options_content(ReportOptions("y", table=read.options)))
+    kept = read_options(tmp_path)
+    assert kept is not None
+    assert kept.table == read.options
+    pd.testing.assert_frame_equal(read_complete(model, path, kept.table), read.frame)
+    short = tmp_path / "short.csv"  # one row alone leaves day and month, and the comma, open
+    lines = path.read_text().splitlines()
+    short.write_text("\n".join([lines[0], lines[5]]))
+    pd.testing.assert_frame_equal(read_complete(model, short, kept.table), read.frame.iloc[[4]])
+    pd.read_csv(path).drop(columns=["case", "site", "y"]).assign(more=[[1]] * 40).to_csv(
+        short, index=False
+    )
+    new = read_rows(model, short, kept.table)
+    assert (list(new.absent), list(new.extra)) == (["site"], ["more"])
+    assert new.rows.index.tolist() == list(range(40))
+
+
+def test_what_a_file_of_options_may_not_hold(tmp_path: Path) -> None:
+    held = json.loads(options_content(ReportOptions("y", table=ASKED)))
+    for wrong in ({"na": "x"}, {"id": 3}, {"day_first": "yes"}, {"speed": 1}, {"dates": [1]}):
+        broken = held | {"table": asdict(ASKED) | wrong}
+        (tmp_path / OPTIONS).write_text(json.dumps(broken))
+        with pytest.raises(ValueError, match="cannot be read as the options of a report"):
+            read_options(tmp_path)
+
+
+def test_names_are_typed_together_or_one_by_one() -> None:
+    options = typed(TableOptions(na=("-999,n/k", "?"), ignore=('a,"b,c"',), id="x,y"))
+    assert options == TableOptions(na=("-999", "n/k", "?"), ignore=("a", "b,c"), id="x,y")
+
+
+def test_several_problems_take_a_line_each() -> None:
+    assert in_lines(TableError("One.", "Two.")).splitlines() == ["2 problems:", "  One.", "  Two."]
+    assert in_lines(TableError("One.")) == "One."
