@@ -63,7 +63,7 @@ def test_what_is_packed_comes_back(state: object) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        Columns(("a", "b"), ("real", "categorical"), ((True, 2, "x"),), (1,), True, (0,)),
+        Columns(("a", "b"), ("real", "categorical"), ((True, 2, "x"),), (1,), missing=(0, 1)),
         MixtureSpecification(2, (3,), (0, 0, 1), "tied", True),
         MixturePrior(mean_precision=0.5),
         Fit(

@@ -42,6 +42,7 @@ def _columns(columns: Any) -> Lines:
     yield all(isinstance(cell, str | int | float) for one in levels for cell in one), "plain levels"
     for places in (columns.masked, columns.empty):
         yield ascending(places) and within(places, 0, n), "positions of columns, in their order"
+    yield len(columns.missing) == n and min(columns.missing) >= 0, "missing cells of every column"
     atoms = columns.atoms
     yield len(atoms) in (0, kinds.count("real")), "atoms for every real column"
     yield all(map(ascending, atoms)), "atoms in rising order"

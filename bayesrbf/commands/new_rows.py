@@ -58,7 +58,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     answer(told, [*lines, f"Wrote {file}"], as_json=json)
 
 
-def explain(folder: Path, table: Path, /, *, row: int, json: Json = False) -> None:
+def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> None:
     """Say why the model of a report answers a row as it does, and what is odd about the row.
 
     Tells the class probabilities with their intervals, what each observed cell adds to the log
@@ -70,13 +70,14 @@ def explain(folder: Path, table: Path, /, *, row: int, json: Json = False) -> No
         Folder of an earlier report or fit.
     table : Path
         CSV or Parquet file with the same columns; the label column may be absent.
-    row : int
-        Number of the row, 1 for the first below the header, as in predictions.csv.
+    row : str
+        Name of the row, where the report was told by --id which column names the rows; else
+        its number, 1 for the first below the header, as in predictions.csv.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
     from bayesrbf import load
-    from bayesrbf.report.new_rows import read_complete
+    from bayesrbf.report.new_rows import read_complete, row_number
     from bayesrbf.report.options import ReportOptions, read_options
     from bayesrbf.report.output import MODEL
     from bayesrbf.report.row import explain_row, lines_of
@@ -84,7 +85,8 @@ def explain(folder: Path, table: Path, /, *, row: int, json: Json = False) -> No
     options = read_options(folder) or ReportOptions("")
     model = load(folder / MODEL)
     with spoken():
-        told = explain_row(model, read_complete(model, table, options.table), row)
+        rows = read_complete(model, table, options.table)
+        told = explain_row(model, rows, row_number(rows, row))
     answer({"explained": told}, lines_of(told), as_json=json)
 
 

@@ -101,8 +101,7 @@ class Classifier(ClassifierMixin, Estimator):
     def _delivered(self, rows: Observations, draws: int | None = None) -> LogProbabilities:
         """Class log probabilities as they are given out; a mean over draws may be over fewer."""
         if self._averages and self.draws_ is not None:
-            posterior = self._class_posterior()
-            mean = (posterior if draws is None else posterior.thinned(draws)).mean(rows)
+            mean = self._class_posterior().thinned(draws).mean(rows)
             with np.errstate(divide="ignore"):
                 return np.log(mean)
         calibrated = tempered(self._class_log_joint(rows), self.temperature_)

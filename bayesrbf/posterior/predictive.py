@@ -68,8 +68,10 @@ class ClassPosterior:
         """Number of classes."""
         return int(self.log_ratio.size)
 
-    def thinned(self, most: int) -> ClassPosterior:
-        """At most so many of the draws, evenly apart, as one chain."""
+    def thinned(self, most: int | None) -> ClassPosterior:
+        """At most so many of the draws, evenly apart, as one chain; None: all of them."""
+        if most is None:
+            return self
         theta = self.theta.reshape(self.n_draws, -1)
         kept = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
         return replace(self, theta=theta[None, kept])

@@ -64,9 +64,11 @@ def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
 def option(name: str, *values: str) -> str:
     """An option as it is typed.
 
-    >>> print(option("na", "-999"), option("na", "not known", "a,b"))
-    --na=-999 --na 'not known,"a,b"'
+    >>> print(option("na", "-999"), option("na", "not known", "a,b"), option("decimal", ","))
+    --na=-999 --na 'not known,"a,b"' --decimal ','
     """
+    if len(values) == 1 and not any(c.isalnum() or c in "'\"" for c in values[0]):
+        return f"--{name}{'=' if values[0].startswith('-') else ' '}'{values[0]}'"
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(values)
     glue = "=" if text.getvalue().startswith("-") else " "

@@ -75,6 +75,28 @@ def read_complete(model: Any, path: Path, options: TableOptions = PLAIN) -> pd.D
     return read.rows
 
 
+def row_number(rows: pd.DataFrame, asked: str) -> int:
+    """Number of a row, from 1, by its name where rows have names, else by the number itself.
+
+    >>> named = pd.DataFrame({"x": [1.0, 2.0]}, pd.Index(["P1", "P2"], name="case"))
+    >>> row_number(named, "P2"), row_number(named.reset_index(drop=True), "2")
+    (2, 2)
+    """
+    named = rows.index.name is not None
+    found = np.flatnonzero(rows.index.astype(str) == asked) if named else np.zeros(0, int)
+    if found.size == 1:
+        return int(found[0]) + 1
+    if found.size > 1:
+        raise ValueError(
+            f"--row {asked} names {found.size} rows: {listing((found + 1).tolist())}; name the row "
+            "of a file in which it stands once."
+        )
+    if named or not asked.removeprefix("-").isdigit():
+        what = f"a name of {rows.index.name!r}" if named else "the number of a row"
+        raise ValueError(f"--row {asked} must be {what}, which the table has; it does not.")
+    return int(asked)
+
+
 def novelty_of_rows(model: Any, X: pd.DataFrame, novelty: np.ndarray) -> str:
     """How many rows are unlike the training table, and the column that is odd most often.
 

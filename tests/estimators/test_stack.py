@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,12 @@ import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.folds import split_rows, stratified_folds
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_predictor
-from bayesrbf.estimators.stack.fitting import default_folds
+from bayesrbf.estimators.stack.fitting import StackSettings, default_folds
 from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
-from bayesrbf.estimators.stack.training import Training, Views
+from bayesrbf.estimators.stack.training import LearnedRates, Training, Views
+from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
 from bayesrbf.fitted.mixture_fitting import component_class
+from bayesrbf.posterior.usual_rows import usual_rows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.table import distinct
@@ -233,9 +236,12 @@ def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
     rows, _ = distinct(fitted.rows_)
     again = fitted._settings().fit(rows, 0)
     log_posterior = fitted.model_.log_posterior(fitted.rows_)
-    refits = StackRefits((again,), np.zeros((1, 2)), np.zeros((1, fitted.classes_.size)), 0.0)
+    none, shifts = usual_rows(*np.zeros((3, 0))), np.zeros((1, fitted.classes_.size))
+    refits = StackRefits((again,), np.zeros((1, 2)), shifts, 0.0, none)
     new = fitted._read(X)
-    predict = bootstrap_predictor(log_posterior, fitted.model_.members, refits)(new, np.zeros(20))
+    model = fitted.model_
+    prepare = bootstrap_predictor(log_posterior, model.members, model.companion, refits)
+    predict = prepare(new, np.zeros(20))
     theta = np.concatenate([fitted.model_.point(log_posterior), refits.coordinates[0]])
     found = np.exp(predict(theta).log_probabilities)
     np.testing.assert_allclose(found, fitted.predict_proba(X), atol=2e-4)
@@ -334,6 +340,45 @@ def test_small_classes_have_fewer_components() -> None:
     labels = np.repeat([0, 1, 2], [24, 17, 3])
     rows = Observations(np.zeros((44, 1)), np.zeros((44, 0), int), labels, np.ones(44))
     assert component_class(rows, 3, 3) == (0, 0, 0, 1, 1, 2)
+
+
+class Says(StackSettings):
+    """Members that are right with unlabelled rows and even without them; counts its fits."""
+
+    fits: ClassVar[list[int]] = []
+
+    def hold_out(
+        self, fold: int, train: Observations, test: Observations
+    ) -> tuple[np.ndarray, LearnedRates]:
+        self.fits.append(train.n_obs)
+        right = 0.9 if (train.labels < 0).any() else 0.5
+        p = np.where(np.arange(2) == test.labels[:, None], right, 1 - right)
+        return np.log(p)[:, None], {}
+
+
+def test_what_unlabelled_rows_gained_is_told_at_a_fraction_of_the_fits() -> None:
+    labels = np.concatenate([np.arange(60) % 2, np.full(140, -1)])
+    rows = Observations(np.zeros((200, 1)), np.zeros((200, 0), int), labels, np.ones(200))
+    dealt = stratified_folds(labels, 5, 0)
+    folds = [(rows.take(dealt != k), rows.take(dealt == k)) for k in range(5)]
+    says = Says((), (), (), 2, MixturePrior(), 0)
+    held, _ = says.hold_out_folds(folds, np.arange(2), None)
+    says.fits.clear()
+    told = gain_of_unlabelled(says, folds, held, np.arange(2), None)
+    gain = np.log(2)  # with them a pool of one member becomes as sure as it is right
+    assert told.startswith("Rows without a label, counted as given, helped: +")
+    assert 0.9 * gain < float(told.split("+")[1].split()[0]) <= gain
+    assert says.fits == [48]
+    bare = [(train.take(train.labels >= 0), test) for train, test in folds]
+    assert gain_of_unlabelled(says, bare, held, np.arange(2), None) == ""
+
+
+def test_the_status_of_a_fit_has_what_unlabelled_rows_did(fitted) -> None:
+    X, y = table(60)
+    hidden = np.where(np.arange(60) % 3 == 0, None, y)
+    told = StackedClassifier(SMALL, cv=3, random_state=0).fit(X, hidden).status_
+    assert "Rows without a label, counted as given," in told
+    assert "Rows without a label" not in fitted.status_
 
 
 def test_nothing_to_hold_out_is_told() -> None:

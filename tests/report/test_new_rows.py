@@ -14,7 +14,7 @@ from bayesrbf import HybridMixtureClassifier
 from bayesrbf.commands.arguments import in_lines, typed
 from bayesrbf.reading import TableError, read_file
 from bayesrbf.records.table_options import TableOptions
-from bayesrbf.report.new_rows import read_complete, read_rows
+from bayesrbf.report.new_rows import read_complete, read_rows, row_number
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content, read_options
 
 ASKED = TableOptions(
@@ -66,6 +66,19 @@ def test_the_rows_of_training_are_read_again_as_they_were(tmp_path: Path) -> Non
     new = read_rows(model, short, kept.table)
     assert (list(new.absent), list(new.extra)) == (["site"], ["more"])
     assert new.rows.index.tolist() == list(range(40))
+
+
+@pytest.mark.parametrize(
+    ("index", "asked", "message"),
+    [
+        (pd.Index(["a", "b", "b"], name="id"), "b", "names 2 rows: 2 and 3"),
+        (pd.Index(["a", "b", "b"], name="id"), "1", "must be a name of 'id'"),
+        (pd.RangeIndex(3), "a", "must be the number of a row"),
+    ],
+)
+def test_a_row_that_cannot_be_told(index: pd.Index, asked: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        row_number(pd.DataFrame({"x": np.zeros(3)}, index), asked)
 
 
 def test_what_a_file_of_options_may_not_hold(tmp_path: Path) -> None:

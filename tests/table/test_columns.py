@@ -185,4 +185,5 @@ def test_missingness_is_checked() -> None:
 
 
 def test_columns_are_records_that_compare() -> None:
-    assert learn_columns(np.eye(2)) == Columns(("x0", "x1"), ("real", "real"), ())
+    expected = Columns(("x0", "x1"), ("real", "real"), (), missing=(0, 0))
+    assert learn_columns(np.eye(2)) == expected

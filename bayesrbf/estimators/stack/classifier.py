@@ -12,20 +12,19 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.folds import HeldOut, split_rows
+from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
 from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
 from bayesrbf.estimators.stack.fitting import (
-    Pool,
     StackSettings,
     default_folds,
-    equal_pool,
-    fit_pool,
+    pool_of,
 )
 from bayesrbf.estimators.stack.members import own_members
+from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
@@ -108,7 +107,8 @@ class StackedClassifier(Classifier):
     posterior_ : xarray.DataTree
         Posterior of weights and temperatures; one draw after ``inference="map"``.
     status_ : str
-        How the fit ended, in a sentence.
+        How the fit ended, in a sentence, and what rows without a label did: the gain in log score
+        on some folds, fitted without them once more, and its standard error.
     converged_ : bool
         Whether it converged.
     n_iter_ : int
@@ -202,15 +202,17 @@ class StackedClassifier(Classifier):
         self._read_rows(X, labels, weights)
         settings = self._settings()
         cv = default_folds(self.rows_) if self.cv is None else self.cv
-        folds = split_rows(cv, self.rows_, self.kept_, self.seed_)
+        folds = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
         held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs)
-        held, pool = self._pooled(held_out, len(settings.names))
+        told = gain_of_unlabelled(settings, folds, held_out, self.classes_, self.n_jobs)
+        held, pool = pool_of(held_out, settings, type(self).__name__)
         self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held, rates)
         self.members_ = self.pointwise_ = settings.names
         self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
         self.temperature_ = pool.temperature
         log_density = self.model_.log_density_at_point(self._log_posterior())
         self._report(Status.CONVERGED, Trace(np.array([log_density])))
+        self.status_ = f"{self.status_} {told}".rstrip()
         self._member_draws, self._refits = (None,) * len(self.model_.members.own), None
         return self._infer()
 
@@ -220,17 +222,6 @@ class StackedClassifier(Classifier):
         prior = MixturePrior() if self.prior is None else self.prior
         levels, n_classes = self.columns_.n_levels, self.classes_.size
         return StackSettings(own_members(self.members), extra, levels, n_classes, prior, self.seed_)
-
-    def _pooled(self, held: HeldOut | None, n_members: int) -> tuple[HeldOut, Pool]:
-        """Weights and temperatures; equal ones where no row could be held out."""
-        if held is not None:
-            return held, fit_pool(held)
-        warn(
-            f"{type(self).__name__}: no labelled row could be held out (classes of one row never "
-            "are), so all members weigh the same and no temperature is fitted; label more rows."
-        )
-        values = np.zeros((0, n_members, self.classes_.size))
-        return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), equal_pool(n_members)
 
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw weights and temperatures, and with them the parameters of the members.

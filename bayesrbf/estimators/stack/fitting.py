@@ -14,6 +14,7 @@ from bayesrbf.estimators.folds import Fold, HeldOut, joined, numbered_folds
 from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
 from bayesrbf.estimators.stack.training import LearnedRates, Training, Views
+from bayesrbf.estimators.warning import warn
 from bayesrbf.numerics.stack.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
 from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.posterior.scores import log_loss
@@ -154,6 +155,19 @@ def fit_pool(held: HeldOut) -> Pool:
     pool = pool_weights(true_class, weights)
     last = fit_temperature(pooled(values, pool, temperatures), labels, weights)
     return Pool(pool, temperatures, last)
+
+
+def pool_of(held: HeldOut | None, settings: StackSettings, owner: str) -> tuple[HeldOut, Pool]:
+    """Weights and temperatures; equal ones, with a warning, where no row could be held out."""
+    if held is not None:
+        return held, fit_pool(held)
+    warn(
+        f"{owner}: no labelled row could be held out (classes of one row never "
+        "are), so all members weigh the same and no temperature is fitted; label more rows."
+    )
+    n_members = len(settings.names)
+    values = np.zeros((0, n_members, settings.n_classes))
+    return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), equal_pool(n_members)
 
 
 def equal_pool(n_members: int) -> Pool:

@@ -8,12 +8,14 @@ counts into its key: an edit of any kernel file compiles anew.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
 from numba import njit
+from numba.core import event
 
 FAST: Final = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 """Fast-math flags that loops need to run in vector registers.
@@ -27,6 +29,28 @@ SOURCES: Final = hashlib.sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
 ).hexdigest()
 """Fingerprint of all kernel files."""
+
+
+class Announcement(event.Listener):
+    """Says once, by the log, what the first fit after an installation waits for."""
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        """Tell that an entry point is compiled, which is not where it comes from the disk."""
+        if not self.said and SOURCES[:16] in event.data["dispatcher"].__qualname__:
+            self.said = True
+            logging.getLogger("bayesrbf").warning(
+                "bayesrbf compiles its kernels, which takes some 20 seconds; later processes load "
+                "them from the disk."
+            )
+
+    def on_end(self, event: Any) -> None:
+        """Nothing is to be said."""
+
+
+ANNOUNCEMENT: Final = Announcement()
+event.register("numba:compile", ANNOUNCEMENT)  # type: ignore[no-untyped-call]
 
 
 def kernel[F: Callable[..., object]](function: F) -> F:

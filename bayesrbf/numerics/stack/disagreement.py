@@ -24,6 +24,9 @@ their median further out [2]_,
 
 .. math:: \operatorname{median} l_0 = \sqrt{1 + \pi v / 8} \; \bar l.
 
+At a row unlike those of the fit, what is added to the pool is several times as large: the median
+stays where it is.
+
 Members of one kind err together, so the mean of their log odds is what their kind says, and
 counts once.
 
