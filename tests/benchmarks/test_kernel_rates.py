@@ -62,7 +62,7 @@ def test_kernel_rates(
     losses = results.groupby(["table", "model"], sort=False)["log loss"].mean().unstack(sort=False)
     with capsys.disabled():
         title = "30 % of cells hidden" if holes else "complete"
-        print(f"\n\n## {results['table'].nunique()} tables, {title}, seeds {SEEDS}\n")
+        print(f"\n\n## {results['table'].nunique()} tables, {title}, {SEEDS} seeds\n")
         print(beside_fixed(results).round(4).to_markdown())
         print(f"\n### log loss\n\n{losses.round(3).to_markdown()}\n")
     assert np.isfinite(results.drop(columns=["table", "model"]).to_numpy(dtype=float)).all()

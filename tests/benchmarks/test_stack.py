@@ -6,8 +6,9 @@ which takes a table as it is, and for the pool, which is given our imputed colum
 
 ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose (beginnings of names, with commas),
 ``BAYESRBF_SEEDS`` sets the number of splits (3). With ``BAYESRBF_RESULTS``, the name of a CSV
-file, each result is kept there as it comes, and a run goes on where one stopped. *seven* is the
-first default, its kernels behind the companions of the second.
+file, each result is kept there as it comes, and a run goes on where one stopped: after one of one
+split, one of two has a split to do. *seven* is the first default, its kernels behind the companions
+of the second.
 """
 
 from __future__ import annotations
