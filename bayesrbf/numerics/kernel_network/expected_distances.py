@@ -27,11 +27,16 @@ def expected_distances(
 ) -> Float[np.ndarray, "column pair"]:
     """Distances of all pairs of rows, reals then categorical columns, in the order of pdist."""
     i, j = np.triu_indices(cells.n_rows, 1)
-    gap = np.abs(cells.mean[i] - cells.mean[j]).T
-    variance = (cells.variance[i] + cells.variance[j]).T
-    reals = _absolute(gap, variance) if name == "laplace" else 0.5 * (gap**2 + variance)
-    agree = [(part[i] * part[j]).sum(axis=1) for part in split_levels(cells.probabilities, levels)]
-    return np.concatenate([reals, *(1 - one[None] for one in agree)])
+    means, variances = (np.ascontiguousarray(one.T) for one in (cells.mean, cells.variance))
+    gap = np.abs(means.take(i, 1) - means.take(j, 1))
+    if variances.any():
+        variance = variances.take(i, 1) + variances.take(j, 1)
+        reals = _absolute(gap, variance) if name == "laplace" else 0.5 * (gap**2 + variance)
+    else:
+        reals = gap if name == "laplace" else 0.5 * gap**2
+    parts = split_levels(cells.probabilities, levels)
+    agree = [one[:, i, j] for one in ((part @ part.T)[None] for part in parts)]
+    return np.concatenate([reals, *(1 - one for one in agree)])
 
 
 def _absolute(
