@@ -23,6 +23,7 @@ LAWS: Final[Mapping[str, Law]] = {**MIXTURES, **MODELS, **STACKS}
 OPEN: Final[Mapping[str, frozenset[str]]] = {
     "DensityCandidate": frozenset({"log_density"}),
     "Draws": frozenset({"stats", "attributes"}),
+    "Fit": frozenset({"restarts"}),
     "Observations": frozenset({"real", "further"}),
     "RBFNetworkHyperparameters": frozenset({"link"}),
     "SDGMTrace": frozenset({"evidence"}),

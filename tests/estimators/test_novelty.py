@@ -95,7 +95,8 @@ def test_the_sentence_on_new_rows_names_the_column_and_the_factor() -> None:
     model = MixtureDensity(column_maps="power", random_state=0).fit(X)
     assert novelty_of_rows(model, X, model.novelty(X)) == ""
     wrong = X.iloc[:20].assign(mass=lambda rows: rows["mass"] * 1000)
-    said = novelty_of_rows(model, wrong, model.novelty(wrong))
+    with pytest.warns(UserWarning, match="1e\\+03 times larger"):
+        said = novelty_of_rows(model, wrong, model.novelty(wrong))
     assert said.startswith("20 of 20 rows are unlike the training table: mass stands out in 20 of")
     assert said.endswith("times too large.")
     factor = float(said.split("about ")[1].split(" times")[0].replace("\u202f", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +15,28 @@ from bayesrbf.estimators.stack import fitted_stack
 from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor
 from bayesrbf.numerics.stack.disagreement import disagreed
 from bayesrbf.numerics.stack.pooling import member_probabilities
+from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.records import names
 from tests.mutations import fitted, table
 
 MODEL = "stack with draws"
+LAW = "parameters", "specification", "in_users_units"
 
 
 def test_draws_at_once_say_what_each_says_alone() -> None:
     """Against the formulas draw by draw and member by member."""
     model, X = fitted(MODEL)
     rows, refits, stack = model._read(X), model._refits, model.model_
+    rows = replace(rows, real=rows.real + 50.0 * (np.arange(rows.n_obs) < 3)[:, None])
     log_posterior = stack.log_posterior(rows)
     theta = np.concatenate([model.draws_.theta[0], refits.coordinates], axis=1)
     density = np.arange(float(rows.n_obs))
-    predictor = bootstrap_predictor(log_posterior, stack.members, refits)(rows, density)
+    law = CellLaw(*(getattr(stack.companion, name) for name in LAW))
+    spread = refits.usual.spread(stack.companion.standardise(rows), law)
+    assert spread.max() > 1
+    predictor = bootstrap_predictor(log_posterior, stack.members, stack.companion, refits)(
+        rows, density
+    )
     said = predictor.at_all(theta)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(theta), 1)))
     for number, own in enumerate(model.draws_.theta[0]):
@@ -39,6 +48,7 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
             log_posterior.pooled(values, own),
             refits.factors[number],
             refits.shifts[number],
+            spread,
         )
         np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
     alone = predictor(model.draws_.theta[0, 0])
@@ -53,8 +63,8 @@ def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
     np.testing.assert_allclose(
         members.condensed.log_probabilities(rows), members.log_probabilities(rows), atol=1e-10
     )
-    widths = [one.model.n_features for one in members.condensed.own if one.name.startswith("K")]
-    assert widths == [1, 1, 1]
+    kernels = [one.model for one in members.condensed.own if one.name[0] not in "GB"]
+    assert [model.n_features for model in kernels] == [1] * 6
 
 
 def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> None:
@@ -64,12 +74,7 @@ def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> 
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.draws_ is not None
     doubled = bayesrbf.load(tmp_path / "once")
-    doubled._refits = type(again._refits)(
-        again._refits.members * 2,
-        again._refits.factors,
-        again._refits.shifts,
-        again._refits.table_variance,
-    )
+    doubled._refits = replace(again._refits, members=again._refits.members * 2)
     doubled.save(tmp_path / "twice")
     assert (tmp_path / "twice").stat().st_size < size + 100
 
@@ -80,7 +85,7 @@ def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
     model.save(tmp_path / "m")
     first, second = bayesrbf.load(tmp_path / "m").model_.members.own
     assert first.columns is second.columns
-    assert first.model.companion is second.model.companion
+    assert first.model.companions is second.model.companions
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
