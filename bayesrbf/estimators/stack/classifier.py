@@ -68,7 +68,7 @@ class StackedClassifier(Classifier):
     Parameters
     ----------
     members : {"default", "lite"} or sequence of str
-        All but K3; SL, AL, VG100, G2 and B1 at two thirds of the cost; or names from the table.
+        All but K3; SL, AL, VG100, G2 and B1 at 0.7 of the cost; or names from the table.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
