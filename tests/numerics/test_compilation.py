@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from numba import njit
+from numba.core import event
+
 from bayesrbf.numerics.kernels.compilation import ANNOUNCEMENT, entry_point
 
 
@@ -24,3 +27,12 @@ def test_a_first_compilation_is_told_once(
     assert of_no_file("3 * x")(1.5) == 4.5
     [line] = caplog.messages
     assert "compiles its kernels" in line
+
+
+def test_what_others_compile_is_not_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ANNOUNCEMENT, "said", False)
+    assert njit(lambda x: 2 * x)(1.5) == 3.0
+    event.start_event("numba:compile", {"dispatcher": object()})  # such as a lifted block
+    assert caplog.messages == []

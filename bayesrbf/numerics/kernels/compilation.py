@@ -38,7 +38,9 @@ class Announcement(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Tell that an entry point is compiled, which is not where it comes from the disk."""
-        if not self.said and SOURCES[:16] in event.data["dispatcher"].__qualname__:
+        # Others compile, too, and not only functions: PyTensor's loops have no such name.
+        name = getattr(event.data["dispatcher"], "__qualname__", "")
+        if not self.said and SOURCES[:16] in name:
             self.said = True
             logging.getLogger("bayesrbf").warning(
                 "bayesrbf compiles its kernels, which takes some 20 seconds; later processes load "
