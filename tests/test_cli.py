@@ -15,7 +15,9 @@ import pytest
 import bayesrbf
 from bayesrbf import cli
 from bayesrbf.commands.arguments import names_in
+from bayesrbf.records.table_options import TableOptions
 from bayesrbf.report import families
+from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
 from tests.report.tables import mixed_table
 
 FILES = {"model.safetensors", "options.json", "posterior.nc", "predictions.csv", "report.html"}
@@ -112,7 +114,10 @@ def test_artefact_and_posterior_are_what_the_page_is_about(finished: tuple[Path,
 
 
 def test_predict_scores_new_rows(
-    finished: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    finished: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The same rows get the same probabilities; other columns and order do not matter."""
     file, out = finished
@@ -127,6 +132,7 @@ def test_predict_scores_new_rows(
     dear = before["probability_=1+1"] * 4 > before["probability_<i>no</i>"]
     decided = np.where(dear, "'=1+1", "<i>no</i>").tolist()
     assert scored["decision"].tolist() == before["decision"].tolist() == decided
+    assert f"{int((~dear).sum())} decided <i>no</i>" in capsys.readouterr().out
 
 
 def test_predict_says_what_is_new_and_what_lacks(
@@ -197,9 +203,12 @@ def test_explain_of_exemplars_says_that_there_is_no_density(
     X, y = table.drop(columns="outcome"), table["outcome"]
     model = bayesrbf.MedianLVQClassifier(metric="gower", random_state=0).fit(X, y)
     model.save(tmp_path / "model.safetensors")
-    table.to_csv(tmp_path / "t.csv", index=False)
-    assert run(monkeypatch, "explain", tmp_path, tmp_path / "t.csv", "--row", 1) == 0
+    options = ReportOptions("outcome", table=TableOptions(id="case"))
+    (tmp_path / OPTIONS).write_bytes(options_content(options))
+    table.assign(case=[f"P{i}" for i in range(30)]).to_csv(tmp_path / "t.csv", index=False)
+    assert run(monkeypatch, "explain", tmp_path, tmp_path / "t.csv", "--row", "P3") == 0
     said = capsys.readouterr()
+    assert said.out.startswith("Row P3: 4 of 30")
     assert "MedianLVQClassifier has no density of rows" in said.out
     assert "adds" in said.out
     assert "no draws" in said.out

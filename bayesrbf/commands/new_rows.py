@@ -44,16 +44,19 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
     best = uncertainty["mean"].to_numpy().argmax(1)
     counts = {str(label): int((best == c).sum()) for c, label in enumerate(model.classes_)}
+    decided = predictions["decision"].value_counts().to_dict() if "decision" in predictions else {}
     told = {
         "table": table.name,
         "rows": len(rows),
         "prob": float(uncertainty.attrs["prob"]),
         "predicted": counts,
+        "decided": decided,
         "novel": said or None,
         "predictions": predictions.to_dict("records"),
     }
     lines = [f"{table.name}: {len(rows)} rows"]
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
+    lines += [f"  {count:>7} decided {label}" for label, count in list(decided.items())[:8]]
     lines += [f"  {said}"] if said else []
     answer(told, [*lines, f"Wrote {file}"], as_json=json)
 

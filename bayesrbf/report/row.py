@@ -65,6 +65,7 @@ class ExplainedRow:
     """A row, the answer of a model, and why."""
 
     row: int  # 1 for the first.
+    name: str  # What the index calls it; empty where the index just counts.
     rows: int  # Of the table.
     prob: float  # Of the intervals.
     classes: Sequence[ClassAnswer]  # The most probable one first.
@@ -89,6 +90,7 @@ def explain_row(model: Any, rows: pd.DataFrame, of: int) -> ExplainedRow:
     odd, rate = _odd_cells(model, rows, of - 1)
     return ExplainedRow(
         row=of,
+        name="" if rows.index.name is None else str(rows.index[of - 1]),
         rows=len(rows),
         prob=float(uncertainty.attrs["prob"]),
         classes=_classes(uncertainty),
@@ -167,7 +169,8 @@ def _cell(value: object) -> float | str:
 
 def lines_of(told: ExplainedRow) -> list[str]:
     """The row as text for a terminal."""
-    lines = [f"Row {told.row} of {told.rows}", "", *_answer(told)]
+    named = f" {clipped(told.name, 30)}:" if told.name else ""
+    lines = [f"Row{named} {told.row} of {told.rows}", "", *_answer(told)]
     explained = [] if told.why is None else _explained(told.why, told.missing)
     lines += ["", *explained] if explained else []
     return [*lines, "", *_oddities(told)]
