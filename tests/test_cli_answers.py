@@ -275,7 +275,7 @@ def test_ctrl_c_while_workers_fit_leaves_nothing(fitted: tuple[Path, Path], tmp_
     try:
         while going.poll() is None and len(list(tmp_path.iterdir())) < 2:  # its folder beside
             time.sleep(0.1)
-        time.sleep(6)
+        time.sleep(2)
         os.killpg(going.pid, signal.SIGINT)
         assert going.wait(timeout=120) == 130
     finally:

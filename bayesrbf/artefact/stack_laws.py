@@ -116,6 +116,9 @@ def _state(state: Mapping[str, Any]) -> Lines:
         yield texts and (named is None or list(named) == list(columns.names)), "its columns' names"
         frame = getattr(state["_template"], "columns", columns.names)
         yield len(frame) == len(columns.names), "a frame of its columns"
+        dtypes = [getattr(one, "kind", "f") for one in getattr(state["_template"], "dtypes", ())]
+        told = {kind for kind, of in zip(columns.kinds, dtypes, strict=False) if of == "O"}
+        yield not told & {"real", "count"}, "numbers in its columns of numbers"
     if rows is not None and columns is not None:
         levels = columns.n_levels
         yield rows.real.shape[1] == len(columns.real_names), "rows of its real columns"

@@ -20,7 +20,9 @@ def try_stored_row(self: Any) -> None:
         said = {name: getattr(self, name)(X) for name in METHODS if hasattr(self, name)}
         if hasattr(self, "classes_"):
             said["predict_proba"] = self.predict_proba(X)
-        if hasattr(self, "uncertainty") and self.draws_ is not None:
+        # A network that was fitted to one joint tells its doubt without draws, too.
+        joint = getattr(self, "scheme", "") == "joint"
+        if hasattr(self, "uncertainty") and (joint or self.draws_ is not None):
             said["uncertainty"] = self.uncertainty(X)["mean"].values
     for name, values in said.items():
         if not np.isfinite(values).all():

@@ -115,9 +115,10 @@ def _mixture(model: Any) -> Priors:
 
 def _rbf(model: Any) -> Priors:
     """Priors of the hidden and of the output layer."""
-    output = f"Normal with precision {number(model.l2)}"
-    if model.l1:
-        output += f", times Laplace with rate {number(model.l1)}"
+    prior = model.model_.hyperparameters
+    output = f"Normal with precision {number(prior.l2)}"
+    if prior.l1:
+        output += f", times Laplace with rate {number(prior.l1)}"
     return (*_mixture(model), ("output weights", output))
 
 

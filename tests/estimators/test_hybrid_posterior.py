@@ -170,6 +170,7 @@ def test_an_estimator_from_a_file_predicts_the_same_bits(
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* in the unit of training:UserWarning")
 def test_more_rows_take_away_epistemic_doubt_in_proportion_and_far_rows_have_more_of_it() -> None:
     """Four times the rows leave about a quarter of it, whatever the rows are like."""
 

@@ -23,11 +23,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:.*rows without a label teach nothing:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*fitted to a point:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*Give the column in the unit of training:UserWarning"),
 ]
 
 
 def rbf(**arguments: Any) -> RBFNetworkClassifier:
-    return RBFNetworkClassifier(2, n_init=1, max_iter=100, tol=1e-3, **arguments)
+    settings = {"calibrate": False} | arguments
+    return RBFNetworkClassifier(2, n_init=1, max_iter=100, tol=1e-3, **settings)
 
 
 def sdgm(**arguments: Any) -> SDGMClassifier:

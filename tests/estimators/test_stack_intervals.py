@@ -76,6 +76,7 @@ def test_intervals_are_narrower_with_more_rows() -> None:
     assert widths[1] < 0.9 * widths[0]
 
 
+@pytest.mark.filterwarnings("ignore:.*Give the column in the unit of training:UserWarning")
 def test_intervals_are_wide_off_the_data(bootstrapped) -> None:
     """At least twice as wide where a sure answer is given to a row unlike all others."""
     X, _ = table(40, seed=1)

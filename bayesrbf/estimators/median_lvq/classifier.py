@@ -12,6 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import (
     SHARED,
@@ -303,6 +304,9 @@ class MedianLVQClassifier(Classifier):
         labels, weights = self._read_labels(rows, y, weights)
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self._search(self._compare(rows, labels, weights))
+        if self.metric == GOWER:  # a file then knows which columns hold text
+            none = table.encode(rows, self.columns_).take(np.arange(0))
+            self._template = self._decoded((none.real, none.codes, none.further), rows)
         return self._infer()
 
     def _check_arguments(self) -> None:
