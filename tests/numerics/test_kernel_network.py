@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,6 +108,17 @@ def test_a_gram_matrix_is_all_pairs_and_positive(name: str) -> None:
     assert gram.min() > 0
     assert gram.max() <= 1 + 1e-12
     assert np.linalg.eigvalsh(gram)[0] > -1e-10
+
+
+@pytest.mark.parametrize("name", ["laplace", "gaussian"])
+@pytest.mark.parametrize("rate", [1e2, 1e4])
+def test_large_rates_leave_kernel_values_between_0_and_1(name: str, rate: float) -> None:
+    """Far cells, one of them missing: a factor is 0 where the other would be infinite."""
+    rows = cells(40)
+    rows = replace(rows, mean=5 * rows.mean)
+    steep = replace(kernel(name), real_rates=np.full(3, rate))
+    values = steep(rows, rows)
+    assert ((values >= 0) & (values <= 1 + 1e-12)).all()
 
 
 def test_missing_cells_are_those_of_the_mixture_and_labels_are_not_used() -> None:

@@ -41,6 +41,7 @@ from bayesrbf.records.specification import MixtureSpecification
 
 FARTHEST = 4.0  # Expected cells are clipped to this many standard deviations.
 KernelName = Literal["laplace", "gaussian"]
+MOST_LOG = 700.0  # Of a factor whose exponential is still a number.
 TILE = 256
 """Rows of a Gram matrix that are made at once; the arrays needed for them stay in the cache."""
 
@@ -162,13 +163,20 @@ class ProductKernel:
         log_values = self._log_known_reals(left, right)
         if self.levels:
             log_values += self._log_known_categories(left, right)
-        values = np.exp(log_values)
-        factor = _laplace_holes if self.name == "laplace" else _gaussian_holes
+        gaussian = self.name == "gaussian"
+        # Rates that were learned may be large: neither factor may be 0 where the other is infinite.
+        values = log_values if gaussian else np.exp(np.minimum(log_values, MOST_LOG))
         for column, rate in enumerate(self.real_rates):
             first, second = left.variance[:, column], right.variance[:, column]
             for i, j in _blocks(first > 0, second > 0):
                 d = np.abs(left.mean[i, column, None] - right.mean[j, column])
-                values[_place(i, j)] *= factor(d, first[i, None] + second[j], rate)
+                spread = first[i, None] + second[j]
+                if gaussian:
+                    values[_place(i, j)] += _log_gaussian_holes(d, spread, rate)
+                else:
+                    values[_place(i, j)] *= _laplace_holes(d, spread, rate)
+        if gaussian:
+            values = np.exp(values)
         self._multiply_unknown_categories(values, left, right)
         return values
 
@@ -227,7 +235,7 @@ def _laplace_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarr
         return 0.5 * (erfc(z) + np.exp(-(z**2)) * erfcx((near + far) * np.sqrt(0.5)))
 
 
-def _gaussian_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
-    """Compute the factor of the Gaussian kernel over that at the conditional means."""
+def _log_gaussian_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
+    """Compute the log factor of the Gaussian kernel over that at the conditional means."""
     blur = rate * variance
-    return np.exp(0.5 * rate * d**2 * blur / (1 + blur)) / np.sqrt(1 + blur)
+    return 0.5 * rate * d**2 * blur / (1 + blur) - 0.5 * np.log1p(blur)
