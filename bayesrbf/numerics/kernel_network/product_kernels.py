@@ -32,7 +32,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.spatial.distance import cdist
-from scipy.special import erfc, erfcx
+from scipy.special import erfcx
 
 from bayesrbf.numerics.categories import one_hot
 from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
@@ -41,7 +41,6 @@ from bayesrbf.records.specification import MixtureSpecification
 
 FARTHEST = 4.0  # Expected cells are clipped to this many standard deviations.
 KernelName = Literal["laplace", "gaussian"]
-MOST_LOG = 700.0  # Of a factor whose exponential is still a number.
 TILE = 256
 """Rows of a Gram matrix that are made at once; the arrays needed for them stay in the cache."""
 
@@ -163,20 +162,14 @@ class ProductKernel:
         log_values = self._log_known_reals(left, right)
         if self.levels:
             log_values += self._log_known_categories(left, right)
-        gaussian = self.name == "gaussian"
-        # Rates that were learned may be large: neither factor may be 0 where the other is infinite.
-        values = log_values if gaussian else np.exp(np.minimum(log_values, MOST_LOG))
+        # In logarithms: at large rates one factor is 0 where the other is infinite.
+        log_factor = _log_laplace_holes if self.name == "laplace" else _log_gaussian_holes
         for column, rate in enumerate(self.real_rates):
             first, second = left.variance[:, column], right.variance[:, column]
             for i, j in _blocks(first > 0, second > 0):
                 d = np.abs(left.mean[i, column, None] - right.mean[j, column])
-                spread = first[i, None] + second[j]
-                if gaussian:
-                    values[_place(i, j)] += _log_gaussian_holes(d, spread, rate)
-                else:
-                    values[_place(i, j)] *= _laplace_holes(d, spread, rate)
-        if gaussian:
-            values = np.exp(values)
+                log_values[_place(i, j)] += log_factor(d, first[i, None] + second[j], rate)
+        values = np.exp(log_values)
         self._multiply_unknown_categories(values, left, right)
         return values
 
@@ -226,13 +219,17 @@ def _place(i: np.ndarray, j: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray
     return (i, j) if isinstance(j, slice) else (i[:, None], j)
 
 
-def _laplace_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
-    """Compute h of the Laplace kernel."""
+def _log_laplace_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
+    """Compute the logarithm of h of the Laplace kernel."""
     s = np.sqrt(variance)
     near, far = rate * s, d / s
     z = (near - far) * np.sqrt(0.5)
-    with np.errstate(over="ignore"):  # where z^2 overflows, erfcx is multiplied by 0
-        return 0.5 * (erfc(z) + np.exp(-(z**2)) * erfcx((near + far) * np.sqrt(0.5)))
+    own, other = erfcx(np.abs(z)), erfcx((near + far) * np.sqrt(0.5))
+    # erfc(z) = 2 - erfc(-z): below 0 the logarithm is one of 1 and little more or less.
+    with np.errstate(over="ignore"):  # where z^2 overflows, its exponential is 0
+        square = z**2
+        below = np.log1p(0.5 * np.exp(-square) * (other - own))
+    return np.where(z > 0, np.log(0.5 * (own + other)) - square, below)
 
 
 def _log_gaussian_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
