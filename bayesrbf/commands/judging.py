@@ -41,10 +41,10 @@ def validate(
     from bayesrbf import load
     from bayesrbf.report.label_column import read_labelled
     from bayesrbf.report.labelled import judge_labelled, lines_of
-    from bayesrbf.report.options import ReportOptions, read_options
+    from bayesrbf.report.options import read_options
     from bayesrbf.report.output import MODEL
 
-    options = read_options(folder) or ReportOptions("")
+    options = read_options(folder)
     model = load(folder / MODEL)
     with spoken():
         told = judge_labelled(model, *read_labelled(model, table, target, options))

@@ -28,10 +28,10 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     from bayesrbf import load
     from bayesrbf.files import write_whole
     from bayesrbf.report.new_rows import novelty_of_rows, read_complete
-    from bayesrbf.report.options import ReportOptions, read_options
+    from bayesrbf.report.options import read_options
     from bayesrbf.report.output import MODEL, predictions_frame, to_csv
 
-    options = read_options(folder) or ReportOptions("")
+    options = read_options(folder)
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
     with spoken():
@@ -81,11 +81,11 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
     """
     from bayesrbf import load
     from bayesrbf.report.new_rows import read_complete, row_number
-    from bayesrbf.report.options import ReportOptions, read_options
+    from bayesrbf.report.options import read_options
     from bayesrbf.report.output import MODEL
     from bayesrbf.report.row import explain_row, lines_of
 
-    options = read_options(folder) or ReportOptions("")
+    options = read_options(folder)
     model = load(folder / MODEL)
     with spoken():
         rows = read_complete(model, table, options.table)
@@ -112,10 +112,10 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
     from bayesrbf import load
     from bayesrbf.report.check import check_rows, printed
     from bayesrbf.report.new_rows import read_rows
-    from bayesrbf.report.options import ReportOptions, read_options
+    from bayesrbf.report.options import read_options
     from bayesrbf.report.output import MODEL
 
-    options = read_options(folder) or ReportOptions("")
+    options = read_options(folder)
     with spoken():
         model = load(folder / MODEL)
         new = read_rows(model, table, options.table)

@@ -18,7 +18,7 @@ OPTIONS: Final = "options.json"
 class ReportOptions:
     """What was asked of a report."""
 
-    target: str  # Name of the label column.
+    target: str  # Name of the label column; empty where none is known.
     costs: Mapping[str, float] = field(default_factory=dict)
     """Of a mistaken row by class, 1 for a class not named; empty where none was given."""
     table: TableOptions = PLAIN  # How the table was read, and new rows are.
@@ -34,14 +34,14 @@ def options_content(options: ReportOptions) -> bytes:
     return (json.dumps(asdict(options), ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def read_options(folder: Path) -> ReportOptions | None:
-    """The options of a report; None in a folder that has a model and no options.
+def read_options(folder: Path) -> ReportOptions:
+    """The options of a report; without a target in a folder that has a model and no options.
 
     Raises ValueError, with the file and what it lacks, where the file is not one of a report.
     """
     file = folder / OPTIONS
     if not file.exists():
-        return None
+        return ReportOptions("")
     try:
         held = json.loads(file.read_text("utf-8"))
     except ValueError as error:

@@ -22,7 +22,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 
 def test_a_model_without_options_has_none(tmp_path: Path) -> None:
-    assert read_options(tmp_path) is None
+    assert read_options(tmp_path) == ReportOptions("")
 
 
 @pytest.mark.parametrize(
