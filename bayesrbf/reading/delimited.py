@@ -43,6 +43,7 @@ MOST_BYTES: Final = 2**30
 """Bytes of a table, unpacked: beyond, its cells do not fit into the memory of most machines."""
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
+_SAID: Final = re.compile(r'"?sep=([;\t|,])"?(?:\r\n|\r|\n)')  # For Excel, above the header.
 
 
 Records = list[tuple[int, list[str]]]
@@ -82,8 +83,9 @@ def read_delimited(content: bytes, name: str) -> Delimited:
     """
     notes: list[str] = []
     text = decode(content, name, notes)
-    separator = _separator(text, name, notes)
-    records = list(_records(text, separator, name))
+    said = _SAID.match(text)
+    separator = said[1] if said else _separator(text, name, notes)
+    records = list(_records(text, separator, name))[1 if said else 0 :]
     apart = f"look for a missing or extra {separator!r}, or quote the cell that contains one"
     return tabulated(
         records, f"{name}, line", f"separated by {SEPARATORS[separator]}", apart, notes
@@ -107,6 +109,7 @@ def tabulated(records: Records, place: str, how: str, apart: str, notes: list[st
     header, rows, lines = _structure(records, place, apart)
     header, rows = _without_unnamed(header, rows, f"{place} {records[0][0]}", notes)
     _check_names(header, f"{place} {records[0][0]}")
+    _check_header_does_not_return(header, rows, lines, place)
     _check_header_is_none_of_the_rows(header, rows, f"{place} {records[0][0]}")
     notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {how}.")
     return Delimited(header, rows, lines, tuple(notes))
@@ -202,6 +205,15 @@ def _check_names(header: tuple[str, ...], place: str) -> None:
         raise TableError(
             f"{place}: columns {where} are both named {twice[0]!r}; give them distinct names."
         )
+
+
+def _check_header_does_not_return(
+    header: tuple[str, ...], rows: list[list[str]], lines: list[int], place: str
+) -> None:
+    """Refuse a header among the rows, as where files were put one below the other."""
+    if len(header) > 1 and list(header) in rows:
+        line = lines[rows.index(list(header))]
+        raise TableError(f"{place} {line} is the header again; delete it.")
 
 
 def _check_header_is_none_of_the_rows(

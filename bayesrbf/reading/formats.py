@@ -160,6 +160,11 @@ def _cells(column: Any, title: str, name: str) -> list[str]:
         cells = [_cell(value) for value in column.to_pylist()]
     except UnicodeDecodeError as error:
         raise TableError(f"{name}, column {title!r} is damaged: its text is no UTF-8.") from error
+    except (OverflowError, ValueError, KeyError) as error:  # a year of six digits, an unknown zone
+        raise TableError(
+            f"{name}, column {title!r}: a cell cannot be read as {column.type} ({error}); convert "
+            "the column, or ignore it."
+        ) from error
     for row, cell in enumerate(cells, start=1):
         check_text(cell, f"{name}, row {row}, column {title!r}")
     return cells

@@ -23,7 +23,7 @@ _FEW: Final = 10
 """Whole numbers with at most this many distinct values may be codes: there is a note."""
 _LEADING_ZERO: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 _INFINITY: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_AMOUNT: Final = re.compile(r"[+-]?[.,]?\d.*", re.ASCII)
+_AMOUNT: Final = re.compile(r"[+-]?[.,]?\d.*")  # \d: of any script
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.formats import RawTable, read_raw
 from bayesrbf.reading.inferring import Kind, Missing, ReadColumn, TextColumn, Values, read_column
 from bayesrbf.reading.notation import DATE
@@ -154,7 +155,18 @@ def _columns(raw: RawTable, target: str | None, options: TableOptions) -> dict[s
                 decimal=options.decimal,
             )
         )
+        if one.kind == "categorical" and one.name not in named:
+            read[one.name] = _numbers_as_text(column, read[one.name])
     return read
+
+
+def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
+    """A column that its file calls text, with a note where all of it is numbers."""
+    if not column.present or not all(map(is_number, column.present)):
+        return read
+    total, example = column.counts.total(), column.present[0]
+    note = Note("codes", column.name, "numbers as text", total, example)
+    return replace(read, notes=(*read.notes, note))
 
 
 def _holds_dates(column: TextColumn) -> bool:
