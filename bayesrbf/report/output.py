@@ -25,7 +25,7 @@ POSTERIOR: Final = "posterior.nc"
 PAGE: Final = "report.html"
 FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters that make a spreadsheet evaluate a cell."""
 
 

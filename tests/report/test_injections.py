@@ -1,0 +1,142 @@
+"""Fifty hostile texts in every slot change nothing of a page, also in a browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf.cli import app
+from bayesrbf.report.output import FORMULA, to_csv
+from bayesrbf.report.render import render
+from tests.report.browsing import browser, opened
+from tests.report.injections import HOST, PAYLOADS, SLOTS
+from tests.report.records import synthetic
+
+needs_browser = pytest.mark.skipif(browser() is None, reason="no Chromium is installed here")
+
+
+class Shape(HTMLParser):
+    """Elements and the names of their attributes, in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, tuple[str, ...]]] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, tuple(sorted(name for name, _ in attrs))))
+
+    def handle_comment(self, data: str) -> None:
+        self.found.append(("comment", ()))
+
+
+def shape(html: str) -> list[tuple[str, tuple[str, ...]]]:
+    return Shape(html).found
+
+
+@pytest.fixture(scope="module")
+def plain() -> str:
+    return render(synthetic("x"))
+
+
+def test_there_are_fifty_texts() -> None:
+    assert len(set(PAYLOADS)) == len(PAYLOADS) == 50
+    assert len(SLOTS) == 7
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+def test_text_in_every_slot_adds_no_element_and_no_attribute(text: str, plain: str) -> None:
+    assert shape(render(synthetic(text))) == shape(plain)
+
+
+def watched(html: str, folder: Path) -> tuple[list[tuple[str, tuple[str, ...]]], object, object]:
+    page = folder / "page.html"
+    page.write_bytes(html.encode())
+    seen = opened(page, folder)
+    return shape(seen.dom), seen.asked, seen.console
+
+
+@needs_browser
+def test_the_browser_sees_what_a_page_asks_for_and_says(tmp_path: Path) -> None:
+    html = f"<img src=http://{HOST}/a.png><script>console.log('got in')</script>"
+    found, asked, console = watched(html, tmp_path)
+    assert asked == (f"http://{HOST}/a.png",)
+    assert "got in" in str(console)
+    assert [tag for tag, _ in found] == ["html", "head", "body", "img", "script"]
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(t, marks=() if i in (0, 13) else pytest.mark.slow)
+        for i, t in enumerate(PAYLOADS)
+    ],
+)
+def test_browser_finds_the_same_elements_and_asks_for_nothing(
+    text: str, plain: str, tmp_path: Path
+) -> None:
+    html = render(synthetic(text))
+    found, asked, console = watched(html, tmp_path)
+    assert found == watched(plain, tmp_path)[0]
+    assert asked == ()
+    assert console == ()
+
+
+def hostile_table(folder: Path) -> Path:
+    """Payloads as columns, levels, classes, target and the name of the file."""
+    rng = np.random.default_rng(0)
+    texts = [t.replace("\x00", "").replace("\x1b", "") for t in PAYLOADS]
+    y = np.repeat(texts[:2], 30)
+    columns: dict[str, object] = {texts[i]: rng.normal(size=60) + (y == y[0]) for i in (3, 7)}
+    for i in (27, 28):
+        columns[texts[i]] = rng.choice(texts[29 + i - 27 : 50 : 4], 60)
+    columns[texts[12]] = y
+    file = folder / "<img src=x onerror=console.log(1)>.csv"
+    pd.DataFrame(columns).to_csv(file, index=False)
+    return file
+
+
+@needs_browser
+@pytest.mark.slow
+def test_report_of_a_hostile_table_is_harmless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the command, with payloads wherever a table, its name and the options may have them."""
+    file, out = hostile_table(tmp_path), tmp_path / "<script>out"
+    words = ["report", str(file), "--target", PAYLOADS[12], "--out", str(out)]
+    words += ["--model", "mixture", "--inference", "map", "--cost", f'"{PAYLOADS[0]}"=5']
+    monkeypatch.setattr("sys.argv", ["bayesrbf", *words])
+    app(words, exit_on_error=False, result_action="return_value")
+    html = (out / "report.html").read_text()
+    assert "&lt;script&gt;" in html
+    found, asked, console = watched(html, tmp_path)
+    assert asked == console == ()
+    tags = {tag for tag, _ in found}
+    assert not tags & {"script", "img", "iframe", "object", "embed", "base", "form", "link"}
+    assert not [names for _, names in found if any(name.startswith("on") for name in names)]
+    with open(out / "predictions.csv", newline="") as predictions:
+        for row in csv.reader(predictions):
+            assert not [cell for cell in row if cell.startswith(FORMULA) and not _is_number(cell)]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_no_cell_of_a_file_is_a_formula() -> None:
+    starts = ["=1", "+1", "-1+1", "@x", "\t=1", "\r=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff201"]
+    text = to_csv(pd.DataFrame({name: [name] for name in starts})).decode()
+    for row in csv.reader(io.StringIO(text, newline="")):
+        assert [cell[0] for cell in row] == ["'"] * len(starts)
