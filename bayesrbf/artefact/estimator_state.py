@@ -17,8 +17,8 @@ from bayesrbf.artefact.stack_laws import check_state
 from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
 
 OPTIONAL = {"feature_names_in_"}  # Fitted attributes that only some tables leave behind.
-MADE_ANEW = {"posterior_", "_prepared"}
-"""Attributes that are made from the others when they are read."""
+MADE_ANEW = {"posterior_", "_prepared", "rehearsal_"}
+"""Attributes that no file holds: made from the others when they are read, or by a rehearsal."""
 CONTAINER = "_sklearn_output_config"  # Where scikit-learn keeps the container of ``set_output``.
 REQUESTS = "_metadata_request"
 """Where scikit-learn keeps metadata requests, which belong to a pipeline and not to a fit."""

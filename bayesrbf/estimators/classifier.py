@@ -21,7 +21,7 @@ from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
-from bayesrbf.estimators.rehearsing import Rehearsal, rehearse
+from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.posterior.recalibration import tempered
@@ -258,6 +258,7 @@ class Classifier(ClassifierMixin, Estimator):
         xarray.Dataset
             ``mean`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
             ``log_density`` of the cells; :meth:`novelty`. What only draws know is NaN at a point.
+            Attribute ``rehearsal``: how often such intervals held in this model's rehearsal.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 
@@ -267,7 +268,8 @@ class Classifier(ClassifierMixin, Estimator):
         summary = posterior.summary(rows, prob, delivered, centred=not averaged)
         novelty = self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan)
         obs, point = table.row_names(X, rows.n_obs), posterior.n_draws == 1
-        return to_dataset(summary, self.classes_, obs, novelty, point_estimate=point)
+        told = to_dataset(summary, self.classes_, obs, novelty, point_estimate=point)
+        return told.assign_attrs(rehearsal=held_in_rehearsal(self, prob))
 
     rehearse, explain, decide = rehearse, explain, decide
     acquire, acquire_labels = acquire, acquire_labels

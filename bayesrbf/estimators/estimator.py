@@ -175,7 +175,8 @@ class Estimator(BaseEstimator, ABC):
     def _infer(self) -> Self:
         """Draw what ``inference`` asks for; nothing for a point estimate."""
         self.draws_ = self._raw = None
-        self.__dict__.pop("posterior_", None)
+        for of_earlier_fit in ("posterior_", "rehearsal_"):
+            self.__dict__.pop(of_earlier_fit, None)
         return self if self.inference == "map" else self.refine(self.inference)
 
     def _check_method(self, method: str) -> None:

@@ -50,7 +50,8 @@ def rehearse(
     Models of other families, the teachers, are fitted to the labelled rows, and what each says of
     rows it has not seen is tempered. Labels of the same rows are drawn from these probabilities,
     clones of this classifier are fitted to them, and the intervals of :meth:`uncertainty` are
-    compared with the probabilities. The classifier itself, fitted or not, stays as it is.
+    compared with the probabilities. The classifier itself, fitted or not, stays as it is. Where it
+    is fitted, :meth:`uncertainty` tells from then on what was found.
 
     Parameters
     ----------
@@ -126,7 +127,24 @@ def rehearse(
         )
     shape = (len(chosen), n_repeats, -1)
     coverage, width = (np.reshape(one, shape) for one in zip(*figures, strict=True))
-    return to_dataset(coverage, width, chosen, method)
+    found = to_dataset(coverage, width, chosen, method)
+    if hasattr(self, "model_"):
+        self.rehearsal_ = found  # type: ignore[attr-defined]
+    return found
+
+
+def held_in_rehearsal(model: Classifier, prob: float) -> str:
+    """How often intervals of such draws held in the model's rehearsal; that there was none."""
+    from bayesrbf.posterior.rehearsal import LEVELS, sentence
+
+    found, drawn = getattr(model, "rehearsal_", None), model.draws_
+    if drawn is None:
+        return "A fitted point has no intervals."
+    if found is None or found.attrs["method"] != drawn.method:
+        return "How often such intervals hold the truth was not tried: rehearse(X, y) tries it."
+    level = min(LEVELS, key=lambda one: abs(one - prob))
+    coverage = float(found["overall_coverage"].sel(level=level))
+    return sentence(level, coverage, found.sizes["teacher"])
 
 
 def _method(model: Classifier, own: Rehearsal, asked: str | None) -> str:

@@ -22,6 +22,7 @@ from bayesrbf.posterior.uncertainty import (
     PredictiveSummary,
     centred_draws,
     label_information,
+    stray_rates,
     summarised,
 )
 from bayesrbf.records.mixture import Observations
@@ -57,6 +58,8 @@ class ClassPosterior:
     stretch: Callable[[Observations], np.ndarray] | None = None
     """Maps rows to how much further out, in log odds, than what is delivered the median of
     centred draws lies, class by class; None: it is what is delivered."""
+    n_labelled: float | None = None
+    """Rows that say how many labels may be strays; None: centred draws know of none."""
 
     @property
     def n_draws(self) -> int:
@@ -190,8 +193,10 @@ class ClassPosterior:
     ) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
         p, weights, log_density = self._of_draws(observations)
-        stretch = self.stretch(observations) if self.stretch and centred else None
-        told = summarised(p, weights, prob, delivered, centred, stretch)
+        moved = None
+        if centred and delivered is not None:
+            moved = self._centred(observations, p, weights, delivered)
+        told = summarised(p, weights, prob, delivered, moved)
         return {**told, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
 
     def _of_draws(
@@ -207,6 +212,18 @@ class ClassPosterior:
         log_z, p = log_sum_exp(logits, axis=2)
         weights = softmax(log_z, axis=0) if self.log_ratio.any() else None
         return p, weights, said.log_density
+
+    def _centred(
+        self,
+        observations: Observations,
+        p: Float[np.ndarray, "draw obs label"],
+        weights: Float[np.ndarray, "draw obs"] | None,
+        delivered: Float[np.ndarray, "obs label"],
+    ) -> Float[np.ndarray, "draw obs label"]:
+        """Draws around what is given out."""
+        stretch = self.stretch(observations) if self.stretch else None
+        strays = None if self.n_labelled is None else stray_rates(self.n_labelled, len(p))
+        return centred_draws(p, weights, delivered, stretch, strays)
 
     def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
         """Mutual information of the label of every row and the parameters, block by block."""
@@ -235,8 +252,7 @@ class ClassPosterior:
             block = observations.take(rows)
             p, weights, _ = self._of_draws(block)
             if centred:
-                stretch = self.stretch(block) if self.stretch else None
-                p = centred_draws(p, weights, delivered[rows], stretch)
+                p = self._centred(block, p, weights, delivered[rows])
                 p /= p.sum(axis=2, keepdims=True)
             best = is_best(expected_costs(p, costs), decisions[rows])
             shares[rows] = np.average(best, axis=0, weights=weights)

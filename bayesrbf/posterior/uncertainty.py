@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit, logit, xlogy
+from scipy.special import betaincinv, expit, logit, xlogy
 
 from bayesrbf.numerics.log_sums import reduced
 from bayesrbf.records import names
@@ -17,6 +17,7 @@ from bayesrbf.records import names
 if TYPE_CHECKING:
     import xarray as xr
 
+GOLDEN: Final = (np.sqrt(5) - 1) / 2
 LEAST = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
 
 
@@ -25,9 +26,9 @@ class PredictiveSummary:
     r"""Class probabilities of every row, summarised over the draws.
 
     Where the fitted point is given out, draws are moved in log odds, class by class, so that
-    it is their median, or that their median is so much further out that it is about their mean;
-    where their mean is given out, they stay. The entropy of what is given out is
-    the total uncertainty. What more data would tell is the information that the
+    it is their median, or that their median is so much further out that it is about their mean,
+    and mixed with stray labels; where their mean is given out, they stay. The entropy of what is
+    given out is the total uncertainty. What more data would tell is the information that the
     draws have on the class,
 
     .. math:: I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
@@ -77,24 +78,20 @@ def summarised(
     weights: Float[np.ndarray, "draw obs"] | None,
     prob: float,
     delivered: Float[np.ndarray, "obs label"] | None = None,
-    centred: bool = True,
-    stretch: Float[np.ndarray, "obs label"] | None = None,
+    moved: Float[np.ndarray, "draw obs label"] | None = None,
 ) -> dict[str, np.ndarray]:
     """Spread, interval and entropies of class probabilities over draws, as in the summary's fields.
 
     The weights of the draws sum to one for every row; None weighs all alike. ``delivered`` are the
-    probabilities that are given out, by default the mean of the draws; ``centred`` moves the draws
-    to have these as their median, their log odds times the ``stretch`` (1).
+    probabilities that are given out, by default the mean of the draws; spread and interval are
+    those of the ``moved`` draws, by default of the draws.
     """
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
     mean = np.einsum("sn,snc->nc", shares, p)
     information = label_information(p, shares)
-    moved = p
-    if delivered is None:
-        delivered = mean
-    elif centred:
-        moved = centred_draws(p, weights, delivered, stretch)
+    delivered = mean if delivered is None else delivered
+    moved = p if moved is None else moved
     total = entropy(delivered)
     lower, upper = _quantiles(moved, weights, ((1 - prob) / 2, (1 + prob) / 2))
     away = moved - np.einsum("sn,snc->nc", shares, moved)
@@ -115,12 +112,34 @@ def centred_draws(
     weights: Float[np.ndarray, "draw obs"] | None,
     delivered: Float[np.ndarray, "obs label"],
     stretch: Float[np.ndarray, "obs label"] | None = None,
+    strays: Float[np.ndarray, " draw"] | None = None,
 ) -> Float[np.ndarray, "draw obs label"]:
-    """Draws, each class moved in log odds to have what is delivered, or its stretch, as median."""
+    """Draws, each class moved in log odds to have what is delivered, or its stretch, as median.
+
+    Of each, the share of ``strays`` is then of any class alike.
+    """
     moved = log_odds(p)
     centre = log_odds(delivered) * (1.0 if stretch is None else stretch)
     moved += centre - _quantiles(moved, weights, 0.5)
-    return expit(moved)
+    p = expit(moved)
+    return p if strays is None else p + strays[:, None, None] * (1 / p.shape[-1] - p)
+
+
+def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
+    r"""How many labels may be strays, of any class alike, whatever their row: draw by draw.
+
+    None is known to be one among n rows, which says of the rate :math:`\epsilon \sim
+    \mathrm{Beta}(1/2, n + 1/2)` after Jeffreys' prior. So no probability is known to be
+    much less than 1 / n. The draws fill that distribution evenly, by multiples of the golden ratio.
+
+    Examples
+    --------
+    >>> np.quantile(stray_rates(200, 1000), [0.5, 0.95]).round(4)
+    array([0.0011, 0.0096])
+    """
+    places = (0.5 + np.arange(n_draws) * GOLDEN) % 1
+    rates: np.ndarray = betaincinv(0.5, n_rows + 0.5, places)
+    return rates
 
 
 def log_odds(p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:

@@ -7,7 +7,8 @@ in nats, beside that of the point estimate. Peers are bootstrapped; their spread
 scaled by one factor to the coverage that it should have, which no user could do.
 
 ``BAYESRBF_TABLES``, ``BAYESRBF_METHODS`` and ``BAYESRBF_TEACHERS`` choose (beginnings of names,
-with commas), ``BAYESRBF_SEEDS`` sets the number of splits (1).
+with commas), ``BAYESRBF_SEEDS`` sets the number of splits (1). Results are printed as they come,
+and ``BAYESRBF_RESULTS`` keeps them for a run that stops (``kept.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -31,8 +34,9 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
-from bayesrbf.datasets import hide_cells, load_table
-from tests.benchmarks.stack_tables import CHOSEN, FRESH, HIDDEN
+from bayesrbf.datasets import load_table
+from tests.benchmarks.kept import Row, kept
+from tests.benchmarks.stack_tables import CHOSEN, FRESH
 from tests.benchmarks.teachers import TEACHERS, Taught, probabilities, rows_of, taught
 from tests.benchmarks.test_real_tables import numbers_for
 from tests.benchmarks.test_stack import chosen
@@ -142,14 +146,17 @@ CONTESTANTS: dict[str, Contestant] = {
 }
 
 
-def judge(said: Said, truth: np.ndarray) -> dict[str, float]:
+JUDGED = ("50%", "80%", "90%", "width", "delivered", "point", "inside")
+
+
+def judge(said: Said, truth: np.ndarray) -> Row:
     """Coverage by level, width, divergence; of two classes only the second counts."""
     some = slice(1, None) if truth.shape[1] == 2 else slice(None)
     lower, upper = said.ends[:, 0, :, some], said.ends[:, 1, :, some]
     held = (lower <= truth[:, some]) & (truth[:, some] <= upper)
     inside = (lower[-1] <= said.delivered[:, some]) & (said.delivered[:, some] <= upper[-1])
     return {
-        **{f"{level:.0%}": held[k].mean() for k, level in enumerate(LEVELS)},
+        **{f"{level:.0%}": float(held[k].mean()) for k, level in enumerate(LEVELS)},
         "width": float((upper - lower)[-1].mean()),
         "delivered": divergence(truth, said.delivered),
         "point": divergence(truth, said.point),
@@ -162,29 +169,44 @@ def divergence(truth: np.ndarray, p: np.ndarray) -> float:
     return float(rel_entr(truth, np.clip(p, 1e-12, 1)).sum(axis=1).mean())
 
 
-def contest(tables: Iterable[str], size: int, holes: bool) -> Iterator[dict[str, object]]:
+def contest(tables: Iterable[str], size: int, holes: bool) -> Iterator[Row]:
     """Every contestant on every table and teacher."""
     for name in chosen(tables, "BAYESRBF_TABLES"):
-        X, y = rows_of(name)
         for teacher in chosen(TEACHERS, "BAYESRBF_TEACHERS"):
-            truth = probabilities(teacher, X, y)
             for seed in range(SEEDS):
-                data = taught(X, truth, size, seed, holes=holes)
-                if data is not None:
-                    key = {"table": name, "teacher": teacher, "seed": seed}
-                    yield from compare(data, key)
+                key = {"table": name, "truth": teacher, "size": size, "holes": holes, "seed": seed}
+                yield from compare(partial(rows_for, **key), key)
 
 
-def compare(data: Taught, key: dict[str, object]) -> Iterator[dict[str, object]]:
-    """Every contestant on one table."""
+def rows_for(table: str, truth: str, size: int, holes: bool, seed: int) -> Taught | None:
+    """Rows of a table with labels drawn from a teacher."""
+    X, _ = rows_of(table)
+    return taught(X, told(table, truth), size, seed, holes=holes)
+
+
+@cache
+def told(table: str, teacher: str) -> np.ndarray:
+    """What a teacher says of a table, which is asked once."""
+    return probabilities(teacher, *rows_of(table))
+
+
+def compare(make: Callable[[], Taught | None], key: Row) -> Iterator[Row]:
+    """Every contestant on one table, whose rows are put together where a result is not known."""
+    rows = cache(make)
     for model in chosen(CONTESTANTS, "BAYESRBF_METHODS"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            said = CONTESTANTS[model](data, int(key["seed"]))
-        yield {**key, "model": model, **judge(said, data.truth)}
+        yield kept({**key, "model": model}, lambda model=model: figures(model, rows(), key["seed"]))
 
 
-def by_frequency(name: str, size: int, seed: int, *, holes: bool) -> Taught:
+def figures(model: str, data: Taught | None, seed: int) -> Row:
+    """What is judged of one contestant; NaN where a class has no row to learn from."""
+    if data is None:
+        return dict.fromkeys(JUDGED, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return judge(CONTESTANTS[model](data, seed), data.truth)
+
+
+def by_frequency(name: str, size: int, seed: int) -> Taught:
     """Rows of a large table; the truth of a row is the share of its class in its cell."""
     data = load_table(name)
     columns = list(FREQUENCIES[name])
@@ -202,17 +224,27 @@ def by_frequency(name: str, size: int, seed: int, *, holes: bool) -> Taught:
     large = order[counts[cell[order]].sum(axis=1) >= CELL_ROWS]
     train, new = order[:size], np.setdiff1d(large, order[:size])[:2000]
     shares = counts / counts.sum(axis=1, keepdims=True)
-    if holes:
-        X = hide_cells(X, HIDDEN, rng)
     return Taught(X.iloc[train], labels[train], X.iloc[new], shares[cell[new]])
 
 
 def table_of(results: pd.DataFrame) -> str:
     """Means over tables and teachers, the lowest tenth of the coverage, as Markdown."""
     by_table = results.groupby(["model", "table"], sort=False).mean(numeric_only=True)
-    means = by_table.groupby("model", sort=False).mean().drop(columns="seed")
+    means = by_table.groupby("model", sort=False).mean()[[*JUDGED]]
     means["90%, lowest tenth"] = by_table["90%"].groupby("model", sort=False).quantile(0.1)
     return means.round(3).to_markdown()
+
+
+def tell(results: Iterable[Row], title: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Print every result as it comes, and the means."""
+    with capsys.disabled():
+        print(f"\n\n## {title}\n", flush=True)
+        found = pd.DataFrame(list(results))
+        if found.empty:
+            pytest.skip("BAYESRBF_TABLES names no table of this set")
+        found = found.dropna()
+        print(f"\n{found['table'].nunique()} tables\n\n{table_of(found)}", flush=True)
+    assert np.isfinite(found["width"]).all()
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
@@ -220,14 +252,8 @@ def table_of(results: pd.DataFrame) -> str:
 def test_intervals(
     size: int, holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    results = pd.DataFrame(list(contest((*CHOSEN, *FRESH), size, holes)))
-    if results.empty:
-        pytest.skip("BAYESRBF_TABLES names no table of this set")
-    with capsys.disabled():
-        title = "30 % of cells hidden" if holes else "complete"
-        print(f"\n\n## {results['table'].nunique()} tables, {size} rows, {title}\n")
-        print(table_of(results))
-    assert np.isfinite(results["width"]).all()
+    title = f"{size} rows, {'30 % of cells hidden' if holes else 'complete'}"
+    tell(contest((*CHOSEN, *FRESH), size, holes), title, capsys)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -235,11 +261,8 @@ def test_intervals(
 def test_intervals_by_frequency(
     name: str, size: int, data_folder: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = []
-    for seed in range(3):
-        data = by_frequency(name, size, seed, holes=False)
-        rows += compare(data, {"table": name, "seed": seed})
-    with capsys.disabled():
-        print(f"\n\n## {name} by frequencies, {size} rows\n")
-        print(table_of(pd.DataFrame(rows)))
-    assert np.isfinite(pd.DataFrame(rows)["width"]).all()
+    key = {"table": name, "truth": "frequencies", "size": size, "holes": False}
+    splits = [
+        compare(partial(by_frequency, name, size, seed), {**key, "seed": seed}) for seed in range(3)
+    ]
+    tell(chain(*splits), f"{name} by frequencies, {size} rows", capsys)

@@ -17,7 +17,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,12 +38,12 @@ from bayesrbf.estimators.folds import HeldOut, stratified_folds
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.recalibration import tempered
+from tests.benchmarks.kept import keep, known
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
 from tests.benchmarks.test_real_tables import numbers_for, scores
 from tests.cases import generative
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
-RESULTS = os.environ.get("BAYESRBF_RESULTS")
 SMALLEST = 1e-6
 
 Frame = pd.DataFrame
@@ -194,13 +193,13 @@ def contest(
     names: Iterable[str], holes: bool, contestants: dict[str, Contestant] = CONTESTANTS
 ) -> Iterator[dict[str, object]]:
     """Every contestant on every split of the tables."""
-    known = _known()
+    found = known(("table", "holes", "seed", "model"))
     for name in chosen(names, "BAYESRBF_TABLES"):
         for seed in range(SEEDS):
             data = split(name, seed, holes)
             for model in chosen(contestants, "BAYESRBF_METHODS"):
                 key = {"table": name, "holes": holes, "seed": seed, "model": model}
-                row = known.get(tuple(key.values()))
+                row = found.get(tuple(key.values()))
                 if row is None:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -208,23 +207,8 @@ def contest(
                         predict = contestants[model](data.X, data.y, seed)
                         seconds = time.perf_counter() - begun
                         row = {**key, "seconds": seconds, **scores(predict(data.X_new), data.y_new)}
-                    _keep(row)
+                    keep(row)
                 yield row
-
-
-def _known() -> dict[tuple[object, ...], dict[str, object]]:
-    """Results of a run that stopped."""
-    if not RESULTS or not Path(RESULTS).is_file():
-        return {}
-    rows = pd.read_csv(RESULTS).to_dict("records")
-    return {tuple(row[k] for k in ("table", "holes", "seed", "model")): row for row in rows}
-
-
-def _keep(row: dict[str, object]) -> None:
-    """Write one result down."""
-    if RESULTS:
-        path = Path(RESULTS)
-        pd.DataFrame([row]).to_csv(path, mode="a", header=not path.is_file(), index=False)
 
 
 def summary(results: pd.DataFrame) -> pd.DataFrame:

@@ -75,6 +75,28 @@ def test_intervals_shrunken_to_a_tenth_are_seen() -> None:
     assert shrunken["overall_coverage"][-1] < whole["overall_coverage"][-1] / 2
 
 
+def test_uncertainty_says_what_the_rehearsal_found() -> None:
+    """Of its own level and method, until the model is fitted or drawn anew."""
+    X, y = table(60)
+    model = mixture().fit(X, y)
+    with pytest.warns(UserWarning, match="fitted to a point"):
+        assert "no intervals" in model.uncertainty(X).attrs["rehearsal"]
+    model.refine("laplace", draws=40)
+    assert "was not tried" in model.uncertainty(X).attrs["rehearsal"]
+    found = model.rehearse(X, y, **QUICK)
+    assert model.uncertainty(X).attrs["rehearsal"] == found.attrs["sentence"]
+    half = 100 * float(found["overall_coverage"].sel(level=0.5))
+    told = model.uncertainty(X, prob=0.5).attrs["rehearsal"]
+    assert told.startswith(f"50 % intervals held the truth {half:.0f} times")
+    assert "was not tried" in model.refine("gibbs", draws=20).uncertainty(X).attrs["rehearsal"]
+    again = model.refine("laplace", draws=40).uncertainty(X).attrs["rehearsal"]
+    assert again == found.attrs["sentence"]
+    assert not hasattr(model.fit(X, y), "rehearsal_")
+    unfitted = mixture()
+    unfitted.rehearse(X, y, **QUICK)
+    assert vars(unfitted) == vars(mixture())
+
+
 @pytest.mark.slow
 def test_the_model_stays_and_its_own_method_is_rehearsed() -> None:
     X, y = table(60)

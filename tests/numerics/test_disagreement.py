@@ -39,7 +39,7 @@ def test_draws_of_log_odds_are_students_t_of_the_scale_of_row_and_table(
     moved = factors @ deviations + shifts[:, 1] - shifts[:, 0]
     row = (deviations**2).sum() / (n_kinds - 1)
     scale = np.sqrt((n_kinds + 1) / n_kinds * (row + table_variance) / 2)
-    assert kstest(moved / scale, student(n_kinds - 1).cdf).pvalue > 1e-3
+    assert kstest(moved / scale, student(2 * (n_kinds - 1)).cdf).pvalue > 1e-3
 
 
 def test_ends_of_200_draws_vary_less_than_those_of_independent_draws() -> None:
@@ -50,23 +50,23 @@ def test_ends_of_200_draws_vary_less_than_those_of_independent_draws() -> None:
         moved = factors @ deviations + shifts[:, 1] - shifts[:, 0]
         even.append(np.quantile(moved, 0.95))
         scale = np.sqrt(4 / 3 * ((deviations**2).sum() / 2 + 1) / 2)
-        independent.append(np.quantile(scale * rng.standard_t(2, 200), 0.95))
-    assert np.mean(even) == pytest.approx(student(2).ppf(0.95) * scale, rel=0.1)
+        independent.append(np.quantile(scale * rng.standard_t(4, 200), 0.95))
+    assert np.mean(even) == pytest.approx(student(4).ppf(0.95) * scale, rel=0.1)
     assert np.std(even) < 0.8 * np.std(independent)
 
 
 def held(half_width: float) -> float:
     """How often intervals of 90 % hold one kind more, their width as it is or planted.
 
-    All rows of a table are of one variance, which the rows held out tell.
+    All rows of a table are of one variance, of which the rows held out tell as much as the row.
     """
     rng = np.random.default_rng(1)
     inside = []
     for _ in range(1500):
         kinds, truth = rng.normal(1.0, 2.0, size=5), rng.normal(1.0, 2.0)
         deviations = kinds - kinds.mean()
-        row = (deviations**2).sum() / 4
-        factors, shifts = disagreement_draws(400, np.arange(5), 2, row, rng)
+        of_table = rng.normal(0.0, 2.0, size=5).var(ddof=1)
+        factors, shifts = disagreement_draws(400, np.arange(5), 2, of_table, rng)
         moved = factors @ deviations + shifts[:, 1] - shifts[:, 0]
         low, high = half_width * np.quantile(moved, (0.05, 0.95))
         inside.append(low <= truth - kinds.mean() <= high)

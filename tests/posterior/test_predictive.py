@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import log_softmax, logit, softmax
+from scipy.stats import beta, kstest
 
 from bayesrbf.numerics.log_posterior import OneByOne
 from bayesrbf.posterior.predictive import ClassPosterior
-from bayesrbf.posterior.uncertainty import entropy, to_dataset
+from bayesrbf.posterior.uncertainty import entropy, stray_rates, to_dataset
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 
@@ -109,6 +110,23 @@ def test_the_median_of_draws_is_the_stretch_of_what_is_given_out():
     found = np.where(given < 0.5, middle.lower, middle.upper)
     np.testing.assert_allclose(logit(found), stretched, atol=0.02)
     np.testing.assert_array_equal(middle.mean, given)
+
+
+def test_few_rows_do_not_tell_that_a_class_is_next_to_impossible():
+    """Stray labels are of any class: draws that all say 0 have an upper end of some 3 / n / C."""
+    given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
+    sure, p = posterior().summary(rows(), 0.9, given), replace(posterior(), n_labelled=100.0)
+    found = p.summary(rows(), 0.9, given)
+    assert (sure.upper[:, 1] < 1e-6).all()
+    strays = beta(0.5, 100.5).ppf(0.95) / N_CLASSES
+    np.testing.assert_allclose(found.upper[:, 1:], strays, rtol=0.05)
+    np.testing.assert_allclose(1 - found.lower[:, 0], 2 * strays, rtol=0.05)
+    assert ((found.lower <= given) & (given <= found.upper)).all()
+
+
+def test_rates_of_strays_fill_their_distribution_in_any_number():
+    for number in (50, 200, 1000):
+        assert kstest(stray_rates(80.0, number), beta(0.5, 80.5).cdf).statistic < 3 / number
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.4])

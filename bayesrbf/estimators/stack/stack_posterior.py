@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -45,9 +46,15 @@ def stack_posterior(
         prepare = joint_predictor(log_posterior, model.members, rows, member_draws)
     else:
         prepare = bootstrap_predictor(log_posterior, model.members, model.companion, refits)
-    return ClassPosterior(
+    posterior = ClassPosterior(
         predictor=lambda new: prepare(new, model.companion.log_density(new)),
         theta=theta,
         log_ratio=log_ratio,
-        stretch=None if refits is None else lambda new: bootstrap_stretch(model, refits, new),
+    )
+    if refits is None:
+        return posterior
+    return replace(
+        posterior,
+        stretch=lambda new: bootstrap_stretch(model, refits, new),
+        n_labelled=float(rows.weights[rows.labels >= 0].sum()),
     )

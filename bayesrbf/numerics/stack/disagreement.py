@@ -3,20 +3,20 @@ r"""Draws of a pool in which disagreement counts: the truth is one kind of model
 A family of models, fitted to rows that another family made, agrees with itself and is wrong. How
 far, other families show. Let the log odds of the truth and of J kinds of members be independent
 draws from one normal distribution, of whose mean the pool is the estimate. Then the truth given
-the kinds is Student's t with J - 1 degrees of freedom. Kinds that happen to agree at one row are
-no proof there, so the variance of a row is moderated [1]_: its squared scale v is halfway between
-that of the row itself and that of the table, the mean over rows held out,
+the kinds is Student's t. Kinds that happen to agree at one row are no proof there, so the variance
+of a row is moderated [1]_: its squared scale v is halfway between that of the row itself and that
+of the table, the mean over rows held out,
 
 .. math:: v(x) = \frac{J + 1}{J} \; \frac{s^2(x) + s_0^2}{2}, \quad
     s^2(x) = \frac{1}{J - 1} \sum_j (l_j(x) - \bar l(x))^2.
 
-The degrees of freedom stay J - 1, because all rows are judged by the same J kinds. A draw is a
-function of the row: the factors :math:`f_j` of the deviations and the shift g of the log odds are
-the same for all rows,
+What the table says counts as much as J - 1 deviations at the row, so that the degrees of freedom
+are 2 (J - 1). A draw is a function of the row: the factors :math:`f_j` of the deviations and the
+shift g of the log odds are the same for all rows,
 
 .. math:: l_0 = \bar l + \sum_j f_j (l_j - \bar l) + g, \quad
-    f_j = \frac{c \, z_j}{\sqrt{2 (J - 1)}}, \quad g = \frac{c \, s_0 z_0}{\sqrt 2}, \quad
-    c^2 = \frac{(J + 1) (J - 1)}{J \, \chi^2_{J - 1}}.
+    f_j = c \, z_j, \quad g = c \, s_0 \sqrt{J - 1} \, z_0, \quad
+    c^2 = \frac{J + 1}{J \, \chi^2_{2 (J - 1)}}.
 
 What a pool says is calibrated: it is the *mean* of the frequencies that rows like this have. The
 mean of the logistic of a normal variable lies nearer to 1/2 than its median. So the draws have
@@ -91,8 +91,8 @@ def disagreement_draws(
         return np.zeros((n_draws, kinds.size)), np.zeros((n_draws, n_classes))
     even = Halton(1 + n_kinds + n_classes, seed=rng).random(n_draws)
     chi_squared, z = np.split(rng.permutation(even), [1], axis=1)
-    chi_squared, z = chdtri(n_kinds - 1, chi_squared), ndtri(z)
-    scale = np.sqrt((n_kinds + 1) / (2 * n_kinds * chi_squared))
+    chi_squared, z = chdtri(2 * (n_kinds - 1), chi_squared), ndtri(z)
+    scale = np.sqrt((n_kinds + 1) / (n_kinds * chi_squared))
     factors = (scale * z[:, :n_kinds] / sizes)[:, kinds]
     # Log odds of two classes are the difference of two shifts: each has half the variance.
     shift_sd = np.sqrt((n_kinds - 1) * table_variance / 2)
