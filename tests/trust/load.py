@@ -1,0 +1,20 @@
+"""Much of it at once: threads, processes, pickles, weights of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.trust.sections import Section, Tried, suite
+
+
+def run(long: bool) -> Iterator[Tried | str]:
+    """Each suite is an attack."""
+    yield suite("threads, processes and pickles", "tests/test_sharing.py", long=long)
+    yield suite(
+        "row weights of any size, wrapped interrupts",
+        "tests/estimators/test_extreme_weights.py",
+        long=long,
+    )
+
+
+SECTION = Section("load", "Load", run)
