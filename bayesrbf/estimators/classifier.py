@@ -105,6 +105,8 @@ class Classifier(ClassifierMixin, Estimator):
             with np.errstate(divide="ignore"):
                 return np.log(mean)
         calibrated = tempered(self._class_log_joint(rows), self.temperature_)
+        if self._prevalence is None:
+            return calibrated
         return at_prevalence(calibrated, self._log_ratio())
 
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs label"]:

@@ -46,15 +46,22 @@ class PowerMaps:
         """Location and scale as a change of units."""
         return Standardisation(self.location, self.scale)
 
-    @np.errstate(over="ignore")  # beyond every scale a cell is infinite, and held by its reader
     def forward(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
         """Map cells: ``g(real)``."""
-        t = self.units.forward(real)
+        return self.with_log_slope(real)[0]
+
+    @np.errstate(over="ignore")  # beyond every scale a cell is infinite, and held by its reader
+    def with_log_slope(
+        self, real: Float[np.ndarray, "*rows feature"]
+    ) -> tuple[Float[np.ndarray, "*rows feature"], Float[np.ndarray, "*rows feature"]]:
+        """Mapped cells ``g(real)``, and ``log g'(real)`` in nats."""
+        t = (real - self.location) / self.scale
         held = np.clip(t, self.low, self.high)
-        beyond = np.exp(self._log_slope(held)) * (t - held)
-        return self.units.backward(yeo_johnson(held, self.powers) + beyond)
+        log_slope = self._log_slope(held)
+        mapped = yeo_johnson(held, self.powers) + np.exp(log_slope) * (t - held)
+        return self.location + self.scale * mapped, log_slope
 
     def backward(
         self, mapped: Float[np.ndarray, "*rows feature"]
@@ -65,17 +72,11 @@ class PowerMaps:
         held = _inverse(inside, self.powers)
         return self.units.backward(held + (u - inside) * np.exp(-self._log_slope(held)))
 
-    @np.errstate(over="ignore")
-    def log_derivative(
-        self, real: Float[np.ndarray, "*rows feature"]
-    ) -> Float[np.ndarray, "*rows feature"]:
-        """``log g'(real)``, in nats."""
-        return self._log_slope(np.clip(self.units.forward(real), self.low, self.high))
-
     def of_rows(self, rows: Observations) -> Observations:
         """Rows with their real cells mapped, and what that does to their log densities."""
-        change = np.nansum(self.log_derivative(rows.real), axis=1)
-        return replace(rows, real=self.forward(rows.real), log_jacobian=rows.log_jacobian + change)
+        mapped, log_slope = self.with_log_slope(rows.real)
+        change = np.nansum(log_slope, axis=1)
+        return replace(rows, real=mapped, log_jacobian=rows.log_jacobian + change)
 
     def within_range(
         self, real: Float[np.ndarray, "*rows feature"]

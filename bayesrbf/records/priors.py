@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -104,7 +105,7 @@ class MixtureHyperparameters:
     category_concentrations: tuple[Float[np.ndarray, " _"], ...]
     """Dirichlet parameters of the level probabilities, one array per categorical column."""
 
-    @property
+    @cached_property
     def units(self) -> Standardisation:
         """Location and scale as a change of units."""
         return Standardisation(self.location, self.scale)

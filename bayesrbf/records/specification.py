@@ -153,7 +153,7 @@ class MixtureSpecification:
                 f"received n_factors={self.n_factors} and {self.covariance_type!r}."
             )
 
-    @property
+    @cached_property
     def n_components(self) -> int:
         """Number K of components of all classes together."""
         return len(self.component_class)
@@ -189,14 +189,14 @@ class MixtureSpecification:
         """Columns, classes and components alone: what fits to other rows have in common."""
         return replace(self, further=tuple(law.structure for law in self.further))
 
-    @property
+    @cached_property
     def shape(self) -> CovarianceShape:
         """Shape of one covariance matrix."""
         if self.covariance_type == "factor" and not self.n_features:
             return "diag"  # no column has a loading
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
-    @property
+    @cached_property
     def independent(self) -> bool:
         """Whether the real cells of a row are independent given its component."""
         return self.shape in ("diag", "spherical")

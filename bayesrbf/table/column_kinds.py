@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -45,50 +46,50 @@ class Columns:
         """Positions of the columns of a kind (without masks)."""
         return tuple(i for i, own in enumerate(self.kinds) if own == kind)
 
-    @property
+    @cached_property
     def real_positions(self) -> tuple[int, ...]:
         """Positions of the real columns."""
         return self.positions("real")
 
-    @property
+    @cached_property
     def categorical_positions(self) -> tuple[int, ...]:
         """Positions of the categorical columns (without masks)."""
         return self.positions("categorical")
 
-    @property
+    @cached_property
     def real_names(self) -> tuple[str, ...]:
         """Names of the real columns."""
         return tuple(self.names[i] for i in self.real_positions)
 
-    @property
+    @cached_property
     def count_names(self) -> tuple[str, ...]:
         """Names of the columns of counts."""
         return tuple(self.names[i] for i in self.positions("count"))
 
-    @property
+    @cached_property
     def ordinal_names(self) -> tuple[str, ...]:
         """Names of the columns of ordered levels."""
         return tuple(self.names[i] for i in self.positions("ordinal"))
 
-    @property
+    @cached_property
     def categorical_names(self) -> tuple[str, ...]:
         """Names of the categorical columns, then of the masks and of the atoms."""
         masks = tuple(f"{self.names[i]} is missing" for i in self.masked)
         atoms = tuple(f"{self.real_names[i]} is" for i in self.atomic)
         return tuple(self.names[i] for i in self.categorical_positions) + masks + atoms
 
-    @property
+    @cached_property
     def all_levels(self) -> tuple[tuple[object, ...], ...]:
         """Levels of the categorical columns, then of the masks and of the atoms."""
         atoms = tuple((ELSEWHERE, *self.atoms[i]) for i in self.atomic)
         return self.levels + (MASK_LEVELS,) * len(self.masked) + atoms
 
-    @property
+    @cached_property
     def n_levels(self) -> tuple[int, ...]:
         """Number of levels of the categorical columns, then of the masks and of the atoms."""
         return tuple(map(len, self.all_levels))
 
-    @property
+    @cached_property
     def atomic(self) -> dict[int, int]:
         """Real columns with atoms, and where among all the codes the atom of a cell stands."""
         first = len(self.levels) + len(self.masked)

@@ -52,8 +52,8 @@ class ComponentsAt:
         """
         part = block.components
         moments: Moments | QuadraticMoments
-        if block.products is not None and self._exact[part].all():
-            moments = QuadraticMoments(self._weighted_forms[part] @ block.products, block.products)
+        if block.products is not None and self._forms[1][part].all():
+            moments = QuadraticMoments(self._forms[0][part] @ block.products, block.products)
         else:
             moments = self._gaussian_moments(block, part)
             moments.log_density[:] += self._log_weights[part, None]
@@ -71,21 +71,14 @@ class ComponentsAt:
         return components.moments(block.bordered, block.observed, block.missing)
 
     @cached_property
-    def _forms(self) -> Float[np.ndarray, "component product"]:
-        """All components as quadratic forms."""
-        return quadratic_forms(FullComponents(self.means, self.factors))
-
-    @cached_property
-    def _weighted_forms(self) -> Float[np.ndarray, "component product"]:
-        """The same with log weights: the last product is 1."""
-        forms = self._forms.copy()
-        forms[:, -1] += self._log_weights
-        return forms
-
-    @cached_property
-    def _exact(self) -> Bool[np.ndarray, " component"]:
-        """Those that the forms serve."""
-        return exact(self._forms)
+    def _forms(
+        self,
+    ) -> tuple[Float[np.ndarray, "component product"], Bool[np.ndarray, " component"]]:
+        """All components with their log weights as quadratic forms, and which the forms serve."""
+        forms = quadratic_forms(FullComponents(self.means, self.factors))
+        served = exact(forms)
+        forms[:, -1] += self._log_weights  # the last product is 1
+        return forms, served
 
 
 @dataclass

@@ -62,23 +62,22 @@ def preparation(
     compiled kernels.
     """
     kind: Callable[[Observations, MixtureSpecification], Expectation] = ArrayExpectation
-    if observations.n_obs and not is_small(observations, specification):
+    if not _is_small(observations, specification):
         from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 
         kind = CompiledExpectation
     return partial(_with_further, kind) if specification.further else kind
 
 
-def is_small(observations: Observations, specification: MixtureSpecification) -> bool:
+def _is_small(observations: Observations, specification: MixtureSpecification) -> bool:
     """Whether NumPy is quick enough for an iteration over these rows."""
-    if not laws_of(specification).reals.in_kernels:
+    law, (rows, d) = laws_of(specification).reals, observations.real.shape
+    if rows == 0 or not law.in_kernels:
         return True
-    rows, d = observations.real.shape
-    independent = specification.independent
-    if not independent and np.isnan(observations.real).any():
+    if not specification.independent and np.isnan(observations.real).any():
         return False
-    width = (d if independent else d * d) + len(specification.levels)
-    return bool(rows * specification.n_components * width < COMPILED_FROM)
+    width = (d if specification.independent else d * d) + len(specification.levels)
+    return bool(rows * law.n_components * width < COMPILED_FROM)
 
 
 class FurtherExpectation:
