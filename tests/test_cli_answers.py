@@ -123,6 +123,34 @@ def test_validate_finds_exchanged_labels(
     assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv") == 3
 
 
+def test_costs_given_at_the_fit_or_at_validate_judge_the_decisions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "table.csv", tmp_path / "out"
+    mixed_table(60).to_csv(file, index=False)
+    new = mixed_table(50, seed=1, hidden=0.0)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    words = ["--target", "outcome", "--out", out, "--model", "mixture", "--inference", "map"]
+    assert run(monkeypatch, "fit", file, *words, "--cost", "maybe=3") == 2
+    assert "no class of 'outcome'" in assert_one_sentence(capsys)
+    assert run(monkeypatch, "fit", file, *words, "--cost", "yes=7") == 0
+    capsys.readouterr()
+    run(monkeypatch, "validate", out, tmp_path / "new.csv", "--json")
+    found = told(capsys)
+    assert found["costs"] == {"yes": 7.0}
+    model = bayesrbf.load(out / "model.safetensors")
+    p = model.predict_proba(new[["size", "weight", "colour"]])[:, 1]
+    yes, acts = (new["outcome"] == "yes").to_numpy(), 7 * p > 1 - p
+    cost = next(one for one in found["scores"] if one["name"] == "cost of a row")
+    assert cost["value"] == pytest.approx(np.where(yes, 7.0 * ~acts, 1.0 * acts).mean())
+    assert cost["expected"] == pytest.approx(np.minimum(7 * p, 1 - p).mean())
+    assert found["against_rest"]["yes"]["sensitivity"]["value"] == pytest.approx(acts[yes].mean())
+    run(monkeypatch, "validate", out, tmp_path / "new.csv", "--json", "--cost", "yes=1")
+    assert told(capsys)["costs"] == {"yes": 1.0}
+    assert run(monkeypatch, "validate", out, tmp_path / "new.csv", "--cost", "maybe=1") == 2
+    assert "no class of the model: no, yes" in assert_one_sentence(capsys)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from bayesrbf.commands.arguments import Reading, command_line, need, spoken, typed
+from bayesrbf.commands.arguments import (
+    Names,
+    Reading,
+    command_line,
+    costs_in,
+    need,
+    spoken,
+    typed,
+)
 from bayesrbf.records.table_options import PLAIN
 
 
@@ -18,6 +26,7 @@ def fit(
     reading: Reading = PLAIN,
     model: Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"] = "stack",
     inference: Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
+    cost: Names = (),
     seed: int = 0,
 ) -> None:
     """Fit a table and write the model to a folder, without checking it and without a page.
@@ -40,6 +49,10 @@ def fit(
         What is fitted; the command models has a line on each.
     inference : {"auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"}
         How intervals are made, as report has it; map makes none and is the quickest.
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; 1 for classes
+        not named. predict then writes the decision of least expected cost, and validate counts
+        by it. The model is the same.
     seed : int
         Seed of everything random.
     """
@@ -58,9 +71,10 @@ def fit(
             f"{out} holds the report of another fit, which would no longer be that of its model; "
             f"name another folder, or delete {out / PAGE}."
         )
+    costs = costs_in(cost)
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
         job = prepare(
-            read_file(table, target, typed(reading), problems_of_target(target, {})),
+            read_file(table, target, typed(reading), problems_of_target(target, costs)),
             title=table.stem,
             family=model,
             inference=inference,
@@ -74,7 +88,7 @@ def fit(
             for _ in track((None,), "Drawing the posterior", 1):
                 drawn = draw_posterior(job, fitted.model)
             drawn.refined.save(scratch / MODEL)
-            options = ReportOptions(target, table=job.reading)
+            options = ReportOptions(target, costs, job.reading)
             write_whole(scratch / OPTIONS, options_content(options))
     print(f"{fitted.sentence}\n{drawn.sentence}")
     print(f"Wrote {out / MODEL}, which was not checked on rows held out.")

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import Reading, need, spoken, typed
+from bayesrbf.commands.arguments import Names, Reading, costs_in, need, spoken, typed
 from bayesrbf.records.table_options import PLAIN
 
 Family = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
@@ -17,7 +17,13 @@ Families = Annotated[tuple[Family, ...], Parameter(consume_multiple=False, negat
 
 
 def validate(
-    folder: Path, table: Path, /, *, target: str | None = None, json: Json = False
+    folder: Path,
+    table: Path,
+    /,
+    *,
+    target: str | None = None,
+    cost: Names = (),
+    json: Json = False,
 ) -> None:
     """Score the model of a report on new rows with labels; exit code 3 if something is found.
 
@@ -35,10 +41,16 @@ def validate(
     target : str, optional
         Column with the class labels; by default that of the training table, or the only column
         that the model does not predict from and that holds classes of the model.
+    cost : tuple of str
+        What it costs to mistake a row of a class: sick=10,well=1 or repeated; by default what
+        report or fit was told. Rows are then decided at least expected cost, and the cost of a
+        row is one of the scores.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
     from bayesrbf import load
+    from bayesrbf.reading import TableError
+    from bayesrbf.report.costs import problems_of_costs
     from bayesrbf.report.label_column import read_labelled
     from bayesrbf.report.labelled import judge_labelled, lines_of
     from bayesrbf.report.options import read_options
@@ -46,8 +58,11 @@ def validate(
 
     options = read_options(folder)
     model = load(folder / MODEL)
+    costs = costs_in(cost) or options.costs
+    if problems := tuple(problems_of_costs(costs, model.classes_, "the model")):
+        raise TableError(*problems)
     with spoken():
-        told = judge_labelled(model, *read_labelled(model, table, target, options))
+        told = judge_labelled(model, *read_labelled(model, table, target, options), costs)
     answer({"table": table.name, "found": told.found, **vars(told)}, lines_of(told), as_json=json)
     if told.found:
         raise SystemExit(FOUND)

@@ -37,11 +37,11 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     with spoken():
         rows = read_complete(model, table, options.table)
         uncertainty = model.uncertainty(rows)
+        said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
     ids = None if rows.index.name is None else rows.index
     predictions = predictions_frame(uncertainty, costs=options.costs, ids=ids)
     if file is not None:
         write_whole(file, to_csv(predictions))
-    said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
     best = uncertainty["mean"].to_numpy().argmax(1)
     counts = {str(label): int((best == c).sum()) for c, label in enumerate(model.classes_)}
     decided = predictions["decision"].value_counts().to_dict() if "decision" in predictions else {}

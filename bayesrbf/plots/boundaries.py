@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesrbf.plots.probabilities import PALETTE
+from bayesrbf.plots.probabilities import PALETTE, Size
 
 if TYPE_CHECKING:
     from bayesrbf.estimators.sdgm.classifier import SDGMClassifier
@@ -25,7 +25,7 @@ def plot_sdgm(
     y: Any,
     *,
     ax: Axes | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: Size | None = None,
 ) -> Axes:
     """Rows by class, decision boundary, and borders between the components of each class.
 
@@ -58,12 +58,23 @@ def plot_sdgm(
     across, up = (_line(column) for column in points[whole].T)
     grid = np.stack(np.meshgrid(across, up), axis=-1)
     _draw_boundaries(axes, model, grid, _like(X, grid.reshape(-1, 2)))
-    axes.set_title(f"{model.n_weights_} weights, {model.n_components_} components")
+    axes.set_title(
+        f"{_counted(model.n_weights_, 'weight')}, {_counted(model.n_components_, 'component')}"
+    )
     first, second = getattr(model, "feature_names_in_", ("x0", "x1"))
     axes.set_xlabel(str(first))
     axes.set_ylabel(str(second))
     axes.legend(title="class", framealpha=0.8)
     return axes
+
+
+def _counted(count: int, noun: str) -> str:
+    """A count and its noun.
+
+    >>> _counted(1, "weight"), _counted(2, "weight")
+    ('1 weight', '2 weights')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _line(column: np.ndarray) -> np.ndarray:

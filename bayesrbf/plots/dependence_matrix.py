@@ -8,6 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from bayesrbf.plots.probabilities import Size
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -16,7 +18,7 @@ def plot_dependence(
     dependence: xr.Dataset,
     *,
     ax: Axes | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: Size | None = None,
 ) -> Axes:
     """A matrix of the coefficients of dependence, from 0 to 1.
 

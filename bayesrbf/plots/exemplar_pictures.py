@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils import _safe_indexing
 
-from bayesrbf.plots.probabilities import PALETTE
+from bayesrbf.plots.probabilities import PALETTE, GivenAxes, Size, flat
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +26,8 @@ def plot_exemplars(
     *,
     row: int = 0,
     image_shape: tuple[int, int] | None = None,
-    axes: np.ndarray | None = None,
-    figsize: tuple[float, float] | None = None,
+    axes: GivenAxes | None = None,
+    figsize: Size | None = None,
 ) -> np.ndarray:
     """A row, and beside it the exemplars of its prediction by responsibility; a colour a class.
 
@@ -53,7 +53,7 @@ def plot_exemplars(
     if axes is None:
         size = figsize or (2.2 * (len(reasons) + 1), 2.8)
         _, axes = plt.subplots(1, len(reasons) + 1, figsize=size, layout="constrained")
-    drawn = np.asarray(axes, dtype=object).ravel()
+    drawn = flat(axes, len(reasons) + 1, "picture")
     names, explained = _cells(X, row)
     classes = sorted(explanation["label"].unique().tolist(), key=str)
     spreads = [] if image_shape else _spreads(X_train)

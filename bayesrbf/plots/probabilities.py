@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +32,10 @@ PALETTE: Final = (
 """Colours that people with any colour vision can distinguish (after Okabe and Ito)."""
 
 
-Size = tuple[float, float]
+Size = Sequence[float]
+"""Width and height in inches."""
+GivenAxes = Sequence[Axes] | np.ndarray
+"""Axes to draw in, one for each picture."""
 
 PANELS: Final = {
     "log_score": "log score (nats)",
@@ -48,7 +52,7 @@ def plot_reliability(
     *,
     sample_weight: Any = None,
     n_bins: int = 10,
-    axes: np.ndarray | None = None,
+    axes: GivenAxes | None = None,
     figsize: Size | None = None,
 ) -> np.ndarray:
     """Observed frequency against predicted probability, one picture per class in sorted order.
@@ -76,7 +80,7 @@ def plot_reliability(
     if axes is None:
         size = figsize or (3.2 * classes.size, 3.4)
         _, axes = plt.subplots(1, classes.size, figsize=size, squeeze=False, layout="constrained")
-    drawn = np.asarray(axes, dtype=object).ravel()
+    drawn = flat(axes, classes.size, "class")
     for ax, name, curve, colour in zip(drawn, classes, found.curves, cycle(PALETTE), strict=False):
         ax.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1)
         ax.vlines(curve.predicted, curve.lower, curve.upper, color="0.8", linewidth=6)
@@ -135,7 +139,7 @@ def _new(ax: Axes | None, figsize: Size | None) -> Axes:
 
 
 def plot_hybrid_path(
-    path: xr.Dataset, *, axes: np.ndarray | None = None, figsize: Size | None = None
+    path: xr.Dataset, *, axes: GivenAxes | None = None, figsize: Size | None = None
 ) -> np.ndarray:
     """Log score, error, margin and log density along a path of :func:`bayesrbf.hybrid_path`.
 
@@ -155,13 +159,22 @@ def plot_hybrid_path(
     steps = path[dial].to_numpy()
     # Zero has no logarithm; the other values of the path run over decades.
     places = np.arange(steps.size)
-    for ax, (name, label) in zip(np.ravel(axes), PANELS.items(), strict=True):
+    drawn = flat(axes, len(PANELS), "figure of the path")
+    for ax, (name, label) in zip(drawn, PANELS.items(), strict=False):
         _draw(ax, places, path[name], PALETTE[0], "-")
         if name == "log_score" and "calibrated_log_score" in path:
             _draw(ax, places, path["calibrated_log_score"], PALETTE[1], "--")
         ax.set(xlabel=dial, ylabel=label)
         ax.set_xticks(places, [f"{step:g}" for step in steps], rotation=60)
-    return axes
+    return drawn
+
+
+def flat(axes: Any, pictures: int, of: str) -> np.ndarray:
+    """Axes of any shape as an array of one dimension; ValueError where they are too few."""
+    drawn = np.asarray(axes, dtype=object).ravel()
+    if drawn.size < pictures:
+        raise ValueError(f"axes must be {pictures}, one for each {of}; received {drawn.size}.")
+    return drawn
 
 
 def _draw(ax: Axes, places: np.ndarray, values: xr.DataArray, colour: str, line: str) -> None:
@@ -176,7 +189,7 @@ def _draw(ax: Axes, places: np.ndarray, values: xr.DataArray, colour: str, line:
 
 
 def plot_rehearsal(
-    rehearsal: xr.Dataset, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None
+    rehearsal: xr.Dataset, *, ax: Axes | None = None, figsize: Size | None = None
 ) -> Axes:
     """Coverage of intervals by their level and by the teacher that made the truth.
 

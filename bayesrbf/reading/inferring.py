@@ -23,7 +23,8 @@ _FEW: Final = 10
 """Whole numbers with at most this many distinct values may be codes: there is a note."""
 _LEADING_ZERO: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 _INFINITY: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_AMOUNT: Final = re.compile(r"[+-]?[.,]?\d.*")  # \d: of any script
+AMOUNT: Final = re.compile(r"[+-]?[.,]?\d[\d.,]*( ?[-/] ?[\d.,]+)?( ?\S{1,10})?")
+"""A number or a range, and at most one short word behind it: its unit."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def _inferred(column: TextColumn) -> ReadColumn:
             f"2000-01-01, or {asked[1]}."
         )
         return ReadColumn([], problem=problem)
-    units = all(map(_AMOUNT.fullmatch, column.present))
+    units = all(map(AMOUNT.fullmatch, column.present))
     example = column.present[0]
     notes = (Note("units", column.name, count=column.counts.total(), example=example),)
     return ReadColumn(column.texts(), notes if units else ())

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.reading.inferring import Values
+from bayesrbf.reading.inferring import AMOUNT, Values
 from bayesrbf.reading.notes import Note
 
 CODE: Final = re.compile(r"-?(9+|[78]{2,})|-[78]|-1|-?9+\.9+|32767|-32768|65535|2147483647")
@@ -149,6 +149,8 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
             yield Note("word for missing", name, text, count)
     example = max(counts, key=len)
     if len(present) < ENOUGH or len(counts) <= max(ENOUGH, len(present) // 2):
+        return
+    if all(map(AMOUNT.fullmatch, counts)):  # such quantities have a note of their own
         return
     if len(counts) == len(present) and " " not in example:
         yield Note("identifier", name, "texts that are all different", len(counts), repr(example))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +31,23 @@ class Costs:
     curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
     """Mean cost of a row by classifier; ``SAME`` comes last."""
     by_class: tuple[float, ...]  # What the mistaken rows of each class cost together.
+
+
+def problems_of_costs(
+    costs: Mapping[str, float], classes: Iterable[object], owner: str
+) -> Iterator[str]:
+    """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
+
+    >>> list(problems_of_costs({"ill": 0}, ["sick", "well"], "the model"))
+    ["--cost names 'ill', which is no class of the model: sick, well.", '--cost ill=0 must be above
+    0 and finite.']
+    """
+    known = sorted(str(label) for label in classes)
+    for name, cost in costs.items():
+        if name not in known:
+            yield f"--cost names {name!r}, which is no class of {owner}: {', '.join(known)}."
+        if not (math.isfinite(cost) and cost > 0):
+            yield f"--cost {name}={cost:g} must be above 0 and finite."
 
 
 def costs_of(classes: Sequence[object], costs: Mapping[str, float]) -> Float[np.ndarray, " label"]:

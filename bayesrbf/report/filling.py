@@ -13,6 +13,7 @@ from sklearn.base import clone
 from bayesrbf.estimators.folds import grouped_folds, stratified_folds
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.fitted.completed_rows import cell_law
+from bayesrbf.inference.progress import progress
 from bayesrbf.posterior.cells import JudgedCells, leave_one_cell_out
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.report.cells import JudgedTable
@@ -59,14 +60,16 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     fresh = clone(density).set_params(
         n_components=best.n_components, covariance_type=best.covariance_type, prior=prior
     )
-    for fold in np.unique(folds[folds >= 0]):
-        out = folds == fold
-        fresh.fit(table[~out])
-        found = left_out(fresh, table[out])
-        places = [fresh.columns_.real_names.index(name) for name in reals]
-        tail[out] = found.tail[:, places]
-        expected[out] = found.expected[:, places]
-        mean[out] = job.X.loc[~out, reals].mean()
+    with progress(False) as track:
+        numbers = np.unique(folds[folds >= 0]).tolist()
+        for fold in track(numbers, "Filling in"):
+            out = folds == fold
+            fresh.fit(table[~out])
+            found = left_out(fresh, table[out])
+            places = [fresh.columns_.real_names.index(name) for name in reals]
+            tail[out] = found.tail[:, places]
+            expected[out] = found.expected[:, places]
+            mean[out] = job.X.loc[~out, reals].mean()
     cells = job.X[reals].to_numpy(dtype=float)
     scale = standardisation(cells, np.ones(len(cells))).scale
     known = ~np.isnan(tail)

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from bayesrbf.posterior.calibration import calibration
+from bayesrbf.posterior.decisions import constant, expected_costs, mistakes, paid
 from bayesrbf.posterior.held_out import (
     LEVEL,
     Interval,
@@ -31,6 +32,7 @@ from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, corre
 from bayesrbf.posterior.two_tables import tail_of_count
 from bayesrbf.reading import TableError
 from bayesrbf.report.check import Remark, printed
+from bayesrbf.report.costs import costs_of, decisions
 from bayesrbf.report.row import aligned
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
@@ -51,6 +53,7 @@ FIGURES: Final = {
 """Figures of a class against the rest, by their heading."""
 
 Shares = Float[np.ndarray, " label"]
+CostMatrix = Float[np.ndarray, "label decision"]
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,11 @@ class Labelled:
     rows: int  # With a label that training had.
     unlabelled: int
     prob: float  # Of every interval.
+    costs: Mapping[str, float]  # Of a mistaken row by class; empty where none was given.
     scores: Sequence[ScoredBy]
     classes: Sequence[Frequency]
     against_rest: Mapping[str, OneAgainstRest]
-    """Every class against the rest; a row counts as of its most probable class."""
+    """Every class against the rest; a row counts as of the class that is decided."""
     remarks: Sequence[Remark]
 
     @property
@@ -98,8 +102,15 @@ class Labelled:
         return any(remark.found for remark in self.remarks)
 
 
-def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
-    """Score a model on labelled new rows and say what has drifted."""
+def judge_labelled(
+    model: Any, X: pd.DataFrame, y: pd.Series, costs: Mapping[str, float] | None = None
+) -> Labelled:
+    """Score a model on labelled new rows and say what has drifted.
+
+    With costs of mistaken rows by class, rows are decided at least expected cost; without them
+    a row counts as of its most probable class.
+    """
+    costs = costs or {}
     classes = [str(label) for label in model.classes_]
     known = y.isin(classes).to_numpy()
     if known.sum() < LEAST_ROWS:
@@ -111,12 +122,18 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
     p = np.asarray(model.predict_proba(X[known]))
     trained = copy(model).adapt_prior(X)["trained"].to_numpy()
     counts = np.bincount(labels, minlength=len(classes))
+    decided = decisions(p, classes, costs)
+    given = mistakes(costs_of(classes, costs))
     return Labelled(
         target=str(y.name),
         rows=labels.size,
         unlabelled=int(y.isna().sum()),
         prob=PROB,
-        scores=list(_scores(p, labels, trained)),
+        costs=dict(costs),
+        scores=[
+            *_scores(p, labels, trained),
+            *([_cost(p, labels, trained, given)] if costs else []),
+        ],
         classes=[
             _frequency(label, n, labels.size, expected, before)
             for label, n, expected, before in zip(
@@ -124,12 +141,13 @@ def judge_labelled(model: Any, X: pd.DataFrame, y: pd.Series) -> Labelled:
             )
         ],
         against_rest={
-            label: one_against_rest(p[:, c], p.argmax(1) == c, labels == c)
+            label: one_against_rest(p[:, c], decided == c, labels == c)
             for c, label in enumerate(classes)
         },
         remarks=[
             *_strange(y[~known]),
             _gain(p, labels, trained, classes),
+            *([_saving(p, labels, given)] if costs else []),
             _calibration(p, labels),
             _shift(p, labels, trained, _labelled_before(model)),
         ],
@@ -165,6 +183,26 @@ def _scores(p: Probabilities, labels: Labels, trained: Shares) -> Iterator[Score
     yield ScoredBy("share right", *between, float(p.max(1).mean()), base)
     slope, half = _slope(p, labels)
     yield ScoredBy("calibration slope", slope, slope - half, slope + half, 1.0, np.nan)
+
+
+def _cost(p: Probabilities, labels: Labels, trained: Shares, costs: CostMatrix) -> ScoredBy:
+    """What a row costs, where the decision has the least expected cost."""
+    found = mean(paid(p, labels, costs), PROB)
+    same = paid(np.tile(trained, (labels.size, 1)), labels, costs)
+    expected = float(expected_costs(p, costs).min(axis=1).mean())
+    low = max(0.0, found.lower)
+    return ScoredBy("cost of a row", found.value, low, found.upper, expected, float(same.mean()))
+
+
+def _saving(p: Probabilities, labels: Labels, costs: CostMatrix) -> Remark:
+    """Whether deciding row by row costs less than the best answer that is the same for all."""
+    own, same = float(paid(p, labels, costs).mean()), constant(labels, costs)
+    return Remark(
+        "cost",
+        f"By the decision of least expected cost a row costs {number(own)}, by the best answer "
+        f"that is the same for all rows {number(same)}.",
+        found=own >= same,
+    )
 
 
 def _slope(p: Probabilities, labels: Labels) -> tuple[float, float]:

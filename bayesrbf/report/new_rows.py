@@ -91,9 +91,14 @@ def row_number(rows: pd.DataFrame, asked: str) -> int:
             f"--row {asked} names {found.size} rows: {listing((found + 1).tolist())}; name the row "
             "of a file in which it stands once."
         )
-    if named or not asked.removeprefix("-").isdigit():
-        what = f"a name of {rows.index.name!r}" if named else "the number of a row"
-        raise ValueError(f"--row {asked} must be {what}, which the table has; it does not.")
+    if named:
+        some = listing([clipped(name, 24) for name in rows.index], 3)
+        raise ValueError(
+            f"--row {asked} must be the name of a row in column {str(rows.index.name)!r}, which "
+            f"has {some}."
+        )
+    if not asked.removeprefix("-").isdigit():
+        raise ValueError(f"--row {asked} must be the number of a row, 1 for the first.")
     return int(asked)
 
 

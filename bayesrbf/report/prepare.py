@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from jaxtyping import Int
 
 from bayesrbf.reading import ReadTable, TableError
 from bayesrbf.reading.tabular_files import Judge
+from bayesrbf.report.costs import problems_of_costs
 from bayesrbf.report.families import check_method
 from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 from bayesrbf.version import __version__
@@ -74,7 +74,7 @@ def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
 
     def judge(y: pd.Series) -> Iterator[str]:
         yield from _of_classes(y, target)
-        yield from _of_costs(costs, y, target)
+        yield from problems_of_costs(costs, y.dropna().unique(), repr(target))
 
     return judge
 
@@ -127,16 +127,6 @@ def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
             f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
             "held out; label more rows."
         )
-
-
-def _of_costs(costs: Mapping[str, float], y: pd.Series, target: str) -> Iterator[str]:
-    """Costs of unknown classes, and costs that are not above 0."""
-    classes = sorted({str(label) for label in y.dropna()})
-    for name, cost in costs.items():
-        if name not in classes:
-            yield f"--cost names {name!r}, which is no class of {target!r}: {', '.join(classes)}."
-        if not (math.isfinite(cost) and cost > 0):
-            yield f"--cost {name}={cost:g} must be above 0 and finite."
 
 
 def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from rich.table import Table
 
 from bayesrbf.files import write_whole
 from bayesrbf.inference.progress import Track as Within
-from bayesrbf.inference.progress import showing
+from bayesrbf.inference.progress import showing, silent
 from bayesrbf.report.collect import collect
 from bayesrbf.report.findings import unvalidated, verdict, worth
 from bayesrbf.report.job import Job
@@ -90,6 +90,8 @@ def introduce(job: Job) -> None:
 
 SLOW: Final = 2.0
 """Seconds of a step beyond which a log of the run has a line about it."""
+WITHIN: Final = "  "
+"""Before the name of a step within a step."""
 OFTEN: Final = 10.0
 """Seconds between lines about the same step."""
 
@@ -111,7 +113,10 @@ def progress() -> Iterator[Track]:
 
 @contextmanager
 def _bars(console: Console) -> Iterator[Track]:
-    """Bars with the share that is done; a step of one part has a bar without a length."""
+    """Bars with the share that is done; a step of one part has a bar without a length.
+
+    Bars of fits and draws within a step go when those are done.
+    """
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -127,26 +132,47 @@ def _bars(console: Console) -> Iterator[Track]:
                 yield step
                 bars.advance(task)
             bars.update(task, total=total, completed=total)
+            bars.refresh()
+            if what.startswith(WITHIN):
+                bars.remove_task(task)
 
         yield track
 
 
 def _within(track: Track) -> Within:
     """The tracker as fits and draws take one."""
-    return lambda sequence, what: iter(track(sequence, f"  {what}", len(sequence)))
+    return lambda sequence, what: iter(track(sequence, f"{WITHIN}{what}", len(sequence)))
 
 
 def _lines[T](console: Console, steps: Iterable[T], what: str, total: int) -> Iterable[T]:
-    """Pass the parts of a step on, with lines where it is slow."""
+    """Pass the parts of a step on, with lines where it is slow.
+
+    A step of one part says how far the fits and draws within it are.
+    """
     began = told = monotonic()
-    done = 0
     for done, step in enumerate(steps, start=1):
-        yield step
+        with showing(_shares(console, what) if total == 1 else silent):
+            yield step
         if done < total and monotonic() - told > OFTEN:
             told = monotonic()
             console.print(f"{what}: {percent(done / total)}", highlight=False)
     if monotonic() - began > SLOW:
         console.print(f"{what}: done in {monotonic() - began:.0f} s", highlight=False)
+
+
+def _shares(console: Console, what: str) -> Within:
+    """The tracker of fits and draws within a step: a line now and then with the share done."""
+
+    def track[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+        told = monotonic()
+        for done, step in enumerate(sequence, start=1):
+            yield step
+            if done < len(sequence) and monotonic() - told > OFTEN:
+                told = monotonic()
+                share = percent(done / len(sequence))
+                console.print(f"{what}, {description.lower()}: {share}", highlight=False)
+
+    return track
 
 
 def tell(said: Report) -> None:

@@ -50,7 +50,9 @@ class Splits:
             held, folds = int((self.folds >= 0).sum()), self.numbers.size
             parts.append(
                 f"The latest {plural(held, 'labelled row')} were held out in "
-                f"{plural(folds, 'part')}, each predicted from the rows before it."
+                f"{plural(folds, 'part')}, each predicted from the rows before it; weights and "
+                "temperatures were fitted to some of those held out by chance, so that a drift is "
+                "judged and not made up for."
             )
         if self.groups is not None:
             groups = plural(np.unique(self.groups).size, "group")

@@ -41,6 +41,16 @@ def test_reliability_draws_every_class_where_it_is_told() -> None:
         assert np.corrcoef(line.get_xdata(), line.get_ydata())[0, 1] > 0.9
 
 
+def test_any_sequence_of_axes_and_sizes_is_taken_and_too_few_axes_are_refused() -> None:
+    p, labels = simulated()
+    _, axes = plt.subplots(1, 3)
+    assert list(plot_reliability(p, labels, axes=list(axes))) == list(axes)
+    size = plot_missing([[1.0, np.nan]], figsize=[3.0, 4.0]).figure.get_size_inches()
+    assert size.tolist() == [3, 4]
+    with pytest.raises(ValueError, match="axes must be 3, one for each class; received 2"):
+        plot_reliability(p, labels, axes=list(axes[:2]))
+
+
 def test_reliability_leaves_rows_without_label_out() -> None:
     p, labels = simulated()
     hidden = np.where(np.arange(300) < 100, np.nan, labels)

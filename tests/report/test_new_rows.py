@@ -72,7 +72,7 @@ def test_the_rows_of_training_are_read_again_as_they_were(tmp_path: Path) -> Non
     ("index", "asked", "message"),
     [
         (pd.Index(["a", "b", "b"], name="id"), "b", "names 2 rows: 2 and 3"),
-        (pd.Index(["a", "b", "b"], name="id"), "1", "must be a name of 'id'"),
+        (pd.Index(["a", "b", "b"], name="id"), "1", "must be the name of a row in column .id."),
         (pd.RangeIndex(3), "a", "must be the number of a row"),
     ],
 )

@@ -51,6 +51,18 @@ def test_a_terminal_shows_shares_of_steps_and_of_the_fits_within(
     assert "100%" in said
 
 
+def test_a_log_says_how_far_the_only_part_of_a_step_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(step=6.0)
+    monkeypatch.setattr(run, "monotonic", lambda: next(clock))
+    with run.progress() as track:
+        for _ in track((None,), "Drawing", 1):
+            with within(False) as inner:
+                assert list(inner([1, 2, 3, 4], "Refits")) == [1, 2, 3, 4]
+    assert "Drawing, refits: 50 %" in capsys.readouterr().err.splitlines()
+
+
 def test_a_display_ends_with_what_it_is_around() -> None:
     seen: list[str] = []
 

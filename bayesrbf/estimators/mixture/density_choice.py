@@ -12,6 +12,7 @@ from bayesrbf.estimators.folds import Fold, split_rows
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
 from bayesrbf.fitted.trimming import trimmed
+from bayesrbf.inference.progress import progress
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit
@@ -186,12 +187,14 @@ def _ascend(
     """All that were judged on the way to a place that no change of one entry betters."""
     judged: dict[tuple[Any, ...], DensityCandidate] = {}
     best, before = first, None
-    while best != before:
-        before = best
-        for axis, values in enumerate(options):
-            line = [(*best[:axis], value, *best[axis + 1 :]) for value in values]
-            judged |= {place: judge(*place) for place in line if place not in judged}
-            best = max(line, key=lambda place: judged[place].log_density)
+    with progress(False) as track:
+        while best != before:
+            before = best
+            for axis, values in enumerate(options):
+                line = [(*best[:axis], value, *best[axis + 1 :]) for value in values]
+                new = [place for place in line if place not in judged]
+                judged |= {place: judge(*place) for place in track(new, "Comparing densities")}
+                best = max(line, key=lambda place: judged[place].log_density)
     return list(judged.values())
 
 
