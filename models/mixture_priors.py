@@ -11,9 +11,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.tensor import TensorVariable
 
-from bayesrbf.models.column_laws import LawNodes, declare_law
-from bayesrbf.models.count_columns import declare_counts
-from bayesrbf.models.ordinal_columns import declare_ordinals
+from bayesrbf.models.column_laws import LawNodes, declare_counts, declare_law, declare_ordinals
 from bayesrbf.records import names
 from bayesrbf.records.column_laws import CountColumns, OrdinalColumns
 from bayesrbf.records.priors import MixtureHyperparameters

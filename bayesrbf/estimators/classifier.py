@@ -104,10 +104,8 @@ class Classifier(ClassifierMixin, Estimator):
             mean = self._class_posterior().thinned(draws).mean(rows)
             with np.errstate(divide="ignore"):
                 return np.log(mean)
-        calibrated = tempered(self._class_log_joint(rows), self.temperature_)
-        if self._prevalence is None:
-            return calibrated
-        return at_prevalence(calibrated, self._log_ratio())
+        said = tempered(self._class_log_joint(rows), self.temperature_)
+        return said if self._prevalence is None else at_prevalence(said, self._log_ratio())
 
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Class probabilities of each row.

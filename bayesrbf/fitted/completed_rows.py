@@ -1,9 +1,10 @@
-"""Rows whose cells a mixture fills: for a person, or as points of a discriminative likelihood."""
+"""Rows whose cells a mixture fills or takes away: for a person, for a likelihood, for a fit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,12 +20,17 @@ from bayesrbf.numerics.mixture.sampling import conditional_draws
 from bayesrbf.numerics.mixture.side_by_side import joined
 from bayesrbf.numerics.sdgm.sdgm_features import complete
 from bayesrbf.posterior.cell_laws import CellLaw
+from bayesrbf.posterior.cells import ODD, judge_cells, without
 from bayesrbf.posterior.conditional_law import ConditionalLaw
 from bayesrbf.records.mixture import ColumnAtoms, MixtureParameters, Observations
 from bayesrbf.records.sdgm import CompletedRows
-from bayesrbf.table import Columns
+from bayesrbf.table import Columns, distinct
 
 TRAINING_DRAWS = 32  # Completions of a row with holes in the likelihood.
+MOST_TRIMMED: Final = 0.05
+"""Share of a column's cells that is taken away at most, by weight."""
+FEWEST_KEPT: Final = 4
+"""Distinct numbers that a real column keeps at least; else all of it stays."""
 
 LabelSets = Bool[np.ndarray, "set label"]
 """Classes of every kind of label: a code per class, then the sets of several classes."""
@@ -196,3 +202,34 @@ def hide_masked(
         if kind == "real" and place in columns.atomic:
             codes[mask, columns.atomic[place]] = -1
     return real, codes, further
+
+
+def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Observations:
+    """Weighted rows in the user's units, odd cells missing, as a mixture judges them.
+
+    A mixture that is fitted to wrong cells spends components on them.
+    """
+    once, place = distinct(rows)
+    law = cell_law(mixture, columns)
+    found = judge_cells(mixture.standardise(once), law)
+    reals = _oddest(found.log_tail, once.weights)
+    levels = _oddest(found.level_log_tail, once.weights)
+    for feature in range(once.real.shape[1]):
+        kept = once.real[~reals[:, feature], feature]
+        if np.unique(kept[~np.isnan(kept)]).size < FEWEST_KEPT:
+            reals[:, feature] = False
+    levels[:, len(columns.levels) :] = False  # masks of missing cells are no cells
+    return without(rows, reals[place], levels[place], law.atoms)
+
+
+def _oddest(
+    log_tail: Float[np.ndarray, "obs column"], weights: Float[np.ndarray, " obs"]
+) -> Bool[np.ndarray, "obs column"]:
+    """The cells of least tail below ``ODD``; of every column at most ``MOST_TRIMMED``."""
+    order = np.argsort(log_tail, axis=0, kind="stable")  # NaN comes last
+    known = ~np.isnan(log_tail)
+    total = weights @ known
+    before = np.cumsum(np.take_along_axis(weights[:, None] * known, order, axis=0), axis=0)
+    rank = np.empty_like(before)
+    np.put_along_axis(rank, order, before, axis=0)
+    return known & (log_tail < ODD) & (rank <= MOST_TRIMMED * total)

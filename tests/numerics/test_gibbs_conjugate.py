@@ -15,7 +15,11 @@ from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.mixture_variables import variables_of
 from bayesrbf.numerics.mixture.parts.laws import laws_of
-from bayesrbf.numerics.mixture.parts.precision_factors import lower_entries
+from bayesrbf.numerics.mixture.parts.precision_factors import (
+    ConjugatePrecisions,
+    FullPrecisions,
+    lower_entries,
+)
 from bayesrbf.numerics.mixture.statistics import sum_by_group
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -142,7 +146,17 @@ def log_normaliser(density: Conjugate) -> float:
 
     total = log_beta(density.classes) + sum(log_beta(level) for level in density.levels)
     total += sum(log_beta(density.weights[part]) for part in density.specification.class_slices)
-    return total - 0.5 * float(np.log(density.strength).sum()) + density.precisions.log_normaliser
+    return total - 0.5 * float(np.log(density.strength).sum()) + of_precisions(density.precisions)
+
+
+def of_precisions(density: ConjugatePrecisions) -> float:
+    """The part of precision factors: one more log U_ii for each entry on and below the diagonal."""
+    shapes, inner = density.shapes, density.inner
+    if not isinstance(density, FullPrecisions):
+        return float((gammaln(shapes) - shapes * np.log(0.5 * inner)).sum())
+    powers = 2 * shapes + np.arange(inner.shape[1])
+    stretch = shapes * np.log(2) - powers * np.log(density.upper.diagonal(0, 1, 2))
+    return float(gammaln(shapes).sum() + stretch.sum())
 
 
 def log_evidence(

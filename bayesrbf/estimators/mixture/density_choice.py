@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from bayesrbf.estimators.folds import Fold, split_rows
+from bayesrbf.fitted.completed_rows import trimmed
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
-from bayesrbf.fitted.trimming import trimmed
 from bayesrbf.inference.progress import progress
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixturePrior

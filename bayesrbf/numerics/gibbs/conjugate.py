@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import PrecisionDraws
 from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
 from bayesrbf.numerics.mixture.statistics import sum_by_class
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.priors import MixtureHyperparameters

@@ -29,8 +29,8 @@ from bayesrbf.numerics.log_sums import log_sum_exp
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
 from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
+from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification

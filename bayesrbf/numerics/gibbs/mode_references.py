@@ -13,8 +13,8 @@ from bayesrbf.numerics.gibbs.conjugate import Conjugate
 from bayesrbf.numerics.mixture.expectation import Expectation, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.mixture.mixture_fit import problem_of
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
 from bayesrbf.numerics.mixture.parts.laws import laws_of, precisions_of
+from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
 from bayesrbf.numerics.mixture.statistics import sum_by_group
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters

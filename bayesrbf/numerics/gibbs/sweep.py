@@ -20,8 +20,8 @@ from bayesrbf.numerics.gibbs.mode_jumps import MOST_REFERENCES, ModeJumps, can_j
 from bayesrbf.numerics.gibbs.mode_references import searched
 from bayesrbf.numerics.log_posterior import MarkovKernel
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import PrecisionDraws
 from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification

@@ -31,13 +31,13 @@ from bayesrbf.numerics.mixture.gaussian import Conditional
 from bayesrbf.numerics.mixture.gaussian_factors import FactorComponents, FactorMoments
 from bayesrbf.numerics.mixture.parts.factor_precisions import (
     FactorPrecisions,
+    FactorPrior,
+    leading_axes,
     lower_places,
     lower_triangular,
     side_by_side,
     uniquenesses_and_loadings,
 )
-from bayesrbf.numerics.mixture.parts.factor_prior import FactorPrior
-from bayesrbf.numerics.mixture.parts.factor_start import leading_axes
 from bayesrbf.numerics.mixture.parts.real_columns import (
     Centres,
     Factors,

@@ -14,13 +14,13 @@ from bayesrbf.numerics.mixture.gaussian import (
     MissingMoments,
     log_factor_determinants,
 )
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import FullPrecisions
 from bayesrbf.numerics.mixture.parts.precision_columns import (
     KernelNormals,
     PrecisionColumns,
     Weights,
 )
 from bayesrbf.numerics.mixture.parts.precision_factors import (
+    FullPrecisions,
     at_floor,
     lower_entries,
     lower_places,

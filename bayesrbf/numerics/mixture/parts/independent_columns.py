@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI, Conditional, IndependentComponents
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import IndependentPrecisions
 from bayesrbf.numerics.mixture.parts.precision_columns import (
     KernelNormals,
     PrecisionColumns,
     Weights,
 )
+from bayesrbf.numerics.mixture.parts.precision_factors import IndependentPrecisions
 from bayesrbf.numerics.mixture.parts.real_columns import Factors, Matrices, Vectors
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names

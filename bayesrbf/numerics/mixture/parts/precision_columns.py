@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import ConjugatePrecisions
 from bayesrbf.numerics.mixture.parts.normal_prior import NormalPrior
+from bayesrbf.numerics.mixture.parts.precision_factors import ConjugatePrecisions
 from bayesrbf.numerics.mixture.parts.real_columns import (
     Centres,
     Factors,

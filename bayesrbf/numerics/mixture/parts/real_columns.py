@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import Components, Conditional
-from bayesrbf.numerics.mixture.parts.conjugate_precisions import PrecisionDraws
+from bayesrbf.numerics.mixture.parts.precision_factors import PrecisionDraws
 from bayesrbf.numerics.mixture.statistics import Statistics
 from bayesrbf.records import names
 from bayesrbf.records.mixture import MixtureParameters, Observations
