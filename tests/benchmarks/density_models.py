@@ -159,6 +159,8 @@ OURS: dict[str, Ours] = {
     "default": Ours(lambda: MixtureDensity(random_state=0), novelty=improbable_rows),
     "auto": Ours(lambda: MixtureDensity(**AUTO)),
     "atoms": Ours(lambda: MixtureDensity(**AUTO, atoms="auto"), atoms_of),
+    "pool": Ours(lambda: MixtureDensity(**AUTO, atoms="auto", pool=8), atoms_of),
     "trimmed": Ours(lambda: MixtureDensity(**AUTO, atoms="auto", trim=True), atoms_of),
+    "trimmed pool": Ours(lambda: MixtureDensity(**AUTO, atoms="auto", trim=True, pool=8), atoms_of),
 }
 """Columns of the table."""

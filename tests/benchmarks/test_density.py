@@ -2,7 +2,8 @@
 
 Tables of at most 1000 rows, their halves, one split. ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS``
 choose (beginnings of names, with commas), ``BAYESRBF_SEEDS`` sets the number of splits (1). Every
-figure is kept in the CSV file that ``BAYESRBF_RESULTS`` names, ``build/density.csv`` without it.
+figure is kept, as soon as there is one, in the CSV file that ``BAYESRBF_RESULTS`` names,
+``build/density.csv`` without it; what was answered is printed on the way.
 
 The peers run beside ours in ``.venv-density/``, which ``make bench`` makes; where that is missing,
 scikit-learn's run in this environment, and the others are said to be absent.
@@ -10,10 +11,12 @@ scikit-learn's run in this environment, and the others are said to be absent.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,9 +115,11 @@ def contest(folder: Path) -> Iterator[dict[str, object]]:
         try:
             for key, task in asked.items():
                 for model in chosen(OURS, "BAYESRBF_METHODS"):
+                    begun = time.perf_counter()
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         answer = OURS[model].answer(task)
+                    print(f"{key} {model} {time.perf_counter() - begun:.1f} s", flush=True)
                     yield from rows(key, model, task, answer)
         except BaseException:
             peers.terminate()
@@ -182,9 +187,14 @@ def lead(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_density(data_folder: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    results = pd.DataFrame(contest(tmp_path))
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    results.to_csv(RESULTS, index=False)
+    with capsys.disabled(), RESULTS.open("w") as kept:
+        lines = csv.DictWriter(kept, ["table", "seed", "model", "line", "value"])
+        lines.writeheader()
+        for row in contest(tmp_path):
+            lines.writerow(row)
+            kept.flush()
+    results = pd.read_csv(RESULTS)
     absent = pd.DataFrame(json.loads((tmp_path / "answers" / "absent.json").read_text()))
     with capsys.disabled():
         print(f"\n\n## {results['table'].nunique()} tables, {SEEDS} splits, means ± s.e.\n")

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of
 from bayesrbf.estimators.estimator import Estimator
+from bayesrbf.estimators.mixture.criteria import aic, bic
 from bayesrbf.estimators.mixture.density_choice import (
     Asked,
     DensityCandidate,
@@ -23,7 +24,6 @@ from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 
@@ -57,6 +57,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     trim : bool
         Leave cells that look wrong out of the fit: those with a tail below .005 given the rest of
         their row, at most 5 % of a column, by one component first, then by the density asked for.
+    pool : int, optional
+        About so many fits side by side, which is a mixture again: :doc:`/mixtures`.
     n_init : int
         Number of restarts of EM.
     max_iter : int
@@ -127,6 +129,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         "n_components": integer("auto"),
         "covariance_type": one_of(*COVARIANCE_TYPES, "auto"),
         "n_factors": integer(None),
+        "pool": integer(None),
         "prior": Rule(
             "a MixturePrior, 'auto' or None", ("auto", None), MixturePrior, error=TypeError
         ),
@@ -142,6 +145,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         column_maps: Stored[ColumnMaps] = None,
         atoms: Stored[Literal["auto"] | None] = None,
         trim: Stored[bool] = False,
+        pool: Stored[int | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
@@ -162,6 +166,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.column_maps = column_maps
         self.atoms = atoms
         self.trim = trim
+        self.pool = pool
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -203,6 +208,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ValueError
             If an argument, the table or the weights cannot be used.
         """
+        if self.inference != "map" or self.warm_start:
+            self._check_method(self.inference)
         weights = self._check(X, None, sample_weight)
         self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
         given: Any = self.prior
@@ -212,7 +219,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         warn_where_slow(owner, shape, self.rows_)
         asked = Asked(self.n_components, shape, self.prior == "auto", n_factors)
         solver = Solver(self.n_init, self.max_iter, float(self.tol), self.acceleration, self.seed_)
-        settings = Settings(declared, asked, solver, self.column_maps, self.trim)
+        settings = Settings(declared, asked, solver, self.column_maps, self.trim, self.pool)
         found = find_density(self.rows_, self.columns_, settings, self._start)
         self.rows_, self.model_, self.candidates_ = found.rows, found.model, found.candidates
         self._report_mixture(found.fit)
@@ -265,40 +272,17 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return float(self.score_samples(X).mean())
 
-    def bic(self, X: object) -> float:
-        """Bayesian information criterion: ``-2 log p(X) + P log N``, low is good.
+    bic = bic
+    aic = aic
 
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows.
-
-        Returns
-        -------
-        float
-            In nats, with P free parameters.
-        """
-        scores = self.score_samples(X)
-        return float(-2 * scores.sum() + self._n_parameters() * np.log(scores.size))
-
-    def aic(self, X: object) -> float:
-        """Akaike information criterion: ``-2 log p(X) + 2 P``, low is good.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows.
-
-        Returns
-        -------
-        float
-            In nats, with P free parameters.
-        """
-        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
-
-    def _n_parameters(self) -> int:
-        """Number of free parameters: coordinates of the declared graph."""
-        return sum(variable.size for variable in free_variables(self.model_.specification))
+    def _check_method(self, method: str) -> None:
+        """Refuse draws and starts around a pool, which is no mode of its posterior."""
+        if self.pool is not None:
+            raise ValueError(
+                f"MixtureDensity(pool={self.pool}) is an average of fits and no mode of a "
+                "posterior: it needs inference='map' and warm_start=False, and has no refine(). "
+                "Use pool=None."
+            )
 
     dependence = dependence
 

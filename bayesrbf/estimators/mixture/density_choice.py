@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
+from jaxtyping import Float
 
 from bayesrbf.estimators.folds import Fold, split_rows
+from bayesrbf.estimators.mixture.density_pool import pooled, stacking_shares
 from bayesrbf.fitted.completed_rows import trimmed
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
@@ -73,6 +75,8 @@ class DensityCandidate:
     """Of a held-out row, in nats and in the units of the table; NaN if nothing was compared."""
     n_factors: int = 0
     """Of ``"factor"`` covariances, 0 for others."""
+    share: float = 0.0
+    """What part of a pool its fits are; 0 without a pool."""
 
     def specification(
         self, n_features: int, levels: tuple[int, ...], further: tuple[FurtherColumns, ...]
@@ -102,6 +106,8 @@ class Settings:
     column_maps: ColumnMaps
     trim: bool
     """Whether cells that look wrong are left out."""
+    pool: int | None = None
+    """Number of fits side by side."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,8 @@ def find_density(
     """Choose what was left open, and fit: twice more before, where odd cells are left out.
 
     They are judged by one component first, which explains no error, then by the density that is
-    chosen without them. The start is that of the last fit.
+    chosen without them. The start is that of the last fit. A pool stands beside that fit, behind
+    its maps.
     """
     further = further_laws(columns, rows)
 
@@ -143,7 +150,20 @@ def find_density(
     candidates = choose_density(distinct(kept)[0], columns.n_levels, settings, further)
     if settings.trim:
         kept = trimmed(rows, fitted(kept, candidates[0], last=False)[0], columns)
-    return FoundDensity(kept, *fitted(kept, candidates[0], last=True), candidates)
+    alone, fit = fitted(kept, candidates[0], last=True)
+    if settings.pool is None:
+        return FoundDensity(kept, alone, fit, candidates)
+
+    def refit(place: int, some: Observations, seed: int) -> FittedMixture:
+        structure = candidates[place].specification(some.real.shape[1], columns.n_levels, further)
+        prior = settings.prior.weakened(candidates[place].strength, structure)
+        solver = replace(settings.solver, n_init=1, seed=seed)
+        return fit_mixture_rows(some, structure, prior, solver)[0]
+
+    shares = np.array([one.share for one in candidates])
+    once, seed = distinct(kept)[0], settings.solver.seed
+    model = pooled(alone, once, shares, settings.pool, refit, seed)
+    return FoundDensity(kept, model, replace(fit, parameters=model.parameters), candidates)
 
 
 def choose_density(
@@ -165,26 +185,34 @@ def choose_density(
     first = (shapes[0], strengths[0], FIRST if FIRST in counts else counts[0])
     folds = list(split_rows(N_FOLDS, some, np.arange(some.n_obs), seed))
     if not folds or len(counts) == len(shapes) == len(strengths) == 1:
-        return (DensityCandidate(first[2], first[0], first[1], np.nan, asked.n_factors),)
+        return (DensityCandidate(first[2], first[0], first[1], np.nan, asked.n_factors, 1.0),)
     solver = Solver(STARTS, ITERATIONS, TOLERANCE, "squarem", seed)
+    weights = np.concatenate([test.weights for _, test in folds])
+    held_out: dict[DensityCandidate, Float[np.ndarray, " obs"]] = {}
 
     def judge(shape: CovarianceType, strength: float, k: int) -> DensityCandidate:
         candidate = DensityCandidate(k, shape, strength, np.nan, asked.n_factors)
         structure = candidate.specification(rows.real.shape[1], levels, further)
         declared = settings.prior.weakened(strength, structure)
-        score = _held_out(folds, structure, declared, solver, settings.column_maps)
-        return replace(candidate, log_density=score)
+        scores = _held_out(folds, structure, declared, solver, settings.column_maps)
+        judged = replace(candidate, log_density=float(weights @ scores / weights.sum()))
+        held_out[judged] = scores
+        return judged
 
-    judged = _ascend(first, [shapes, strengths, counts], judge)
-    return tuple(sorted(judged, key=lambda one: -one.log_density))
+    _ascend(first, [shapes, strengths, counts], judge)
+    found = sorted(held_out, key=lambda one: -one.log_density)
+    if settings.pool is None:
+        return tuple(found)
+    shares = stacking_shares(np.array([held_out[one] for one in found]), weights).tolist()
+    return tuple(replace(one, share=share) for one, share in zip(found, shares, strict=True))
 
 
 def _ascend(
     first: tuple[Any, ...],
     options: Sequence[Sequence[Any]],
     judge: Callable[..., DensityCandidate],
-) -> list[DensityCandidate]:
-    """All that were judged on the way to a place that no change of one entry betters."""
+) -> None:
+    """Judge one change after another, up to a place that no change of one entry betters."""
     judged: dict[tuple[Any, ...], DensityCandidate] = {}
     best, before = first, None
     with progress(False) as track:
@@ -195,7 +223,6 @@ def _ascend(
                 new = [place for place in line if place not in judged]
                 judged |= {place: judge(*place) for place in track(new, "Comparing densities")}
                 best = max(line, key=lambda place: judged[place].log_density)
-    return list(judged.values())
 
 
 def _held_out(
@@ -204,11 +231,10 @@ def _held_out(
     prior: MixturePrior,
     solver: Solver,
     column_maps: ColumnMaps,
-) -> float:
-    """Mean log density of the rows held out, in nats."""
-    total = mass = 0.0
+) -> Float[np.ndarray, " obs"]:
+    """Log densities of the rows held out, fold after fold, in nats."""
+    found = []
     for train, test in folds:
         mixture, _ = fit_mixture_rows(train, specification, prior, solver, None, column_maps)
-        total += float(test.weights @ mixture.log_density(test))
-        mass += float(test.weights.sum())
-    return total / mass
+        found.append(mixture.log_density(test))
+    return np.concatenate(found)

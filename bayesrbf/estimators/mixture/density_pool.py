@@ -1,0 +1,120 @@
+r"""A pool of densities: fits of several candidates side by side, which is a mixture again.
+
+.. math:: p(x) = \sum_m s_m \sum_k w_{mk} \, p_{mk}(x), \quad
+   s = \operatorname*{arg\,max}_s \sum_i v_i \log \sum_m s_m \, p_m(x_i)
+
+The rows i of the second sum are held out of the fits, and v are their weights (stacking of
+densities; Smyth and Wolpert, 1999).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import softmax
+
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
+
+LEAST_SHARE: Final = 0.03
+"""Candidates with less of the pool are left out of it."""
+STEPS: Final = 200
+"""Iterations of EM for the shares."""
+
+Refit = Callable[[int, Observations, int], FittedMixture]
+"""Fit a candidate, by its place, to weighted rows, from starts of a seed."""
+
+
+def stacking_shares(
+    log_density: Float[np.ndarray, "candidate obs"], weights: Float[np.ndarray, " obs"]
+) -> Float[np.ndarray, " candidate"]:
+    """Shares s of the largest held-out log density, by EM; small ones are 0.
+
+    >>> stacking_shares(np.log([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]]), np.ones(3)).round(2)
+    array([0.71, 0.29])
+    """
+    shares = np.full(len(log_density), 1 / len(log_density))
+    for _ in range(STEPS):
+        with np.errstate(divide="ignore"):
+            told = softmax(np.log(shares)[:, None] + log_density, axis=0)
+        shares = told @ weights / weights.sum()
+    shares = np.where(shares < min(LEAST_SHARE, shares.max()), 0.0, shares)
+    return shares / shares.sum()
+
+
+def members(shares: Float[np.ndarray, " candidate"], size: int) -> list[tuple[int, float]]:
+    """Candidate and share of every fit of a pool of about so many; each has one fit at least.
+
+    >>> members(np.array([0.75, 0.0, 0.25]), 4)
+    [(0, 0.25), (0, 0.25), (0, 0.25), (2, 0.25)]
+    """
+    fits = np.where(shares > 0, np.maximum(np.round(size * shares), 1), 0).astype(int)
+    return [(m, float(shares[m] / n)) for m, n in enumerate(fits) for _ in range(n)]
+
+
+def pooled(
+    alone: FittedMixture,
+    rows: Observations,
+    shares: Float[np.ndarray, " candidate"],
+    size: int,
+    refit: Refit,
+    seed: int,
+) -> FittedMixture:
+    """Fits to rows of random weights, side by side behind the maps and in the units of one.
+
+    A row that stands for v rows has a weight of Gamma(v), as in the Bayesian bootstrap.
+    """
+    rng = np.random.default_rng(seed)
+    mapped = rows if alone.maps is None else alone.maps.of_rows(rows)
+    parts = []
+    for number, (place, share) in enumerate(members(shares, size)):
+        weights = rng.standard_gamma(rows.weights)
+        weights *= rows.weights.sum() / weights.sum()
+        parts.append((share, refit(place, replace(mapped, weights=weights), seed + number)))
+    return side_by_side(alone, parts)
+
+
+def side_by_side(
+    alone: FittedMixture, parts: Sequence[tuple[float, FittedMixture]]
+) -> FittedMixture:
+    """The components of several densities, in the units and behind the maps of another."""
+    points = [mixture.start.standardised(alone.units) for _, mixture in parts]
+    shapes = {mixture.specification.shape for _, mixture in parts}
+    specification = replace(
+        alone.specification,
+        component_class=(0,) * sum(mixture.specification.n_components for _, mixture in parts),
+        covariance_type="full" if len(shapes) > 1 else shapes.pop(),
+    )
+    weights = [share * point.weights for (share, _), point in zip(parts, points, strict=True)]
+    roots = [
+        _own(point, mixture.specification, specification)
+        for (_, mixture), point in zip(parts, points, strict=True)
+    ]
+    levels = zip(*(point.category_probabilities for point in points), strict=True)
+    parameters = MixtureParameters(
+        points[0].class_probabilities,
+        np.concatenate(weights),
+        np.concatenate([point.means for point in points]),
+        np.concatenate(roots),
+        tuple(map(np.concatenate, levels)),
+        {
+            name: np.concatenate([point.further[name] for point in points])
+            for name in points[0].further
+        },
+    )
+    return replace(alone, specification=specification, parameters=parameters)
+
+
+def _own(
+    point: MixtureParameters, own: MixtureSpecification, joint: MixtureSpecification
+) -> Float[np.ndarray, "component *feature"]:
+    """A factor of the precisions for every component, whole where the joint ones are."""
+    roots = point.precisions_cholesky[own.covariance_group]
+    if joint.shape == "full" and roots.ndim == 2:
+        return roots[:, :, None] * np.eye(roots.shape[1])
+    return roots
