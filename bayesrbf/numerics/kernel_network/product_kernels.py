@@ -15,8 +15,7 @@ of the two cells (a mean embedding, taken on the diagonal too).
 
 for :math:`d = |\bar x - \bar x'|`. Because :math:`z'^2 - z^2 = 2ad`, the second term of h is
 :math:`e^{-z^2} \mathrm{erfcx}(z')`, which cannot overflow. Known cells are the limit
-:math:`s \to 0`, :math:`h = 1`. That of the Laplace kernel is compiled: it is most of the time of a table
-with holes.
+:math:`s \to 0`, :math:`h = 1`. That of the Laplace kernel is compiled: it takes most of the time.
 
 **Categories.** With probability o that the levels agree: :math:`e^{-a} + (1 - e^{-a})\, o`.
 

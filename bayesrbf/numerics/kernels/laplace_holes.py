@@ -36,13 +36,9 @@ DEGREE: Final = 20
 
 def _terms() -> tuple[float, ...]:
     """Coefficients b, that of the highest power first, by interpolation at Chebyshev points."""
-
-    def scaled(t: np.ndarray) -> np.ndarray:
-        x = CENTRE * (1 + t) / (1 - t)
-        result: np.ndarray = (1 + 2 * x) * erfcx(x)
-        return result
-
-    series = chebyshev.chebinterpolate(scaled, 2 * DEGREE)[: DEGREE + 1]
+    t = chebyshev.chebpts1(2 * DEGREE + 1)
+    x = CENTRE * (1 + t) / (1 - t)
+    series = chebyshev.chebfit(t, (1 + 2 * x) * erfcx(x), 2 * DEGREE)[: DEGREE + 1]
     return tuple(float(b) for b in chebyshev.cheb2poly(series)[::-1])
 
 
