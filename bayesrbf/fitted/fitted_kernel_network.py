@@ -198,10 +198,13 @@ def fit_kernel_network(
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Fit companion and network to distinct weighted rows, in the user's units."""
     companions = fit_companion(rows, levels, n_classes, prior, settings.seed)
-    layer = hidden_layer(rows, companions.cells(rows), companions, settings)
+    exemplars = find_exemplars(rows, settings.n_exemplars, settings.seed)
+    layer = hidden_layer(rows, companions.cells(rows), companions, settings, exemplars)
     return fit_kernel_rows(rows, companions, layer, settings)
 
 
+Exemplars = tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " obs"] | None]
+"""Rows with different cells, some of them if they are many; each row's place among all."""
 HiddenLayer = tuple[EigenBasis, Float[np.ndarray, "obs basis"]]
 """Eigenfunctions of a kernel, and their values at the training rows."""
 
@@ -211,11 +214,13 @@ def hidden_layer(
     cells: CellMoments,
     companions: Companions,
     settings: KernelSettings,
+    exemplars: Exemplars,
     rates_of_others: Sequence[Float[np.ndarray, " column"]] = (),
 ) -> HiddenLayer:
     """Find the kernel's rates and place the exemplars.
 
-    ``cells`` are the rows as kernels see them with the companions, which several networks share.
+    ``cells`` are the rows as kernels see them with the companions; several networks share them and
+    the exemplars.
     Learned rates are averaged with those that others learned from parts of the rows.
     """
     kernel = fixed_kernel(rows, cells, companions, settings)
@@ -223,12 +228,12 @@ def hidden_layer(
     if criterion != "fixed" and n_classes > 1:
         search = settings.search
         judges = rate_log_posteriors(
-            kernel, cells, rows, n_classes, criterion, settings.seed, search.subsamples
+            kernel, cells, rows, n_classes, criterion, settings.seed, search
         )
         kernel = kernel.with_rates(learn_rates(kernel.rates, judges, search.steps))
     rates = average_rates([kernel.rates / settings.scale, *rates_of_others])
     kernel = kernel.with_rates(rates)
-    chosen, place = _exemplars(rows, settings.n_exemplars, settings.seed)
+    chosen, place = exemplars
     basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
     return basis, features[place] if place is not None else basis.features(cells)
 
@@ -258,10 +263,8 @@ def fit_kernel_rows(
     return FittedKernelNetwork(companions, basis, fit.theta, shares, settings.l2), fit
 
 
-def _exemplars(
-    rows: Observations, n_exemplars: int, seed: int
-) -> tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " obs"] | None]:
-    """Rows with different cells, some of them if they are many; each row's place among all."""
+def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars:
+    """Rows with different cells, at random where they are more than so many."""
     alike = replace(rows, labels=np.zeros_like(rows.labels), weights=np.ones(rows.n_obs))
     _, place = table.distinct(alike)
     _, chosen = np.unique(place, return_index=True)

@@ -16,7 +16,13 @@ from jaxtyping import Float
 
 from bayesrbf import table
 from bayesrbf.fitted.companions import Companions, fit_companions
-from bayesrbf.fitted.fitted_kernel_network import HiddenLayer, KernelSettings, hidden_layer
+from bayesrbf.fitted.fitted_kernel_network import (
+    Exemplars,
+    HiddenLayer,
+    KernelSettings,
+    find_exemplars,
+    hidden_layer,
+)
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
@@ -32,6 +38,7 @@ EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
 nats to such a mixture, where ten times the tolerance is worth nothing."""
 DENSITY_COMPONENTS = 3
+N_EXEMPLARS = 2000
 
 
 ColumnMaps = HalfRankMaps | PowerMaps
@@ -109,14 +116,19 @@ class Training:
         """The rows as the kernels see them."""
         return self.companions.cells(self.mapped("half_rank"))
 
+    @cached_property
+    def exemplars(self) -> Exemplars:
+        """The rows that carry the kernels."""
+        return find_exemplars(self.mapped("half_rank"), N_EXEMPLARS, self.seed)
+
     def layer(self, settings: KernelSettings) -> HiddenLayer:
         """The hidden layer of a network; networks that differ in their output alone share it."""
         key = replace(settings, l2=1.0, seed=0)
         if key not in self._layers:
             rows = self.mapped("half_rank")
             others = [rates[key] for rates in self.of_folds if key in rates]
-            known = rows, self.cells, self.companions
-            self._layers[key] = hidden_layer(*known, settings, others)
+            known = rows, self.cells, self.companions, settings, self.exemplars
+            self._layers[key] = hidden_layer(*known, others)
         return self._layers[key]
 
     @property

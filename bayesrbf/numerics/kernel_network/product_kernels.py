@@ -15,7 +15,7 @@ of the two cells (a mean embedding, taken on the diagonal too).
 
 for :math:`d = |\bar x - \bar x'|`. Because :math:`z'^2 - z^2 = 2ad`, the second term of h is
 :math:`e^{-z^2} \mathrm{erfcx}(z')`, which cannot overflow. Known cells are the limit
-:math:`s \to 0`, :math:`h = 1`.
+:math:`s \to 0`, :math:`h = 1`. That of the Laplace kernel is compiled: it takes most of the time.
 
 **Categories.** With probability o that the levels agree: :math:`e^{-a} + (1 - e^{-a})\, o`.
 
@@ -32,9 +32,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.spatial.distance import cdist
-from scipy.special import erfcx
 
 from bayesrbf.numerics.categories import one_hot
+from bayesrbf.numerics.kernels.laplace_holes import add_laplace_holes
 from bayesrbf.numerics.mixture.conditional import conditional_moments, conditional_probabilities
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -163,15 +163,27 @@ class ProductKernel:
         if self.levels:
             log_values += self._log_known_categories(left, right)
         # In logarithms: at large rates one factor is 0 where the other is infinite.
-        log_factor = _log_laplace_holes if self.name == "laplace" else _log_gaussian_holes
+        if left.variance.any() or right.variance.any():
+            self._add_real_holes(log_values, left, right)
+        values = np.exp(log_values)
+        self._multiply_unknown_categories(values, left, right)
+        return values
+
+    def _add_real_holes(
+        self, log_values: np.ndarray, left: CellMoments, right: CellMoments
+    ) -> None:
+        """Add what missing real cells change."""
+        if self.name == "laplace":
+            by_column = (left.mean, left.variance, right.mean, right.variance)
+            # Copies: compiled code is another where an array cannot be written to.
+            columns = [np.array(one.T, order="C") for one in by_column]
+            add_laplace_holes(log_values, *columns, self.real_rates.copy())
+            return
         for column, rate in enumerate(self.real_rates):
             first, second = left.variance[:, column], right.variance[:, column]
             for i, j in _blocks(first > 0, second > 0):
                 d = np.abs(left.mean[i, column, None] - right.mean[j, column])
-                log_values[_place(i, j)] += log_factor(d, first[i, None] + second[j], rate)
-        values = np.exp(log_values)
-        self._multiply_unknown_categories(values, left, right)
-        return values
+                log_values[_place(i, j)] += _log_gaussian_holes(d, first[i, None] + second[j], rate)
 
     def _log_known_reals(self, left: CellMoments, right: CellMoments) -> np.ndarray:
         """Log of all real columns' factors, at the conditional means or without h."""
@@ -217,19 +229,6 @@ def _blocks(left: np.ndarray, right: np.ndarray) -> list[tuple[np.ndarray, np.nd
 def _place(i: np.ndarray, j: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray | slice]:
     """Index of a block of pairs."""
     return (i, j) if isinstance(j, slice) else (i[:, None], j)
-
-
-def _log_laplace_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
-    """Compute the logarithm of h of the Laplace kernel."""
-    s = np.sqrt(variance)
-    near, far = rate * s, d / s
-    z = (near - far) * np.sqrt(0.5)
-    own, other = erfcx(np.abs(z)), erfcx((near + far) * np.sqrt(0.5))
-    # erfc(z) = 2 - erfc(-z): below 0 the logarithm is one of 1 and little more or less.
-    with np.errstate(over="ignore"):  # where z^2 overflows, its exponential is 0
-        square = z**2
-        below = np.log1p(0.5 * np.exp(-square) * (other - own))
-    return np.where(z > 0, np.log(0.5 * (own + other)) - square, below)
 
 
 def _log_gaussian_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.ndarray:
