@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Final
 
 from bayesrbf.reading.delimited import is_number
@@ -158,6 +158,18 @@ def _marks(
     ):
         return "", "", "may be a decimal comma or a mark between thousands", commas[0]
     return "", "," if commas else ".", "", ""
+
+
+def date_of(days: float) -> str:
+    """The date of a number of days, to the nearest day; a dash where there is none.
+
+    >>> date_of(1.0), date_of(-0.6), date_of(float("nan")), date_of(1e9)
+    ('2000-01-02', '1999-12-31', '–', '–')
+    """
+    try:
+        return (ORIGIN + timedelta(days=round(days))).date().isoformat()
+    except (ValueError, OverflowError):
+        return "–"
 
 
 @dataclass(frozen=True)

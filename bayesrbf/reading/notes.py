@@ -178,7 +178,11 @@ def _thousands(notes: Sequence[Note]) -> str:
 
 def _dates(notes: Sequence[Note]) -> str:
     how = f", {notes[0].value}" if notes[0].value else ""
-    return f"{_columns(notes, 'holds', 'hold')} dates{how}, read as days since 2000-01-01."
+    return (
+        f"{_columns(notes, 'holds', 'hold')} dates{how}, read as days since 2000-01-01. New rows "
+        "have later dates than any that the model has seen: if the date tells nothing, say "
+        f"{option('ignore', *_names(notes))}."
+    )
 
 
 def _units(notes: Sequence[Note]) -> str:
@@ -257,10 +261,10 @@ TOPICS: Final[Mapping[str, Callable[[Sequence[Note]], str]]] = {
     "repeated name": _repeated,
     "points": _points,
     "without time": _untimed,
+    "dates": _dates,
     "percent": _percent,
     "currency": _currency,
     "thousands": _thousands,
-    "dates": _dates,
     "units": _units,
     "codes": _codes,
     "few whole numbers": _few,

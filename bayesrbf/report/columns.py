@@ -86,14 +86,17 @@ def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
     found = [f"“{name}” ({percent(area)})" for name, area in alone.items() if area > TELLING]
     if found:
         yield (
-            f"Alone, {listing(found)} {'tells' if len(found) == 1 else 'tell'} a class from the "
-            "others (pairs of rows in the right order): known before the label is, or a leak?"
+            f"{listing(found)} {'tells' if len(found) == 1 else 'each tell'} a class from the "
+            "others without any other column (in brackets: pairs of rows put in the right order). "
+            f"{'Is it' if len(found) == 1 else 'Are they'} known before the label is? If not, "
+            "leave out by --ignore: the figures of this page would be too good."
         )
     found = [f"“{n}” ({percent(area)})" for n, area in missing_alone.items() if area > TELLING]
     if found:
         yield (
-            f"Whether a cell of {listing(found)} is missing alone tells a class from the others "
-            "(pairs of rows in the right order): a leak of the label?"
+            f"Whether a cell of {listing(found)} is missing tells a class from the others without "
+            "any other column (in brackets: pairs of rows put in the right order). Were cells "
+            "left empty because the label was known? If so, leave out by --ignore."
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from bayesrbf.reading.notation import date_of
 from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.splits import Splits, splits_of
 from bayesrbf.report.words import cell, clipped, count, decimals_of
@@ -90,12 +91,14 @@ class Job:
 
     def mean(self, name: str, value: float) -> str:
         """A mean of a real column as text: with more digits than cells that are whole numbers."""
+        if name in self.reading.dates:
+            return date_of(value)
         seen = self.X[name].to_numpy(dtype=float)
         return cell(value, decimals_of(seen, as_written=False))
 
     def cell(self, name: str, value: float) -> str:
         """A number of a real column as text."""
-        return cell(value, self.decimals[name])
+        return date_of(value) if name in self.reading.dates else cell(value, self.decimals[name])
 
     @property
     def names_rows(self) -> bool:

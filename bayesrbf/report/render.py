@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bayesrbf.report import (
     column_figures,
@@ -18,6 +19,8 @@ from bayesrbf.report import (
 from bayesrbf.report.records import Report
 from bayesrbf.version import __version__
 
+OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
+"""An option of the command line."""
 MOST_CLASSES = 12
 """Classes with a reliability diagram of their own: the most frequent."""
 MOST_LINES = 6
@@ -44,6 +47,7 @@ def render(report: Report) -> str:
         "clipped": words.clipped,
         "plural": words.plural,
         "listing": words.listing,
+        "options_whole": options_whole,
     }
     environment.globals |= {"ends": words.ends, "words": words}
     template = environment.get_template("report.html")
@@ -51,6 +55,20 @@ def render(report: Report) -> str:
         report=report, finding=_sentences(report), figure=_figures(report), version=__version__
     )
     return words.harmless(page)
+
+
+def options_whole(sentence: str) -> Markup:
+    """A sentence whose options of the command line are not broken at their hyphens.
+
+    >>> print(options_whole("a < b, say --na=-999."))
+    a &lt; b, say <span class="option">--na=-999</span>.
+    """
+    parts = OPTION.split(sentence)
+    spans = (Markup('<span class="option">{}</span>').format(one) for one in parts[1::2])
+    whole = [escape(parts[0])]
+    for span, text in zip(spans, parts[2::2], strict=True):
+        whole += [span, escape(text)]
+    return Markup("").join(whole)
 
 
 def _sentences(report: Report) -> dict[str, str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from bayesrbf.reading.notation import date_of
 from bayesrbf.report.new_rows import NOVEL
 from bayesrbf.report.words import clipped, exact, listing, number, percent
 
@@ -77,8 +78,13 @@ class ExplainedRow:
     estimator: str
 
 
-def explain_row(model: Any, rows: pd.DataFrame, of: int) -> ExplainedRow:
-    """A row, 1 for the first: its answer, what its cells add, what is odd about it."""
+def explain_row(
+    model: Any, rows: pd.DataFrame, of: int, dates: Collection[str] = ()
+) -> ExplainedRow:
+    """A row, 1 for the first: its answer, what its cells add, what is odd about it.
+
+    Columns of ``dates`` are told as such; the model has them in days.
+    """
     if not 1 <= of <= len(rows):
         raise ValueError(
             f"--row must be from 1 to {len(rows)}, the rows of the table; received {of}."
@@ -87,14 +93,14 @@ def explain_row(model: Any, rows: pd.DataFrame, of: int) -> ExplainedRow:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The model was fitted to a point")  # told by the lines
         uncertainty = model.uncertainty(row)
-    odd, rate = _odd_cells(model, rows, of - 1)
+    odd, rate = _odd_cells(model, rows, of - 1, dates)
     return ExplainedRow(
         row=of,
         name="" if rows.index.name is None else str(rows.index[of - 1]),
         rows=len(rows),
         prob=float(uncertainty.attrs["prob"]),
         classes=_classes(uncertainty),
-        why=_why(model, row),
+        why=_why(model, row, dates),
         missing=list(row.columns[row.isna().iloc[0]]),
         stands_out=odd,
         false_discoveries=rate,
@@ -118,7 +124,7 @@ def _classes(uncertainty: xr.Dataset) -> list[ClassAnswer]:
     ]
 
 
-def _why(model: Any, row: pd.DataFrame) -> Why | None:
+def _why(model: Any, row: pd.DataFrame, dates: Collection[str]) -> Why | None:
     """What every observed cell adds to the log odds of the answer; None where none is known."""
     if not hasattr(model, "explain"):
         return None
@@ -132,7 +138,7 @@ def _why(model: Any, row: pd.DataFrame) -> Why | None:
     cells = [
         CellEffect(
             str(row.columns[j]),
-            _cell(row.iat[0, j]),
+            _cell(row.iat[0, j], row.columns[j] in dates),
             float(shapley[j]),
             float(error[j]),
             float(left_out[j]),
@@ -143,7 +149,9 @@ def _why(model: Any, row: pd.DataFrame) -> Why | None:
     return Why(label, float(of["base"]), float(of["log_odds"]), cells)
 
 
-def _odd_cells(model: Any, rows: pd.DataFrame, place: int) -> tuple[list[OddCell] | None, float]:
+def _odd_cells(
+    model: Any, rows: pd.DataFrame, place: int, dates: Collection[str]
+) -> tuple[list[OddCell] | None, float]:
     """Cells that stand out and the rate of false ones; None without a density of rows."""
     if not hasattr(model, "surprise"):
         return None, np.nan
@@ -151,8 +159,8 @@ def _odd_cells(model: Any, rows: pd.DataFrame, place: int) -> tuple[list[OddCell
     odd = [
         OddCell(
             str(rows.columns[j]),
-            _cell(rows.iat[place, j]),
-            _cell(cells["expected"].to_numpy()[j]),
+            _cell(rows.iat[place, j], rows.columns[j] in dates),
+            _cell(cells["expected"].to_numpy()[j], rows.columns[j] in dates),
             float(cells["lower"][j]),
             float(cells["upper"][j]),
             float(np.exp(cells["log_tail"][j])),
@@ -162,9 +170,11 @@ def _odd_cells(model: Any, rows: pd.DataFrame, place: int) -> tuple[list[OddCell
     return odd, float(cells.attrs["false_discoveries"])
 
 
-def _cell(value: object) -> float | str:
-    """A cell as a number or as text."""
-    return float(value) if isinstance(value, float | int) else str(value)
+def _cell(value: object, is_date: bool) -> float | str:
+    """A cell as a number, a date or text."""
+    if not isinstance(value, float | int):
+        return str(value)
+    return date_of(value) if is_date else float(value)
 
 
 def lines_of(told: ExplainedRow) -> list[str]:
@@ -237,7 +247,10 @@ def _oddities(told: ExplainedRow) -> list[str]:
     if told.stands_out:
         table = [["column", "cell", "expected", "interval", "tail"]]
         for one in told.stands_out:
-            between = "" if np.isnan(one.lower) else f"{number(one.lower)} to {number(one.upper)}"
+            write = (
+                date_of if isinstance(one.expected, str) else number
+            )  # categories have no interval
+            between = "" if np.isnan(one.lower) else f"{write(one.lower)} to {write(one.upper)}"
             name, cell = clipped(one.column, 30), cell_text(one.cell)
             table.append([name, cell, cell_text(one.expected), between, number(one.tail)])
         title = f"Cells that stand out given the rest of the row (false discovery rate {rate})"

@@ -108,7 +108,8 @@ def test_page_of_a_real_run(outcome: Outcome) -> None:
     assert "nan" not in html.lower().split()
     assert ">None<" not in html
     section = html[html.index('id="unsure"') : html.index('id="odd"')]
-    assert "was not tried on this table; --rehearse" in section
+    assert "was not tried on this table; " in section
+    assert '<span class="option">--rehearse</span>' in section
     shares = re.findall(r"takes away about ([0-9.]+) %", html)
     assert all(float(share) <= 100 for share in shares)
     assert "held the truth" not in section
