@@ -6,8 +6,10 @@ Nothing heavy is imported before a command runs, so that ``--help`` answers at o
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from io import TextIOWrapper
+from types import FrameType
 from typing import Final, NoReturn
 
 from cyclopts import App, CycloptsError
@@ -23,13 +25,15 @@ from bayesrbf.version import __version__
 ERROR: Final = 2
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
+TERMINATED: Final = 143
 
 CODES: Final = """Exit codes
   0    done
   2    error: one sentence on stderr, nothing was written
   3    check and validate: something was found
   130  interrupted: nothing was written
-  141  who read the output closed it"""
+  141  who read the output closed it
+  143  terminated: nothing was written"""
 
 app = App(
     name="bayesrbf",
@@ -54,6 +58,13 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name that it cannot spell is no error
             stream.reconfigure(errors="backslashreplace")
+    terminated: list[int] = []
+
+    def terminate(number: int, _: FrameType | None) -> None:
+        terminated.append(number)
+        raise KeyboardInterrupt  # what is begun is undone as after Ctrl-C
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         app(sys.argv[1:], exit_on_error=False)
         sys.stdout.flush()
@@ -62,7 +73,8 @@ def main() -> None:
     except CycloptsError:  # printed by its formatter
         raise SystemExit(ERROR) from None
     except KeyboardInterrupt:
-        _fail("interrupted; nothing was written.", INTERRUPTED)
+        what, code = ("terminated", TERMINATED) if terminated else ("interrupted", INTERRUPTED)
+        _fail(f"{what}; nothing was written.", code)
     except (ValueError, TypeError, OSError, ImportError) as error:
         _fail(in_lines(error), ERROR)
 

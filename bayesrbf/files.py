@@ -6,9 +6,8 @@ import os
 import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Buffer, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -73,24 +72,29 @@ def writing_together(folder: str | os.PathLike[str], names: Iterable[str]) -> It
     parent = next(above for above in (target, *target.parents) if os.path.lexists(above))
     if not parent.is_dir():
         raise NotADirectoryError(f"{parent} is a file; name a folder for the results.")
-    try:
-        _put_back(target)
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
-    except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
-        raise OSError(f"{folder} cannot be written: {reason}.") from error
-    try:
-        _refuse_folders(target, names)
-        yield beside
-        target.mkdir(parents=True, exist_ok=True)
-        _exchange(beside, target)
-    except OSError as error:
-        written = Path(str(error.filename))
-        if written.parent == beside:
-            error.filename = os.path.join(folder, written.name)
-        raise
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    beside = parent / f".{target.name}.{secrets.token_hex(4)}"
+    absent = [above for above in (target, *target.parents) if not os.path.lexists(above)]
+    with _removing(beside, *absent):
+        try:
+            if (target / UNFINISHED).is_dir():
+                with _alone(target):
+                    _undo(target)
+            beside.mkdir(mode=0o700)
+        except OSError as error:
+            reason = (error.strerror or "unknown reason").lower()
+            raise OSError(f"{folder} cannot be written: {reason}.") from error
+        try:
+            _refuse_folders(target, names)
+            yield beside
+            target.mkdir(parents=True, exist_ok=True)
+            with _alone(target):
+                _undo(target)  # of a writer that was killed meanwhile
+                _exchange(beside, target)
+        except OSError as error:
+            written = Path(str(error.filename))
+            if written.parent == beside:
+                error.filename = os.path.join(folder, written.name)
+            raise
 
 
 def _refuse_folders(target: Path, names: Iterable[str]) -> None:
@@ -104,7 +108,7 @@ def _refuse_folders(target: Path, names: Iterable[str]) -> None:
 
 
 def _exchange(beside: Path, target: Path) -> None:
-    """Move old files out and new ones in; each step is one that :func:`_put_back` can read."""
+    """Move old files out and new ones in; each step is one that :func:`_undo` can read."""
     journal, names = target / UNFINISHED, os.listdir(beside)
     _refuse_folders(target, names)
     (beside / _OLD).mkdir()
@@ -122,11 +126,11 @@ def _exchange(beside: Path, target: Path) -> None:
         os.replace(journal, beside)
     except BaseException:
         if not beside.exists():  # otherwise nothing has been moved, or everything
-            _put_back(target)
+            _undo(target)
         raise
 
 
-def _put_back(target: Path) -> None:
+def _undo(target: Path) -> None:
     """Undo an exchange that was interrupted at any point, even in this undoing."""
     journal = target / UNFINISHED
     if not journal.is_dir():
@@ -139,8 +143,48 @@ def _put_back(target: Path) -> None:
         _move(name, journal / _OLD, target)
     _onto_disk(target)
     ended = target / f"{UNFINISHED}.{secrets.token_hex(4)}"
-    os.replace(journal, ended)
-    shutil.rmtree(ended, ignore_errors=True)
+    with _removing(ended):
+        os.replace(journal, ended)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process exchanges files of a folder, where the system can tell."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _removing(folder: Path, *around: Path) -> Iterator[None]:
+    """Remove a folder at the end, and those around it that are empty, from the inside out.
+
+    An interrupt may come into the first removal; the second one is then the first.
+    """
+    try:
+        try:
+            yield
+        finally:
+            _remove(folder, around)
+    finally:
+        _remove(folder, around)
+
+
+def _remove(folder: Path, around: Iterable[Path]) -> None:
+    """Remove a folder, and those around it that are empty."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for empty in around:
+        with suppress(OSError):
+            empty.rmdir()
 
 
 def _move(name: str, source: Path, to: Path) -> None:

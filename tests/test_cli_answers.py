@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -274,7 +275,14 @@ def test_help_states_the_exit_codes(
 ) -> None:
     assert run(monkeypatch, *words) == 0
     said = capsys.readouterr().out.partition("Exit codes")[2].splitlines()
-    assert [line.split()[0] for line in said if line.strip()] == ["0", "2", "3", "130", "141"]
+    assert [line.split()[0] for line in said if line.strip()] == [
+        "0",
+        "2",
+        "3",
+        "130",
+        "141",
+        "143",
+    ]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes that are closed are of POSIX")
@@ -291,8 +299,19 @@ def test_a_reader_that_leaves_is_no_error(words: list[str], code: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="groups of processes are of POSIX")
-def test_ctrl_c_while_workers_fit_leaves_nothing(fitted: tuple[Path, Path], tmp_path: Path) -> None:
-    """As a terminal does it: every process of the command is told."""
+@pytest.mark.parametrize(
+    ("tell", "code", "what"),
+    [(os.killpg, 130, "interrupted"), (os.kill, 143, "terminated")],
+    ids=["Ctrl-C", "SIGTERM"],
+)
+def test_ending_while_workers_fit_leaves_nothing(
+    fitted: tuple[Path, Path],
+    tmp_path: Path,
+    tell: Callable[[int, int], None],
+    code: int,
+    what: str,
+) -> None:
+    """A terminal tells every process of the command, a machine that shuts down the first."""
     said, out = tmp_path / "said", tmp_path / "out"
     words = ["fit", fitted[0], "--target", "outcome", "--out", out / "deep"]
     command = [sys.executable, "-m", "bayesrbf", *map(str, words)]
@@ -304,10 +323,10 @@ def test_ctrl_c_while_workers_fit_leaves_nothing(fitted: tuple[Path, Path], tmp_
         while going.poll() is None and len(list(tmp_path.iterdir())) < 2:  # its folder beside
             time.sleep(0.1)
         time.sleep(2)
-        os.killpg(going.pid, signal.SIGINT)
-        assert going.wait(timeout=120) == 130
+        tell(going.pid, signal.SIGINT if code == 130 else signal.SIGTERM)
+        assert going.wait(timeout=120) == code
     finally:
         going.kill()
-    assert said.read_text().rstrip().endswith("bayesrbf: interrupted; nothing was written.")
+    assert said.read_text().rstrip().endswith(f"bayesrbf: {what}; nothing was written.")
     assert "Traceback" not in said.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["said"]

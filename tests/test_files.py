@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import errno
+import inspect
+import multiprocessing
 import os
 import shutil
 import stat
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
+from types import CodeType, ModuleType
+from typing import Any, Self
 
 import pytest
 
+from bayesrbf import files
 from bayesrbf.files import write_whole, writing_together
 
 NAMES = ("a", "b", "c")
@@ -211,3 +216,99 @@ def test_a_folder_with_the_name_of_a_file_is_refused_before_any_work(tmp_path: P
         comes_later()
     assert (tmp_path / "a").read_bytes() == b"old"
     assert {path.name for path in tmp_path.rglob("*")} == {"a", "c", "mine", "d"}
+
+
+def writer(folder: Path, word: bytes, times: int) -> None:
+    """Write all files again and again; a program of :func:`test_writers_take_turns`."""
+    for _ in range(times):
+        with writing_together(folder, NAMES) as beside:
+            for name in NAMES:
+                (beside / name).write_bytes(word)
+
+
+def test_writers_take_turns(tmp_path: Path) -> None:
+    """Of several processes: whichever was last, the files are of one of them."""
+    context = multiprocessing.get_context("spawn")
+    words = [b"one", b"two", b"three"]
+    writers = [context.Process(target=writer, args=(tmp_path / "out", w, 60)) for w in words]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join(60)
+    assert [one.exitcode for one in writers] == [0] * len(words)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(NAMES)
+    assert len({(tmp_path / "out" / name).read_bytes() for name in NAMES}) == 1
+
+
+unclosed = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""An interrupt at the end of ``with`` leaves a file to the collector."""
+
+
+class Interrupter:
+    """Interrupts at a line of the module that writes files, counted from the beginning."""
+
+    TOOL = 4
+
+    def __init__(self, at: int) -> None:
+        self.at, self.seen = at, 0
+
+    def __enter__(self) -> Self:
+        events = sys.monitoring
+        events.use_tool_id(self.TOOL, "interrupter")
+        events.register_callback(self.TOOL, events.events.LINE, self._line)
+        for code in codes_of(files):
+            events.set_local_events(self.TOOL, code, events.events.LINE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for code in codes_of(files):
+            sys.monitoring.set_local_events(self.TOOL, code, sys.monitoring.events.NO_EVENTS)
+        sys.monitoring.free_tool_id(self.TOOL)
+
+    def _line(self, *_: object) -> None:
+        self.seen += 1
+        if self.seen == self.at:
+            raise KeyboardInterrupt
+
+
+def codes_of(module: ModuleType) -> Iterator[CodeType]:
+    """The code of every function of a module."""
+    for value in vars(module).values():
+        function = inspect.unwrap(value) if callable(value) else None
+        if inspect.isfunction(function) and function.__code__.co_filename == module.__file__:
+            yield function.__code__
+
+
+@unclosed
+def test_interrupt_at_any_line_leaves_old_files_or_new_ones(tmp_path: Path) -> None:
+    """And no other file, nor a folder that was not there."""
+    for at in count(1):
+        folder = old_folder(tmp_path / str(at))
+        with Interrupter(at) as interrupter, suppress(KeyboardInterrupt):
+            replace_all(folder)
+            break
+        assert interrupter.seen >= at
+        assert is_whole(folder)
+        assert {path.name for path in tmp_path.iterdir()} == {str(one) for one in range(1, at + 1)}
+    assert at > 60
+    for at in count(1):
+        with Interrupter(at), suppress(KeyboardInterrupt):
+            replace_all(tmp_path / "new" / "deep")
+            break
+        left = {str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*")}
+        assert left in (set(), {"deep", *(f"deep/{name}" for name in NAMES)})
+        shutil.rmtree(tmp_path / "new", ignore_errors=True)
+    assert at > 50
+
+
+@unclosed
+def test_interrupt_at_any_line_of_one_file_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+    for at in count(1):
+        (tmp_path / "f").write_bytes(b"old")
+        with Interrupter(at), suppress(KeyboardInterrupt):
+            write_whole(tmp_path / "f", b"new")
+            break
+        assert (tmp_path / "f").read_bytes() in (b"old", b"new")
+        assert os.listdir(tmp_path) == ["f"]
+    assert at > 10

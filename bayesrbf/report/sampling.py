@@ -57,6 +57,8 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     sweeps = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
     options = {"draws": draws, **sweeps}
     refined.refine(method, **options)
+    if not refined.draws_.complete:  # what was drawn is no answer to what was asked
+        raise KeyboardInterrupt
     size = refined.model_.log_posterior(refined.rows_).dimension
     made = plural(len(refined.draws_.theta) * draws, "draw")
     sentence = f"{NAMES[method]}: {made} in {plural(size, 'coordinate')}, {why}"

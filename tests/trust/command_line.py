@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests import killing
+from tests.report.injections import PAYLOADS, SLOTS
 from tests.trust.sections import Section, Tried, suite
+
+NASTY = "tests/reading/test_nasty.py"
 
 
 def run(long: bool) -> Iterator[Tried | str]:
@@ -18,7 +22,18 @@ def run(long: bool) -> Iterator[Tried | str]:
         "tests/report/test_words.py",
         long=long,
     )
+    yield suite("nasty CSV and Parquet files, each with what it must become", NASTY, long=long)
+    yield suite(
+        f"{len(PAYLOADS)} hostile texts in {len(SLOTS)} places of the page, parsed, and opened in "
+        "Chromium where it is installed",
+        "tests/report/test_injections.py",
+        long=long,
+    )
     yield suite("interrupted writing of files", "tests/test_files.py", long=long)
+    for command, (tried, wrong) in killing.main(1 if long else 16).items():
+        what = f"`{command}` ended by SIGKILL, SIGINT and SIGTERM at touches of the disk"
+        yield Tried(what, tried, len(wrong), "; ".join(wrong))
+    yield suite("full disk, folder that cannot be written", "tests/test_killing.py", long=False)
 
 
 SECTION = Section("command-line", "Command line and report", run)
