@@ -120,6 +120,8 @@ class Estimator(BaseEstimator, ABC):
         )
         cells = table.encode(X, self.columns_)
         labels, weights = labels[self.kept_], weights[self.kept_]
+        if self._models_rows:
+            table.check_spreads(cells.real, weights, self.columns_.real_names)
         if getattr(self, "atoms", None) == "auto":
             found = tuple(table.find_atoms(column, weights) for column in cells.real.T)
             self.columns_ = replace(self.columns_, atoms=found)

@@ -14,12 +14,19 @@ from bayesrbf.table.encode import decode, encode, encode_labels
 from bayesrbf.table.further_columns import further_laws
 from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
 from bayesrbf.table.order import canonical_order
-from bayesrbf.table.row_statistics import distinct, marginals, standardisation, weigh_unlabelled
+from bayesrbf.table.row_statistics import (
+    check_spreads,
+    distinct,
+    marginals,
+    standardisation,
+    weigh_unlabelled,
+)
 
 __all__ = [
     "Columns",
     "as_frame",
     "canonical_order",
+    "check_spreads",
     "column_position",
     "decode",
     "distinct",

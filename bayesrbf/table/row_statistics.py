@@ -40,15 +40,38 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    pairs = [_mean_and_spread(column, weights) for column in np.ascontiguousarray(real.T)]
-    location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
+    location, scale = _means_and_spreads(real, weights)
     if (scale > 1 / _LEAST).any():
         position = int(np.argmax(scale))
         raise ValueError(
             f"Real column {position} has a spread of {scale[position]:.3g}, beyond 1e154; "
             "rescale it."
         )
-    return Standardisation(location, scale)
+    return Standardisation(location, np.where(scale < _LEAST, 1.0, scale))
+
+
+def check_spreads(
+    real: Float[np.ndarray, "obs feature"],
+    weights: Float[np.ndarray, " obs"],
+    names: tuple[str, ...],
+) -> None:
+    """ValueError if a column's spread, which is not zero, has a square that is no normal number."""
+    for name, scale in zip(names, _means_and_spreads(real, weights)[1], strict=True):
+        if not _LEAST <= scale <= 1 / _LEAST:
+            beyond = "below 1e-154" if scale < _LEAST else "beyond 1e154"
+            raise ValueError(
+                f"Real column {name!r} has a spread of {scale:.3g}, {beyond}: its square is no "
+                "number; rescale it."
+            )
+
+
+def _means_and_spreads(
+    real: Float[np.ndarray, "obs feature"], weights: Float[np.ndarray, " obs"]
+) -> tuple[Float[np.ndarray, " feature"], Float[np.ndarray, " feature"]]:
+    """Location and scale of every column; the scale is 1 where there is none."""
+    pairs = [_mean_and_spread(column, weights) for column in np.ascontiguousarray(real.T)]
+    location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
+    return location, scale
 
 
 def _mean_and_spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
@@ -67,8 +90,7 @@ def _mean_and_spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, fl
     spread = float(np.sqrt(share @ (unit - mean) ** 2))
     if spread <= _ROUNDING * np.abs(unit).max():
         return float(np.ldexp(mean, exponent)), 1.0
-    scale = float(np.ldexp(spread, exponent))
-    return float(np.ldexp(mean, exponent)), scale if scale >= _LEAST else 1.0
+    return float(np.ldexp(mean, exponent)), float(np.ldexp(spread, exponent))
 
 
 def marginals(

@@ -74,7 +74,6 @@ DEGENERATE: dict[str, Callable[[], Table]] = {
     "scale 1e-8": changed(lambda X: X * 1e-8),
     "scale 1e150": changed(lambda X: X * 1e150),
     "scale 1e-150": changed(lambda X: X * 1e-150),
-    "denormals": changed(lambda X: X * 1e-310),
     "outlier of 1e12": changed(set_to(0, 0, 1e12)),
     "a level for every row": changed(levels_of_their_own),
     "booleans": changed(lambda X: X > 1),
@@ -157,6 +156,8 @@ FAULTS: dict[str, tuple[Callable[[], Table], type[Exception], str]] = {
         r"received a lazy frame.*\.collect\(\)",
     ),
     "beyond 1e154": (changed(lambda X: X * 1e155), ValueError, "1e154"),
+    "below 1e-154": (changed(lambda X: X * 1e-155), ValueError, "'x0'.*below 1e-154"),
+    "denormals": (changed(lambda X: X * 1e-310), ValueError, "'x0'.*below 1e-154"),
     "all labels hidden": (lambda: (plain()[0], np.full(40, np.nan)), ValueError, "every label"),
     "continuous labels": (
         lambda: (plain()[0], np.linspace(0, 1, 40)),

@@ -177,9 +177,14 @@ def calibrate(
         draws = sampler(replication, rng)
         found = quantities(replication, np.concatenate([replication.truth[None], draws]))
         for name, values in found.items():
-            below = np.sum(change(values[1:]) < values[0])
-            ranks.setdefault(name, []).append((below + rng.random()) / (len(draws) + 1))
+            ranks.setdefault(name, []).append(place(values[0], change(values[1:]), rng))
     return {name: np.array(values) for name, values in ranks.items()}
+
+
+def place(truth: float, draws: np.ndarray, rng: np.random.Generator) -> float:
+    """PIT of the truth among draws: uniform in a sound sampler, ties told apart by chance."""
+    ties = 1 + np.sum(draws == truth)
+    return float((np.sum(draws < truth) + ties * rng.random()) / (len(draws) + 1))
 
 
 def failures(ranks: dict[str, np.ndarray]) -> list[str]:

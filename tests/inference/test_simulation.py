@@ -14,7 +14,7 @@ from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.records.mixture import Observations
 from tests.inference.sbc import failures, from_prior
-from tests.inference.simulations import DEFECTS, SMALL, SOUND
+from tests.inference.simulations import BESIDE, DEFECTS, SMALL, SOUND
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,12 +34,12 @@ def found() -> dict[str, list[str]]:
     return json.loads(run.stdout)
 
 
-@pytest.mark.parametrize("name", [*SOUND, "exact"])
+@pytest.mark.parametrize("name", SOUND)
 def test_gibbs_is_calibrated(found, name):
     assert not found[name]
 
 
-@pytest.mark.parametrize("name", DEFECTS)
+@pytest.mark.parametrize("name", [*DEFECTS, *BESIDE])
 def test_a_planted_defect_is_caught(found, name):
     assert found[name]
 

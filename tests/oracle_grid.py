@@ -1,0 +1,169 @@
+"""Every configuration of a mixture: numerics against 50 digits, and against the declared graph."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from bayesrbf.models import declare_hybrid_mixture
+from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
+from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+from bayesrbf.numerics.mixture.expectation import FurtherExpectation
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.records.column_maps import PowerMaps
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.specification import MixtureSpecification
+from tests.models.configurations import Configuration, assert_same_density, compile_graph
+from tests.models.further_columns import COUNTS, LEVELS, further_cells
+from tests.precise import PreciseMixture
+
+FACTORS: dict[str, tuple[object, ...]] = {
+    "covariance_type": ("full", "tied", "diag", "spherical", "factor"),
+    "components": ("one", "two", "unequal"),
+    "tied": (False, True),
+    "missing": (False, True),
+    "categorical": (False, True),
+    "hidden_labels": (False, True),
+    "weighted": (False,),
+    "n_features": (3, 1, 0),
+    "n_classes": (2, 1),
+    "further": (False, True),
+    "mapped": (False, True),
+}
+TOLERANCE = 1e-9
+MOST_CONDITION = 1e8
+ROWS = 5
+
+
+@dataclass(frozen=True)
+class Case(Configuration):
+    """A configuration with or without counts, ordered levels and maps of the real columns."""
+
+    further: bool
+    mapped: bool
+
+    @property
+    def possible(self) -> bool:
+        """Tables have a column, and maps and tied covariances have reals."""
+        several = self.n_classes > 1
+        cells = self.categorical or self.further or self.n_features > 0
+        plain = self.covariance_type == "full" and not (self.tied or self.mapped)
+        return (
+            cells
+            and (plain or self.n_features > 0)
+            and (several or not (self.hidden_labels or self.components == "unequal"))
+        )
+
+    @property
+    def specification(self) -> MixtureSpecification:
+        factor = self.covariance_type == "factor"
+        own = Configuration.specification.fget(replace(self, covariance_type="full"))
+        return replace(
+            own,
+            covariance_type=self.covariance_type,
+            n_factors=2 if factor else 0,
+            further=(COUNTS, LEVELS) if self.further else (),
+        )
+
+    @cached_property
+    def observations(self) -> Observations:
+        """Rows in the user's units, before any map."""
+        rows = super().observations
+        if self.further:
+            rows = replace(rows, further=further_cells(rows, 0.3 * self.missing))
+        return rows.take(np.arange(ROWS))
+
+    @property
+    def maps(self) -> PowerMaps | None:
+        """A logarithm, a root, and a power that grows; the last cells lie beyond the range."""
+        if not self.mapped:
+            return None
+        d, units = self.n_features, self.units
+        powers = np.array([0.4, 1.7, 0.0])[:d]
+        return PowerMaps(units.location, units.scale, powers, np.full(d, -1.5), np.full(d, 1.2))
+
+    @property
+    def standard_observations(self) -> Observations:
+        rows = self.observations
+        mapped = rows if self.maps is None else self.maps.of_rows(rows)
+        return replace(mapped, real=self.units.forward(mapped.real))
+
+    def declare(self, **options: object):
+        model = self.specification, self.hyperparameters
+        return declare_hybrid_mixture(self.observations, *model, column_maps=self.maps, **options)
+
+
+def cases() -> Iterator[Case]:
+    """The whole product."""
+    for values in itertools.product(*FACTORS.values()):
+        case = Case(*values)
+        if case.possible:
+            yield case
+
+
+def some(number: int, seed: int) -> list[Case]:
+    """Configurations drawn from the product."""
+    every = list(cases())
+    chosen = np.random.default_rng(seed).choice(len(every), min(number, len(every)), replace=False)
+    return [every[i] for i in np.sort(chosen)]
+
+
+def coordinates(target: MixtureLogPosterior, case: Case, spread: float, seed: int) -> np.ndarray:
+    """A random point; ``spread`` is that of the logarithms of the precisions."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for variable in target.variables:
+        noise = 0.7 * rng.normal(size=variable.unconstrained_shape)
+        if variable.name == "means":
+            noise = case.units.backward(noise)
+        if variable.name == "precision_diagonal":
+            noise = rng.uniform(-spread, spread, noise.shape)
+        parts.append(noise.ravel())
+    return np.concatenate(parts)
+
+
+def conditions(target: MixtureLogPosterior, theta: np.ndarray) -> float:
+    """Largest condition number of the covariances, in standard units."""
+    values = target.points.standard_values(theta)
+    law = laws_of(target.specification).reals
+    if not target.specification.n_features:
+        return 1.0
+    return float(np.linalg.cond(law.covariances(law.factors(values, target.points.standard))).max())
+
+
+def furthest(case: Case, seed: int = 0, most: float = MOST_CONDITION) -> tuple[float, float]:
+    """Largest relative error of log densities by either E-step, and the condition number."""
+    target = case.log_posterior
+    for spread in np.arange(9.0, 0.0, -0.5):
+        theta = coordinates(target, case, spread, seed)
+        condition = conditions(target, theta)
+        if condition <= most:
+            break
+    values = target.constrained(theta)
+    exact = PreciseMixture(case.specification, case.hyperparameters, values, case.maps)
+    expected = np.array([float(v) for v in exact.log_density(case.observations)])
+    point = target.points.unpack_standard(theta)
+    rows, structure = case.standard_observations, case.specification
+    worst = 0.0
+    for kind in (ArrayExpectation, CompiledExpectation):
+        if kind is CompiledExpectation and not laws_of(structure).reals.in_kernels:
+            continue
+        expectation = kind(rows, structure)
+        if case.further:
+            expectation = FurtherExpectation(expectation, rows, structure)
+        found = expectation.statistics(point).pointwise + case.units.log_unit(rows)
+        error = np.abs(found - expected) / np.maximum(1.0, np.abs(expected))
+        worst = max(worst, float(error.max()))
+    return worst, condition
+
+
+def graph_equals_numerics(case: Case) -> None:
+    """AssertionError where value or gradient of the graph is another."""
+    graph, target = compile_graph(case.declare()), case.log_posterior
+    for seed in (1, 2):
+        assert_same_density(graph, target, coordinates(target, case, 1.0, seed))

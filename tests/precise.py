@@ -1,0 +1,148 @@
+"""Log densities of rows with 50 digits: the mixture's formulas in mpmath, term by term.
+
+Nothing of the package but its records is used. Values are those of the free variables of the
+declared graph, in the user's units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from mpmath import mp, mpf
+
+from bayesrbf.records.column_maps import PowerMaps
+from bayesrbf.records.mixture import Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
+
+mp.dps = 50
+
+Values = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class PreciseMixture:
+    """A mixture at given values; cells of a row come in the user's units, before any map."""
+
+    specification: MixtureSpecification
+    hyperparameters: MixtureHyperparameters
+    values: Values
+    maps: PowerMaps | None = None
+
+    def log_density(self, rows: Observations) -> list[mpf]:
+        """Unweighted log density of every row."""
+        return [self._row(rows, n) for n in range(rows.n_obs)]
+
+    def _row(self, rows: Observations, n: int) -> mpf:
+        classes, change, real = self.specification.component_class, mpf(0), {}
+        for i, cell in enumerate(rows.real[n]):
+            if not np.isnan(cell):
+                real[i], slope = self._mapped(i, mpf(float(cell)))
+                change += slope
+        total = mpf(0)
+        for k, label in enumerate(classes):
+            if rows.labels[n] in (-1, label):
+                p = self._share(k) * mp.exp(self._normal(k, real))
+                for j, code in enumerate(rows.codes[n]):
+                    if code >= 0:
+                        p *= mpf(float(self.values[f"probability_{j}"][k, code]))
+                total += p * self._further(k, [cells[n] for cells in rows.further])
+        return mp.log(total) + change
+
+    def _share(self, k: int) -> mpf:
+        classes = self.specification.component_class
+        label = classes[k]
+        name = "weights" if max(classes) == 0 else f"weights_{label}"
+        prior = self.values["class_probabilities"][label] if max(classes) else 1.0
+        within = self.values[name][k - classes.index(label)] if name in self.values else 1.0
+        return mpf(float(prior)) * mpf(float(within))
+
+    def _mapped(self, i: int, x: mpf) -> tuple[mpf, mpf]:
+        """Yeo and Johnson's map within the training range, a straight line beyond it."""
+        if self.maps is None:
+            return x, mpf(0)
+        location, scale, power, low, high = (
+            mpf(float(getattr(self.maps, name)[i]))
+            for name in ("location", "scale", "powers", "low", "high")
+        )
+        t = (x - location) / scale
+        h = min(max(t, low), high)
+        p = power if h >= 0 else 2 - power
+        size = 1 + abs(h)
+        grown = mp.log(size) if p == 0 else (size**p - 1) / p
+        slope = (power - 1) * mp.sign(h) * mp.log(size)
+        return location + scale * (mp.sign(h) * grown + mp.exp(slope) * (t - h)), slope
+
+    def covariance(self, k: int) -> mp.matrix:
+        """Covariance of a component."""
+        specification, prior = self.specification, self.hyperparameters
+        d, group = specification.n_features, int(specification.covariance_group[k])
+        members = int(np.sum(specification.covariance_group == group))
+        strength = mpf(float(prior.degrees_of_freedom)) + members
+        diagonal = self._of_group("precision_diagonal", group)
+        u = [mpf(float(x)) for x in np.broadcast_to(diagonal, d)]
+        s = [mpf(float(x)) for x in prior.scale]
+        if specification.covariance_type == "factor":
+            q = specification.rank
+            psi = [si**2 * strength / (1 + q) / ui for si, ui in zip(s, u, strict=True)]
+            entries, b = iter(self._of_group("loadings", group)), mp.zeros(d, q)
+            for i in range(d):
+                for j in range(min(i + 1, q)):
+                    b[i, j] = mp.sqrt(psi[i]) * mpf(float(next(entries)))
+            return b * b.T + mp.diag(psi)
+        a = mp.diag([mp.sqrt(x) for x in u])
+        if "precision_lower" in self.values:
+            entries = iter(self._of_group("precision_lower", group))
+            for i in range(d):
+                for j in range(i):
+                    a[i, j] = mpf(float(next(entries)))
+        inverse = mp.inverse(mp.diag([1 / (mp.sqrt(strength) * x) for x in s]) * a)
+        return inverse.T * inverse
+
+    def _of_group(self, name: str, group: int) -> np.ndarray:
+        value = self.values[name]
+        return value[group] if self.specification.group_dims else value
+
+    def _normal(self, k: int, real: dict[int, mpf]) -> mpf:
+        """Log density of the observed cells: a block of the covariance."""
+        if not real:
+            return mpf(0)
+        known, whole = list(real), self.covariance(k)
+        block = mp.matrix([[whole[i, j] for j in known] for i in known])
+        gap = mp.matrix([real[i] - mpf(float(self.values["means"][k, i])) for i in known])
+        square = (gap.T * mp.lu_solve(block, gap))[0]
+        return -(square + mp.log(mp.det(block)) + len(known) * mp.log(2 * mp.pi)) / 2
+
+    def _further(self, k: int, cells: list[np.ndarray]) -> mpf:
+        """Probability of counts and of ordered levels."""
+        p = mpf(1)
+        for record, row in zip(self.specification.further, cells, strict=True):
+            for j, cell in enumerate(row):
+                if not np.isnan(cell):
+                    p *= (
+                        self._level(k, j, int(cell), record.cuts[j])
+                        if hasattr(record, "cuts")
+                        else self._count(k, j, int(cell))
+                    )
+        return p
+
+    def _count(self, k: int, j: int, x: int) -> mpf:
+        mean = mpf(float(self.values["count_means"][k, j]))
+        r = 1 / mpf(float(self.values["count_dispersions"][k, j]))
+        binomial = mp.gamma(x + r) / mp.gamma(r) / mp.factorial(x)
+        return binomial * (mean / (mean + r)) ** x * (r / (mean + r)) ** r
+
+    def _level(self, k: int, j: int, level: int, cuts: tuple[float, ...]) -> mpf:
+        location = mpf(float(self.values["ordinal_locations"][k, j]))
+        slope = mpf(float(self.values["ordinal_slopes"][k, j]))
+
+        def below(place: int) -> mpf:
+            if place < 0:
+                return mpf(0)
+            if place == len(cuts):
+                return mpf(1)
+            return 1 / (1 + mp.exp(location - slope * mpf(float(cuts[place]))))
+
+        return below(level) - below(level - 1)

@@ -1,0 +1,36 @@
+"""Degenerate tables have a right answer or a named error; the long form is in ``make trust``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cases import first_quick
+from tests.degenerate import METHODS, NAMED, RIGHT, counted, grid, tried, wrong
+
+
+@pytest.mark.parametrize("method", first_quick(METHODS, number=7))
+def test_every_table_has_a_right_answer_or_a_named_error(method: str) -> None:
+    counts, through = counted(grid(1, [method]))
+    assert through == []
+    assert counts[RIGHT] > counts[NAMED]
+
+
+@pytest.mark.parametrize(
+    "error", [np.linalg.LinAlgError("singular"), ZeroDivisionError(), ValueError("from here")]
+)
+def test_other_errors_are_seen(error: Exception) -> None:
+    def work() -> str:
+        raise error
+
+    assert tried(work) not in (RIGHT, NAMED)
+
+
+def test_warnings_of_arithmetic_are_seen() -> None:
+    assert "RuntimeWarning" in tried(lambda: str(np.float64(1) / np.float64(0)))
+
+
+@pytest.mark.parametrize("p", [[[np.nan, 0.5]], [[0.5, 0.4]], [[1.5, -0.5]], [[0.1, 0.9]]], ids=str)
+def test_wrong_answers_are_seen(p: list[list[float]]) -> None:
+    said = {"predict_proba": np.array(p), "predict": np.array(["yes"])}
+    assert wrong(said, np.array(["no"]), telling=True)

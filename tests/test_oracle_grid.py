@@ -1,0 +1,65 @@
+"""Log densities of every kind of mixture have fourteen digits; planted mutations are seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.invariance import FAMILIES, LAWS, broken
+from tests.oracle_grid import TOLERANCE, Case, cases, furthest, graph_equals_numerics, some
+from tests.precise import PreciseMixture
+
+EVERY = Case("factor", "two", False, True, True, True, False, 3, 2, True, True)
+
+
+@pytest.mark.parametrize("case", some(12, seed=3), ids=str)
+def test_log_densities_are_those_of_fifty_digits(case: Case) -> None:
+    assert furthest(case)[0] < TOLERANCE
+
+
+def test_the_product_is_whole() -> None:
+    assert len(list(cases())) == 2608
+    assert max(furthest(case)[1] for case in some(40, seed=0)) > 1e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [EVERY, *some(2, seed=5)], ids=str)
+def test_the_graph_is_the_same_density(case: Case) -> None:
+    graph_equals_numerics(case)
+
+
+MUTATIONS = {
+    "share": ("_share", lambda self, k: 1),
+    "map": ("_mapped", lambda self, i, x: (x, 0)),
+    "covariance": ("covariance", lambda self, k: ORIGINAL(self, 0)),
+    "count": ("_count", lambda self, k, j, x: 1),
+    "level": ("_level", lambda self, k, j, level, cuts: 1),
+}
+ORIGINAL = PreciseMixture.covariance
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_planted_mutation_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, mutation = MUTATIONS[name]
+    monkeypatch.setattr(PreciseMixture, method, mutation)
+    assert furthest(EVERY)[0] > TOLERANCE
+
+
+def test_a_hidden_label_that_is_read_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = PreciseMixture._row
+
+    def read(self: PreciseMixture, rows, n: int):
+        return row(self, replace(rows, labels=np.maximum(rows.labels, 0)), n)
+
+    monkeypatch.setattr(PreciseMixture, "_row", read)
+    assert furthest(EVERY)[0] > TOLERANCE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+def test_laws_of_invariance_hold(law: str) -> None:
+    found = broken(law, long=False)
+    assert len(found) == len(FAMILIES)
+    assert {name: error for name, error in found.items() if error > LAWS[law].most} == {}
