@@ -44,11 +44,12 @@ class Classifier(ClassifierMixin, Estimator):
     _prevalence: Float[np.ndarray, " label"] | None
 
     _rehearsal = Rehearsal()
+    _has_draws_of_all = False  # Whether draws are of all that predicts: their mean predicts, too.
 
     @property
     def _averages(self) -> bool:
-        """Whether the mean over draws is given out: where it is better than the fitted point."""
-        return False
+        """Without a temperature the fitted point is too sure of itself, and the mean less so."""
+        return self._has_draws_of_all and not self.calibrate
 
     # ---- fitting
 

@@ -16,7 +16,7 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.table.atoms import at_atoms
 from bayesrbf.table.column_kinds import Columns
 from bayesrbf.table.containers import Cells, as_frame, clean, missing_cells, read_cells
-from bayesrbf.table.further_columns import Further, further_cells, read_counts, split_further
+from bayesrbf.table.further_columns import Further, read_counts, split_further
 from bayesrbf.table.levels import MISSING, UNKNOWN, level_codes, level_values, report_unknown
 
 HandleUnknown = Literal["missing", "error"]
@@ -59,6 +59,7 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         report_unknown(cells, columns, with_levels, codes, handle_unknown)
     codes = [np.where(code == UNKNOWN, MISSING, code) for code in codes]
     known, ordered = codes[: len(columns.levels)], codes[len(columns.levels) :]
+    ordered = [np.where(code < 0, np.nan, code) for code in ordered]
     masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
     atoms = [at_atoms(reals[feature], columns.atoms[feature]) for feature in columns.atomic]
     for feature, at in zip(columns.atomic, atoms, strict=True):
@@ -69,7 +70,7 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
         np.full(n_rows, -1),
         np.ones(n_rows),
-        further_cells(counts, ordered),
+        tuple(np.column_stack(kind).astype(float) for kind in (counts, ordered) if kind),
     )
 
 

@@ -30,12 +30,6 @@ def further_laws(columns: Columns, rows: Observations) -> tuple[FurtherColumns, 
     return tuple(laws)
 
 
-def further_cells(counts: list[np.ndarray], codes: list[np.ndarray]) -> Further:
-    """Columns of both kinds side by side, one array a kind; negative codes are missing cells."""
-    levels = [np.where(code < 0, np.nan, code) for code in codes]
-    return tuple(np.column_stack(kind).astype(float) for kind in (counts, levels) if kind)
-
-
 def read_counts(column: np.ndarray, name: str) -> Float[np.ndarray, " row"]:
     """A column of counts; ValueError if a cell is none."""
     if column.dtype == object:

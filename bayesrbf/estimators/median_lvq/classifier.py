@@ -211,6 +211,7 @@ class MedianLVQClassifier(Classifier):
     sigma_: float | None
 
     _models_rows = False
+    _has_draws_of_all = True
     _rehearsal = Rehearsal("gibbs")  # exemplars are discrete
     _rules = SHARED | {
         "objective": one_of("rslvq", "glvq"),
@@ -265,11 +266,6 @@ class MedianLVQClassifier(Classifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.inference = inference
-
-    @property
-    def _averages(self) -> bool:
-        """Without a temperature the fitted point is too sure of itself, and the mean less so."""
-        return not self.calibrate
 
     # ---- fitting
 

@@ -214,6 +214,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     tied_: bool
     unlabelled_weight_: float
 
+    _has_draws_of_all = True
     _rules = SHARED | {
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
         "tied": one_of(True, False, "cv"),
@@ -308,11 +309,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.ordinal_features = ordinal_features
         self.handle_unknown = handle_unknown
         self.inference = inference
-
-    @property
-    def _averages(self) -> bool:
-        """Without a temperature the fitted point is too sure of itself, and the mean less so."""
-        return not self.calibrate
 
     # ---- fitting
 

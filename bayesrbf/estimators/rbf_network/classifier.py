@@ -161,6 +161,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     n_falls_: int
 
     _check_method = refuse_without_joint
+    _has_draws_of_all = True
     _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
     def __init__(
@@ -219,11 +220,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.categorical_features = categorical_features
         self.handle_unknown = handle_unknown
         self.inference = inference
-
-    @property
-    def _averages(self) -> bool:
-        """Without a temperature the fitted point is too sure of itself, and the mean less so."""
-        return not self.calibrate
 
     # ---- fitting
 

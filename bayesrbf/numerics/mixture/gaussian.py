@@ -52,7 +52,7 @@ class FullComponents:
     @cached_property
     def log_determinants(self) -> Float[np.ndarray, " component"]:
         """Half the log determinants of the precisions."""
-        return log_factor_determinants(self.factors)
+        return np.log(self.factors.diagonal(0, 1, 2)).sum(axis=1)
 
     def moments(
         self,
@@ -225,10 +225,3 @@ class Components(Protocol):
     ) -> Moments:
         """Evaluate rows, 0 where missing and with a trailing 1."""
         ...
-
-
-def log_factor_determinants(
-    factors: Float[np.ndarray, "component feature feature"],
-) -> Float[np.ndarray, " component"]:
-    """Half the log determinants of the precisions, ``sum_i log L_ii``."""
-    return np.log(factors.diagonal(0, 1, 2)).sum(axis=1)
