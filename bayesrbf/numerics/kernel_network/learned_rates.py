@@ -23,8 +23,8 @@ from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.kernel_rates import RateCriterion, RateRows
 from bayesrbf.records.mixture import Observations
 
-FEWEST_ROWS: Final = 20
-"""A sub-sample has no fewer labelled rows, where there are as many."""
+SHARE, FEWEST_ROWS = 0.75, 20
+"""Part of the labelled rows that a sub-sample has, and the fewest where there are as many."""
 MOST_DISTANCES: Final = 2**23
 """Columns times pairs of rows of a sub-sample: 64 MiB, which 300 rows of 187 columns take."""
 SLOPE: Final = 0.1
@@ -40,9 +40,8 @@ class RateSearch:
     subsamples: int = 4
     steps: int = 50
     """Most iterations of the search on each sub-sample."""
-    share: float = 0.75
-    """Part of the labelled rows that a sub-sample has."""
     most_rows: int = 300
+    """Most labelled rows of a sub-sample."""
 
 
 @on_one_blas_thread
@@ -93,7 +92,7 @@ def rate_log_posteriors(
 
 def _sample_size(n_labelled: int, n_columns: int, search: RateSearch) -> int:
     """Rows of a sub-sample."""
-    wanted = max(int(search.share * n_labelled), FEWEST_ROWS)
+    wanted = max(int(SHARE * n_labelled), FEWEST_ROWS)
     fitting = int(np.sqrt(2 * MOST_DISTANCES / max(n_columns, 1)))
     return min(wanted, search.most_rows, max(fitting, FEWEST_ROWS), n_labelled)
 

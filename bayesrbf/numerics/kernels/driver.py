@@ -12,8 +12,8 @@ r"""The E-step over a piece of the table: what a tile goes through, in order.
 
 What the Gaussian part lacks is passed as None: Numba drops branches on arguments that are None, and
 what is not used is not compiled. It looks at conditions of one term only: hence conditions
-within conditions. Categories take little to compile, and are always there, without a code where the
-table has none: each thing that may be None is twice as many kernels to compile.
+within conditions. Categories and gradients take little to compile, and are always there, without a
+code or a row where there are none: each thing that may be None is twice as many kernels to compile.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _evaluate(
     full: FullGaussians | None,
     holes: Holes | None,
     diagonal: DiagonalGaussians | None,
-    categories: np.ndarray | None,
+    categories: np.ndarray,
     space: Space,
 ) -> None:
     """Add the log densities of a tile to its log joint."""
@@ -155,10 +155,9 @@ def _evaluate(
             )
     if diagonal is not None:
         gaussian_diagonal.add_log_density(cells, diagonal, part, log_joint)
-    if categories is not None:  # noqa: SIM102
-        if len(categories):
-            codes = tiles.codes[tile]
-            categorical.add_log_probability(codes, categories, part, log_joint, space.by_row)
+    if len(categories):
+        codes = tiles.codes[tile]
+        categorical.add_log_probability(codes, categories, part, log_joint, space.by_row)
 
 
 @kernel
@@ -203,7 +202,7 @@ def _compiled(sources: str) -> Callable[..., None]:
         start: int,
         stop: int,
         results: Results,
-        gradients: np.ndarray | None,
+        gradients: np.ndarray,
         constants: np.ndarray,
         full: FullGaussians | None,
         gaps: GaussiansWithHoles | None,
@@ -217,22 +216,20 @@ def _compiled(sources: str) -> Callable[..., None]:
         holes = room_for_holes(tiles, gaps, k)
         for tile in range(start, stop):
             part = (ranges[tile, 0], ranges[tile, 1])
-            if gradients is None:
+            given = len(gradients) > 0
+            if not given or tiles.n_missing[tile] > 0:  # completes the cells, as moments want them
                 for j in range(part[0], part[1]):
                     for r in range(width):
                         space.log_joint[j, r] = constants[j]
                 _evaluate(tiles, tile, part, full, holes, diagonal, categories, space)
-                if len(results.log_joint):
-                    _hand_out(tiles, tile, space.log_joint, results.log_joint)
-                else:
-                    _normalise(tiles, tile, part, space, results)
-                    if len(results.first):
-                        _add_statistics(tiles, tile, part, full, holes, diagonal, space, results)
-            else:
-                if holes is not None:  # noqa: SIM102
-                    if tiles.n_missing[tile] > 0:  # completes the cells, as moments want them
-                        _evaluate(tiles, tile, part, None, holes, None, None, space)
+            if given:
                 _take(tiles, tile, gradients, space.log_joint, results.counts)
+            elif len(results.log_joint):
+                _hand_out(tiles, tile, space.log_joint, results.log_joint)
+                continue
+            else:
+                _normalise(tiles, tile, part, space, results)
+            if len(results.first):
                 _add_statistics(tiles, tile, part, full, holes, diagonal, space, results)
         if full is not None:
             gaussian_complete.add_all_waiting(results.first, results.second, complete)

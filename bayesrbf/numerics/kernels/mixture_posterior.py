@@ -190,7 +190,7 @@ def _compiled(sources: str) -> Callable[..., None]:
             sums.counts[:] = sums.log_likelihood[:] = entries[:] = 0.0
             sums.first[:], sums.second[:], sums.categories[:] = 0.0, 0.0, 0.0
             model = (constants, full, holes, diagonal, categories)
-            expect(tiles, tiles.components, 0, n_tiles, sums, None, *model)
+            expect(tiles, tiles.components, 0, n_tiles, sums, np.empty((0, 0)), *model)
             values[i] = value + sums.log_likelihood[0]
             if i < len(gradients):
                 if full is not None:

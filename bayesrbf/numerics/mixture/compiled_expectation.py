@@ -121,6 +121,7 @@ class CompiledExpectation:
         slopes: np.ndarray | None = None,
     ) -> list[Results]:
         """Send every piece through the kernels; the caller's thread works too."""
+        slopes = np.empty((0, self.specification.n_components)) if slopes is None else slopes
         given = (ranges, slopes, *self._model(parameters))
         pieces = [self.empty_results(pointwise, log_joint) for _ in self._chunks[1:]]
         left = iter(range(len(pieces)))  # each number goes to one thread
