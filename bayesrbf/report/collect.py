@@ -67,7 +67,7 @@ def collect(job: Job, track: Track = silently) -> Outcome:
         for _ in track((None,), "Drawing the posterior", 1):
             drawn = draw_posterior(job, fitted.model)
             uncertainty = drawn.refined.uncertainty(job.X)
-            densities = densities_of(job, drawn)
+            densities = densities_of(drawn)
         for _ in track((None,), "Fitting a density to cells and labels", 1):
             judged = judge_table(job)
         cells = None
@@ -136,7 +136,7 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(job, model, density, judged, held_out, uncertainty),
         "oddities": lambda: read_oddities(job, judged, held_out),
-        "learned": lambda: read_learned(job, model, refined, densities),
+        "learned": lambda: read_learned(job, model, refined, densities, judged),
         "imputations": lambda: read_imputations(job, judged, there.cells),
         "diagnostics": lambda: read_diagnostics(refined, there.heard),
         "described": lambda: read_described(job, there.fitted, refined),

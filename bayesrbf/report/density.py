@@ -1,45 +1,30 @@
-"""What a report asks a classifier of any family: its columns, and its mixture if it has one."""
+"""What a report asks a classifier of any family: its columns, and its components if it has any."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any
 
-from bayesrbf.report.families import FAMILIES
-from bayesrbf.report.job import Inference, Job
-from bayesrbf.report.sampling import Drawn, draw_posterior
+from bayesrbf.report.sampling import Drawn
 from bayesrbf.table import Columns
-
-TABLES: Final = 250
-"""Draws per chain for filling in missing cells."""
 
 
 @dataclass(frozen=True)
 class Densities:
-    """The mixture that a report asks about columns and cells; None where rows have no density."""
+    """The mixture that a classifier's rows come from; None where they come from none."""
 
     point: Any  # Without draws.
     drawn: Any  # With its posterior.
-    sentence: str = ""  # What it is, where it is not the classifier itself.
 
 
-def densities_of(job: Job, found: Drawn) -> Densities:
-    """The mixture of a classifier: itself, its hidden layer, or one fitted beside a stack.
+def densities_of(found: Drawn) -> Densities:
+    """The mixture of a classifier: itself, or its hidden layer.
 
-    The stack's own companion has three components a class, and one of them may fit a typing error;
-    the rule for mixtures takes as many as held-out rows support. Sparse mixtures and exemplars have
-    none.
+    Stacks, sparse mixtures and exemplars have none.
     """
     if hasattr(found.model, "predictive_check"):  # its rows come from a mixture
         return Densities(found.model, found.refined)
-    if job.family != "stack":
-        return Densities(None, None)
-    inference: Inference = "map" if job.inference == "map" else "auto"
-    draws = TABLES if job.draws is None else job.draws
-    beside = replace(job, family="mixture", inference=inference, draws=draws)
-    fitted = FAMILIES["mixture"].procedure(beside)(job.X, job.y)
-    drawn = draw_posterior(beside, fitted.model)
-    return Densities(drawn.model, drawn.refined, f"{fitted.sentence} {drawn.sentence}")
+    return Densities(None, None)
 
 
 def columns_of(model: Any) -> Columns:

@@ -78,7 +78,7 @@ def _unsure(
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
     own = entropy(model.predict_proba(job.X.iloc[worst]))
     worth = None
-    if density is not None:
+    if density is not None or job.family == "stack":
         worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
     result = []
     for place, row in enumerate(worst):

@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
+from bayesrbf.report.cells import JudgedTable
 from bayesrbf.report.density import Densities, component_names
 from bayesrbf.report.effects import contributions, read_effects
 from bayesrbf.report.job import Job
@@ -18,24 +19,34 @@ BARS, EFFECTS, DENSITIES, MEANS = 15, 6, 6, 12
 GRID = 121
 
 
-def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Learned:
-    """Contributions, effects, members, densities and means; columns are ordered by contribution."""
+def read_learned(
+    job: Job, model: Any, refined: Any, densities: Densities, judged: JudgedTable
+) -> Learned:
+    """Contributions, effects, members, densities and means; columns are ordered by contribution.
+
+    Columns are told by the density of cells and labels, components by the classifier's own.
+    """
     every, nothing = read_effects(job, model)
     added, density = contributions(job, model, every, nothing), densities.point
     leading = [one.name for one in added]
     effects = tuple(sorted(every, key=lambda one: leading.index(one.name))[:EFFECTS])
-    if density is None:
-        return Learned(tuple(added[:BARS]), effects, nothing, (), (), (), ())
+    components: dict[str, Any] = {"component_names": (), "weights": (), "means": ()}
+    if density is not None:
+        components = {
+            "component_names": component_names(density),
+            "weights": _shares(density),
+            "means": _means(job, density, densities.drawn, leading),
+        }
+    classes = list(map(str, model.classes_))
     return Learned(
         contributions=tuple(added[:BARS]),
         effects=effects,
         base=nothing,
-        densities=tuple(_density(job, density, name) for name in leading[:DENSITIES]),
-        component_names=component_names(density),
-        weights=_shares(density),
-        means=_means(job, density, densities.drawn, leading),
+        densities=tuple(
+            _density(job, judged.density, name, classes) for name in leading[:DENSITIES]
+        ),
         members=read_members(refined),
-        beside=densities.sentence,
+        **components,
     )
 
 
@@ -46,20 +57,22 @@ def _shares(density: Any) -> tuple[float, ...]:
     return tuple(map(float, shares))
 
 
-def _density(job: Job, density: Any, name: str) -> Density:
-    """Marginal distribution of a column in every class, or in all where components are shared."""
+def _density(job: Job, density: Any, name: str, classes: list[str]) -> Density:
+    """Distribution of a column in every class; of a real one without its atoms."""
     columns, mixture = density.columns_, density.model_.density
     parameters, structure = mixture.parameters, mixture.specification
-    position = columns.names.index(name)
-    if columns.kinds[position] == "categorical":
-        place = columns.categorical_positions.index(position)
-        theta = parameters.category_probabilities[place]
-        of_class = [parameters.weights[s] @ theta[s] for s in structure.class_slices]
+    places = [columns.names[position] for position in columns.categorical_positions]
+    label, theta = places.index(job.target), parameters.category_probabilities
+    order = [list(map(str, columns.levels[label])).index(one) for one in classes]
+    shares = parameters.weights[:, None] * theta[label][:, order]  # (component, class)
+    shares = shares / shares.sum(axis=0)
+    if name in places:
+        place = places.index(name)
         levels = tuple(map(str, columns.levels[place]))
         return Density(
-            name, "categorical", np.arange(len(levels)) + 0.0, levels, np.stack(of_class)
+            name, "categorical", np.arange(len(levels)) + 0.0, levels, shares.T @ theta[place]
         )
-    place = columns.real_positions.index(position)
+    place = columns.real_names.index(name)
     seen = job.X[name].to_numpy(dtype=float)
     low, high = np.nanquantile(seen, [0.005, 0.995])
     width = float(mixture.units.scale[place])
@@ -71,8 +84,9 @@ def _density(job: Job, density: Any, name: str) -> Density:
     sd = np.sqrt(parameters.covariances()[structure.covariance_group, place, place])
     each = norm.logpdf(rows.real[:, place, None], parameters.means[:, place], sd)
     each = np.exp(each + mixture.units.log_unit(rows)[:, None])
-    curves = [each[:, s] @ parameters.weights[s] for s in structure.class_slices]
-    return Density(name, "real", grid, (), np.stack(curves))
+    if place in columns.atomic:
+        each = each * theta[columns.atomic[place]][:, 0]
+    return Density(name, "real", grid, (), (each @ shares).T)
 
 
 def _means(

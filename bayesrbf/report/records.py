@@ -52,18 +52,17 @@ class Member:
 
 @dataclass(frozen=True)
 class Learned:
-    """What the model learned; what needs a density of the rows is empty without one."""
+    """What the model learned; what needs components is empty without any."""
 
     contributions: tuple[Contribution, ...]  # The largest first.
     effects: tuple[Effect, ...]  # Of the columns that contribute most.
     base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
-    densities: tuple[Density, ...]  # Of the columns that contribute most.
+    densities: tuple[Density, ...]  # Of the columns that contribute most, by class.
     component_names: tuple[str, ...]
     weights: tuple[float, ...]  # ``p(class) p(component | class)``.
     means: tuple[tuple[str, tuple[str, ...], tuple[float, ...]], ...]
     """Column, its mean in every component as text, and their posterior standard deviations."""
     members: tuple[Member, ...] = ()  # Of a stack; empty for other families.
-    beside: str = ""  # What the mixture is that was fitted beside a stack.
 
 
 @dataclass(frozen=True)

@@ -163,10 +163,8 @@ def _figures(report: Report) -> dict[str, Any]:
     }
 
 
-def _class_lines(report: Report) -> Markup | None:
-    """Names of the classes; none where components, and so densities, are shared."""
-    if any(len(density.curves) < len(report.classes) for density in report.learned.densities):
-        return None
+def _class_lines(report: Report) -> Markup:
+    """Names of the classes."""
     styles = [f"line c{c % 8} dash{c % 4}" for c in range(len(report.classes))]
     return figures.legend(dict(zip(report.classes, styles, strict=True)))
 

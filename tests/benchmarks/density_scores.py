@@ -56,6 +56,17 @@ def average_precision(score: Array, wrong: Array) -> float:
     return float(np.diff(found, prepend=0) @ (found / seen) / found[-1])
 
 
+def r_precision(score: Array, wrong: Array) -> float:
+    """Share of errors among the most suspicious cells, as many as there are errors.
+
+    Of cells with equal scores at the end of the list each counts by its chance to be on it.
+    """
+    n = int(wrong.sum())
+    last = np.sort(score)[-n]
+    above, level = score > last, score == last
+    return float((wrong[above].sum() + (n - above.sum()) * wrong[level].mean()) / n)
+
+
 def auroc(score: Array, novel: Array) -> float:
     """Probability that a novel row has a higher score than another one."""
     ranks = rankdata(score)

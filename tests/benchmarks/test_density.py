@@ -33,6 +33,7 @@ from tests.benchmarks.density_scores import (
     crps,
     held,
     level_loss,
+    r_precision,
 )
 from tests.benchmarks.density_tables import KINDS, MIXED, REALS, Task, tasks
 from tests.benchmarks.test_stack import chosen
@@ -78,7 +79,10 @@ def errors_scores(task: Task, answer: Answer) -> Scores:
             (task.truth.real, task.truth.codes),
         )
     )
-    found = {"planted errors, average precision": average_precision(score, kind > 0)}
+    found = {
+        "planted errors, average precision": average_precision(score, kind > 0),
+        "planted errors, precision at their number": r_precision(score, kind > 0),
+    }
     for number, name in enumerate(KINDS, start=1):
         some = (kind == 0) | (kind == number)
         if (kind == number).any():
