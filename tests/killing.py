@@ -115,7 +115,7 @@ def compute_once() -> None:
 
 def files(folder: Path) -> Files:
     """The files of a folder that can be seen."""
-    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.name[0] != "."}
 
 
 def hidden(folder: Path) -> list[str]:
@@ -179,7 +179,7 @@ def judged(folder: Path, old: Files, new: Files, said: int, code: int) -> str:
             _ = 1 / 0
     elif hidden(folder):
         return f"left {hidden(folder)}"
-    return "" if {n: c for n, c in files(folder).items() if n[0] != "."} in (old, new) else "mixed"
+    return "" if files(folder) in (old, new) else "mixed"
 
 
 def main(every: int = 1) -> dict[str, Any]:

@@ -26,37 +26,38 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         file is then written only where --out names one.
     """
     from bayesrbf import load
-    from bayesrbf.files import write_whole
-    from bayesrbf.report.new_rows import novelty_of_rows, read_complete
+    from bayesrbf.files import writing_whole
+    from bayesrbf.report.new_rows import complete_blocks
     from bayesrbf.report.options import read_options
-    from bayesrbf.report.output import MODEL, predictions_frame, to_csv
+    from bayesrbf.report.output import MODEL
+    from bayesrbf.report.scoring import Scored, write_predictions
 
     options = read_options(folder)
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
+    scored, kept = Scored(model, options.costs), []
     with spoken():
-        rows = read_complete(model, table, options.table)
-        uncertainty = model.uncertainty(rows)
-        said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
-    ids = None if rows.index.name is None else rows.index
-    predictions = predictions_frame(uncertainty, costs=options.costs, ids=ids)
-    if file is not None:
-        write_whole(file, to_csv(predictions))
-    best = uncertainty["mean"].to_numpy().argmax(1)
-    counts = {str(label): int((best == c).sum()) for c, label in enumerate(model.classes_)}
-    decided = predictions["decision"].value_counts().to_dict() if "decision" in predictions else {}
+        predictions = scored.over(complete_blocks(model, table, options.table))
+        if json:
+            kept = list(predictions)
+            predictions = iter(kept)
+        if file is not None:
+            with writing_whole(file) as beside, open(beside, "xb") as written:
+                write_predictions(predictions, written)
+        said = scored.novelty()
+    counts, decided = scored.predicted, scored.decided.most_common()
     told = {
         "table": table.name,
-        "rows": len(rows),
-        "prob": float(uncertainty.attrs["prob"]),
+        "rows": scored.rows,
+        "prob": scored.prob,
         "predicted": counts,
-        "decided": decided,
+        "decided": dict(decided),
         "novel": said or None,
-        "predictions": predictions.to_dict("records"),
+        "predictions": [row for block in kept for row in block.to_dict("records")],
     }
-    lines = [f"{table.name}: {len(rows)} rows"]
+    lines = [f"{table.name}: {scored.rows} rows"]
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
-    lines += [f"  {count:>7} decided {label}" for label, count in list(decided.items())[:8]]
+    lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
     lines += [f"  {said}"] if said else []
     answer(told, [*lines, f"Wrote {file}"], as_json=json)
 

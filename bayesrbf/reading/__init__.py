@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import read_table
-from bayesrbf.reading.tabular_files import MISSING_MARKERS, ReadTable, names_in_file, read_file
+from bayesrbf.reading.tabular_files import (
+    MISSING_MARKERS,
+    ReadTable,
+    names_in_file,
+    read_blocks,
+    read_file,
+)
 
-__all__ = ["MISSING_MARKERS", "ReadTable", "TableError", "names_in_file", "read_file", "read_table"]
+__all__ = [
+    "MISSING_MARKERS",
+    "ReadTable",
+    "TableError",
+    "names_in_file",
+    "read_blocks",
+    "read_file",
+    "read_table",
+]

@@ -1,4 +1,4 @@
-"""Text files of separated cells: encoding, separator and structure, before any meaning.
+"""Text files of separated cells: separator and structure, before any meaning.
 
 Whatever is unusual is either an error with its line or a sentence in the notes;
 nothing is shifted, padded or dropped in silence.
@@ -6,43 +6,22 @@ nothing is shifted, padded or dropped in silence.
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
-import io
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
+from bayesrbf.reading.decoding import decode
 from bayesrbf.reading.notes import TableError
 
 SEPARATORS: Final = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 _SAMPLE: Final = 1000  # Rows that the separators are tried on.
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-
-_OTHER_FORMATS: Final = {
-    b"PK\x03\x04": "an Excel workbook or zip archive",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
-    b"%PDF": "a PDF",
-    b"SQLite format 3": "an SQLite database",
-    b"\x89HDF": "an HDF5 file",
-}
-MOST_BYTES: Final = 2**30
-"""Bytes of a table, unpacked: beyond, its cells do not fit into the memory of most machines."""
-CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_NEWLINE: Final = re.compile(r"\r\n|\r|\n")
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _SAID: Final = re.compile(r'"?sep=([;\t|,])"?(?:\r\n|\r|\n)')  # For Excel, above the header.
 
 
@@ -81,15 +60,38 @@ def read_delimited(content: bytes, name: str) -> Delimited:
     >>> table.header, table.rows
     (('name', 'size'), [['fox', '1,5']])
     """
+    return next(delimited_blocks(content, name))
+
+
+def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iterator[Delimited]:
+    """The same, so many rows at a time; a TableError may come after some of them."""
     notes: list[str] = []
     text = decode(content, name, notes)
     said = _SAID.match(text)
     separator = said[1] if said else _separator(text, name, notes)
-    records = list(_records(text, separator, name))[1 if said else 0 :]
+    records = islice(_records(text, separator, name), 1 if said else 0, None)
+    del content, text
+    place = f"{name}, line"
     apart = f"look for a missing or extra {separator!r}, or quote the cell that contains one"
-    return tabulated(
-        records, f"{name}, line", f"separated by {SEPARATORS[separator]}", apart, notes
-    )
+    first = list(islice(records, size))
+    while sum(1 for _, cells in first if cells) < 2 and (more := list(islice(records, size))):
+        first += more
+    yield tabulated(first, place, f"separated by {SEPARATORS[separator]}", apart, notes)
+    head = next(record for record in first if record[1])
+    while block := list(islice(records, size)):
+        rows = [record for record in block if record[1]]
+        if rows:
+            yield _continued([head, *rows], place, apart)
+
+
+def _continued(records: Records, place: str, apart: str) -> Delimited:
+    """Further rows below a header that is known to be one; columns without a name are left out."""
+    header, rows, lines = _structure(records, place, apart)
+    _check_header_does_not_return(header, rows, lines, place)
+    kept = [position for position, title in enumerate(header) if title]
+    if len(kept) < len(header):
+        rows = [[row[position] for position in kept] for row in rows]
+    return Delimited(tuple(header[position] for position in kept), rows, lines, ())
 
 
 def tabulated(records: Records, place: str, how: str, apart: str, notes: list[str]) -> Delimited:
@@ -119,7 +121,7 @@ def _separator(text: str, name: str, notes: list[str]) -> str:
     """The separator that splits the lines most evenly, then into most cells."""
     scores = {}
     for separator in SEPARATORS:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        reader = csv.reader(_lines(text), delimiter=separator)
         try:
             widths = [len(cells) for cells in islice(reader, _SAMPLE) if cells]
         except csv.Error:
@@ -136,9 +138,14 @@ def _separator(text: str, name: str, notes: list[str]) -> str:
     return best
 
 
+def _lines(text: str) -> Iterator[str]:
+    """Lines with their ends, one at a time: a copy of the text would be four times as large."""
+    return (match.group() for match in _LINE.finditer(text))
+
+
 def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """Records and the lines on which they start; an empty line is an empty record."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    reader = csv.reader(_lines(text), delimiter=separator, strict=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -232,84 +239,3 @@ def _check_header_is_none_of_the_rows(
             f"{place}: the file seems to have no header, since {shown!r} looks like a "
             "cell; put the column names above the rows."
         )
-
-
-def limited(file: Any, name: str) -> bytes:
-    """All bytes of a file, at most ``MOST_BYTES`` of them."""
-    content: bytes = file.read(MOST_BYTES + 1)
-    check_size(len(content), name)
-    return content
-
-
-def check_size(size: int, name: str) -> None:
-    """TableError where a file holds, or says that it holds, more bytes than a table may."""
-    if size > MOST_BYTES:
-        raise TableError(
-            f"{name} has more than {MOST_BYTES >> 20} MiB, unpacked; give a smaller table."
-        )
-
-
-def check_text(text: str, where: str) -> None:
-    """TableError where a text has control characters."""
-    control = CONTROL.search(text)
-    if control:
-        raise TableError(f"{where}: the control character {control.group()!r} is no text.")
-
-
-def decode(content: bytes, name: str, notes: list[str]) -> str:
-    """The text of a file, possibly compressed by gzip, whatever its encoding.
-
-    ``name`` is the file's, for messages; ``notes`` takes a sentence where the encoding is unusual.
-    TableError if the file is damaged, of another format, or binary.
-    """
-    if content.startswith(b"\x1f\x8b"):
-        try:
-            with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-                content = limited(file, name)
-        except (OSError, EOFError, zlib.error) as error:
-            raise TableError(f"{name} is a damaged gzip file ({error}).") from error
-    for signature, what in _OTHER_FORMATS.items():
-        if content.startswith(signature):
-            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
-    encoding = next((e for mark, e in _MARKS if content.startswith(mark)), None)
-    encoding = encoding or _without_mark(content)
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = _line_after(content[: error.start].decode("latin-1"))
-        raise TableError(
-            f"{name}, line {line}: not text in {encoding}; save the file as UTF-8."
-        ) from error
-    control = CONTROL.search(text)
-    if control:
-        line = _line_after(text[: control.start()])
-        raise TableError(
-            f"{name}, line {line}: the control character {control.group()!r} is no text; "
-            "is this a binary file?"
-        )
-    if encoding == "cp1252":
-        strange = next(character for character in text if ord(character) > 127)
-        line = _line_after(text[: text.index(strange)])
-        notes.append(
-            f"The file is not UTF-8; it was read as Windows-1252 (line {line} has {strange!r})."
-        )
-    return text
-
-
-def _line_after(text: str) -> int:
-    """Number of the line on which the text goes on."""
-    return 1 + len(_NEWLINE.findall(text))
-
-
-def _without_mark(content: bytes) -> str:
-    """Encoding of a file without byte order mark."""
-    head = content[:4096]
-    zeros = (head[0::2].count(0), head[1::2].count(0))
-    for which, encoding in enumerate(("utf-16-be", "utf-16-le")):
-        if zeros[which] > len(head) / 4 and zeros[1 - which] == 0:
-            return encoding
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8"

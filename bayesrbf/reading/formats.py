@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import datetime
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bayesrbf.reading.delimited import (
-    MOST_BYTES,
-    Delimited,
-    check_size,
-    check_text,
-    limited,
-    read_delimited,
-    tabulated,
-)
+from bayesrbf.reading.decoding import MOST_BYTES, check_size, check_text, limited
+from bayesrbf.reading.delimited import Delimited, delimited_blocks, tabulated
 from bayesrbf.reading.inferring import Kind, Missing, TextColumn
 from bayesrbf.reading.notes import Note, TableError
 
@@ -48,13 +42,25 @@ class RawTable:
 
 def read_raw(path: Path) -> RawTable:
     """The columns of a file, whose first bytes tell its format; TableError if it is no table."""
+    return next(raw_blocks(path))
+
+
+def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
+    """The same, so many rows at a time; an Excel workbook, which has few, is one block."""
     with open(path, "rb") as file:
         content = limited(file, path.name)
     if content.startswith(b"PAR1"):
-        return _parquet(content, path.name)
-    if content.startswith(b"PK\x03\x04") and path.suffix.lower() in (".xlsx", ".xlsm"):
-        return _of_cells(_workbook(content, path.name), f"{path.name}, row")
-    return _of_cells(read_delimited(content, path.name), f"{path.name}, line")
+        table = _parquet(content, path.name)
+        del content
+        for start in range(0, table.num_rows, size or table.num_rows):
+            yield _of_arrow(table.slice(start, size), start, path.name)
+    elif content.startswith(b"PK\x03\x04") and path.suffix.lower() in (".xlsx", ".xlsm"):
+        yield _of_cells(_workbook(content, path.name), f"{path.name}, row")
+    else:
+        blocks = delimited_blocks(content, path.name, size)
+        del content  # the text is enough
+        for block in blocks:
+            yield _of_cells(block, f"{path.name}, line")
 
 
 def _of_cells(table: Delimited, place: str) -> RawTable:
@@ -96,8 +102,8 @@ def _workbook(content: bytes, name: str) -> Delimited:
     return tabulated(records, f"{name}, row", f"of the sheet {title!r}", "mend the row", notes)
 
 
-def _parquet(content: bytes, name: str) -> RawTable:
-    """Columns of a Parquet file as text that reads back to the same values."""
+def _parquet(content: bytes, name: str) -> Any:
+    """A Parquet file as an Arrow table with rows and distinct names."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -116,9 +122,14 @@ def _parquet(content: bytes, name: str) -> RawTable:
         raise TableError(f"{name} has columns without a name or with the same name; rename them.")
     for title in table.column_names:
         check_text(title, f"{name}, the name of a column")
-    columns = tuple(_arrow_column(table, title, name) for title in table.column_names)
+    return table
+
+
+def _of_arrow(table: Any, start: int, name: str) -> RawTable:
+    """Columns of an Arrow table as text that reads back to the same values; rows go on."""
+    columns = tuple(_arrow_column(table, title, name, start) for title in table.column_names)
     said = f"{table.num_rows} rows and {table.num_columns} columns of Parquet."
-    rows = list(range(1, table.num_rows + 1))
+    rows = list(range(start + 1, start + table.num_rows + 1))
     return RawTable(columns, rows, f"{name}, row", (Note("file", "", said),), marked=False)
 
 
@@ -154,7 +165,7 @@ def _parquet_table(source: Any, name: str) -> Any:
     return table
 
 
-def _cells(column: Any, title: str, name: str) -> list[str]:
+def _cells(column: Any, title: str, name: str, start: int) -> list[str]:
     """Cells of a Parquet column as text without control characters."""
     try:
         cells = [_cell(value) for value in column.to_pylist()]
@@ -165,12 +176,12 @@ def _cells(column: Any, title: str, name: str) -> list[str]:
             f"{name}, column {title!r}: a cell cannot be read as {column.type} ({error}); convert "
             "the column, or ignore it."
         ) from error
-    for row, cell in enumerate(cells, start=1):
+    for row, cell in enumerate(cells, start=start + 1):
         check_text(cell, f"{name}, row {row}, column {title!r}")
     return cells
 
 
-def _arrow_column(table: Any, title: str, name: str) -> RawColumn:
+def _arrow_column(table: Any, title: str, name: str, start: int) -> RawColumn:
     """One column of a Parquet file; numbers have no kind yet, because they may be codes."""
     import pyarrow.types as t
 
@@ -186,7 +197,7 @@ def _arrow_column(table: Any, title: str, name: str) -> RawColumn:
             "convert the column, or ignore it."
         )
         return RawColumn(title, [""] * table.num_rows, problem=problem)
-    cells = _cells(table[title], title, name)
+    cells = _cells(table[title], title, name, start)
     return RawColumn(title, cells, "categorical" if is_text else None)
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bayesrbf.reading.delimited import is_number
-from bayesrbf.reading.formats import RawTable, read_raw
+from bayesrbf.reading.formats import RawTable, raw_blocks, read_raw
 from bayesrbf.reading.inferring import Kind, Missing, ReadColumn, TextColumn, Values, read_column
 from bayesrbf.reading.notation import DATE
 from bayesrbf.reading.notes import Note, TableError, sentences
 from bayesrbf.reading.noticing import notice
+from bayesrbf.reading.written import Written
 from bayesrbf.records.table_options import TableOptions
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
 """Cells that are read as missing where a file has no nulls of its own."""
+
+_SEEN: Final = 1000  # Rows that are read for the names of columns.
 
 Judge = Callable[["pd.Series"], Iterable[str]]
 """Maps a target to the problems that it has."""
@@ -69,7 +73,7 @@ class ReadTable:
 
 def names_in_file(path: Path) -> list[str]:
     """Names of the columns of a file, whatever they hold."""
-    return [column.name for column in read_raw(path).columns]
+    return [column.name for column in next(raw_blocks(path, _SEEN)).columns]
 
 
 def no_problem(target: pd.Series) -> Iterable[str]:
@@ -84,19 +88,48 @@ def read_file(
 
     What ``judge`` says of the target is a problem like any other; all are told at once.
     """
+    return _read(read_raw(path), path.name, target, options, judge)
+
+
+def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTable]:
+    """A file without a target, so many rows at a time, as :func:`read_file` reads it at once.
+
+    How the numbers and dates of a column are written is a matter of all its cells, so the columns
+    that ``options`` call real or dates are looked through first where there is more than one block.
+    """
+    blocks = raw_blocks(path, size)
+    first, second = next(blocks), next(blocks, None)
+    if second is None:
+        yield _read(first, path.name, None, options)
+        return
+    seen = Written((*options.real, *options.dates))
+    for block in chain((first, second), blocks):
+        seen.look(block)
+    for block in raw_blocks(path, size):
+        yield _read(block, path.name, None, options, written=seen)
+
+
+def _read(
+    raw: RawTable,
+    name: str,
+    target: str | None,
+    options: TableOptions,
+    judge: Judge = no_problem,
+    written: Written | None = None,
+) -> ReadTable:
+    """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
 
-    raw = read_raw(path)
     header = [column.name for column in raw.columns]
-    problems = [*_misnamed(header, target, options, path.name)]
-    columns = _columns(raw, target, options.among(header))
+    problems = [*_misnamed(header, target, options, name)]
+    columns = _columns(raw, target, options.among(header), written or Written(()))
     problems += [column.problem for column in columns.values() if column.problem]
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
     if not model and not problems:
         beside = "" if target is None else f" beside the target {target!r}"
-        problems.append(f"{path.name}: no column is left{beside}; keep at least one.")
+        problems.append(f"{name}: no column is left{beside}; keep at least one.")
     if problems:
         raise TableError(*problems)
     return _assembled(columns, list(model), target, raw, options)
@@ -127,7 +160,9 @@ def _misnamed(
         yield f"--thousands and --decimal are both {mark!r}; choose one."
 
 
-def _columns(raw: RawTable, target: str | None, options: TableOptions) -> dict[str, ReadColumn]:
+def _columns(
+    raw: RawTable, target: str | None, options: TableOptions, written: Written
+) -> dict[str, ReadColumn]:
     """Every column that is not ignored, read as what it was named or seems to be."""
     marks = frozenset([*(MISSING_MARKERS if raw.marked else ("",)), *options.na])
     missing = Missing(marks, frozenset(options.na))
@@ -142,10 +177,10 @@ def _columns(raw: RawTable, target: str | None, options: TableOptions) -> dict[s
         if one.problem:
             read[one.name] = ReadColumn([], problem=one.problem)
             continue
-        column = raw.column(one, missing)
+        column, known = written.above(raw.column(one, missing))
         kind = named.get(one.name, one.kind)
         dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
-        read[one.name] = read_column(
+        found = read_column(
             replace(
                 column,
                 kind=kind,
@@ -155,6 +190,7 @@ def _columns(raw: RawTable, target: str | None, options: TableOptions) -> dict[s
                 decimal=options.decimal,
             )
         )
+        read[one.name] = replace(found, values=found.values[known:])
         if one.kind == "categorical" and one.name not in named:
             read[one.name] = _numbers_as_text(column, read[one.name])
     return read

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +11,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from bayesrbf.reading import TableError, names_in_file, read_file
+from bayesrbf.reading import ReadTable, TableError, names_in_file, read_blocks, read_file
 from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.density import columns_of
 from bayesrbf.report.words import clipped, listing, number, plural
 
 NOVEL: Final = 0.99
 """Novelty above which a row is called novel; of the model's own rows 1 in 100 has more."""
+BLOCK: Final = 20_000
+"""Rows of a new table that are read and answered at once."""
 CHANCE: Final = 0.01
 """Probability below which so many novel rows are more than chance brings."""
 FACTOR: Final = 3.0
@@ -35,44 +37,77 @@ class NewRows:
 
 def read_rows(model: Any, path: Path, options: TableOptions = PLAIN) -> NewRows:
     """Read the columns that a model was fitted to, by the options of its own table."""
-    columns = columns_of(model)
-    header = names_in_file(path)
-    extra = [name for name in header if name not in (*columns.names, options.id)]
-    absent = [name for name in columns.names if name not in header]
-    if len(absent) == len(columns.names):
-        raise TableError(f"{path.name} has none of the columns that the model was fitted to.")
-    reals, here = set(columns.real_names), [name for name in columns.names if name in header]
-    known = {*columns.names, options.id}
-    beside = replace(options, group=None, time=None).among([n for n in header if n in known])
-    read = read_file(
-        path,
-        None,
-        replace(
-            beside,
-            real=tuple(name for name in here if name in reals and name not in beside.dates),
-            categorical=tuple(name for name in here if name not in reals),
-            ignore=tuple(extra),
-        ),
-    )
-    index = read.frame.index
-    empty = {
-        name: pd.Series(np.nan if name in reals else None, index, dtype)
-        for name in absent
-        for dtype in ["float64" if name in reals else "str"]
-    }
-    told = [name for name in extra if name not in (*options.ignore, options.group, options.time)]
-    return NewRows(read.frame.assign(**empty)[list(columns.names)], absent, told)
+    asked = _Asked.of(model, path, options)
+    return asked.taken(read_file(path, None, asked.options))
 
 
 def read_complete(model: Any, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The same, with an error where a column of the model is absent."""
-    read = read_rows(model, path, options)
-    if read.absent:
-        raise TableError(
-            f"{path.name} lacks {listing([repr(name) for name in read.absent])}, which the model "
-            "was fitted to; add the column, empty where unknown."
+    asked = _Asked.of(model, path, options)
+    asked.refuse_absent()
+    return asked.taken(read_file(path, None, asked.options)).rows
+
+
+def complete_blocks(
+    model: Any, path: Path, options: TableOptions = PLAIN, size: int = BLOCK
+) -> Iterator[pd.DataFrame]:
+    """The same, so many rows at a time: a long table needs the memory of a short one."""
+    asked = _Asked.of(model, path, options)
+    asked.refuse_absent()
+    for read in read_blocks(path, asked.options, size):
+        yield asked.taken(read).rows
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of a file for a model."""
+
+    name: str
+    columns: Sequence[str]  # Of the model.
+    reals: frozenset[str]  # Those of them that are numbers.
+    options: TableOptions
+    absent: Sequence[str]
+    extra: Sequence[str]  # Not of the model, and not left out by its options.
+
+    @classmethod
+    def of(cls, model: Any, path: Path, options: TableOptions) -> _Asked:
+        """From the names in a file; TableError where it has nothing of the model."""
+        columns = columns_of(model)
+        header = names_in_file(path)
+        extra = [name for name in header if name not in (*columns.names, options.id)]
+        absent = [name for name in columns.names if name not in header]
+        if len(absent) == len(columns.names):
+            raise TableError(f"{path.name} has none of the columns that the model was fitted to.")
+        reals, here = frozenset(columns.real_names), [n for n in columns.names if n in header]
+        known = {*columns.names, options.id}
+        beside = replace(options, group=None, time=None).among([n for n in header if n in known])
+        asked = replace(
+            beside,
+            real=tuple(name for name in here if name in reals and name not in beside.dates),
+            categorical=tuple(name for name in here if name not in reals),
+            ignore=tuple(extra),
         )
-    return read.rows
+        left_out = (*options.ignore, options.group, options.time)
+        told = [name for name in extra if name not in left_out]
+        return cls(path.name, columns.names, reals, asked, absent, told)
+
+    def refuse_absent(self) -> None:
+        """TableError where a column of the model is absent."""
+        if self.absent:
+            raise TableError(
+                f"{self.name} lacks {listing([repr(name) for name in self.absent])}, which the "
+                "model was fitted to; add the column, empty where unknown."
+            )
+
+    def taken(self, read: ReadTable) -> NewRows:
+        """The columns of the model in their order; absent ones are empty."""
+        index = read.frame.index
+        empty = {
+            name: pd.Series(np.nan if name in self.reals else None, index, dtype)
+            for name in self.absent
+            for dtype in ["float64" if name in self.reals else "str"]
+        }
+        return NewRows(read.frame.assign(**empty)[list(self.columns)], self.absent, self.extra)
 
 
 def row_number(rows: pd.DataFrame, asked: str) -> int:
@@ -107,24 +142,30 @@ def novelty_of_rows(model: Any, X: pd.DataFrame, novelty: np.ndarray) -> str:
 
     Empty where they are no more than chance brings, or nothing is known of rows.
     """
-    novel = np.flatnonzero(novelty > NOVEL)
-    if binom.sf(len(novel) - 1, len(X), 1 - NOVEL) > CHANCE:
+    novel = novelty > NOVEL
+    return novelty_of(model, X[novel], int(novel.sum()), len(X))
+
+
+def novelty_of(model: Any, novel: pd.DataFrame, n_novel: int, n_rows: int) -> str:
+    """The same of rows that are known to be novel, all ``n_novel`` or the first of them."""
+    if binom.sf(n_novel - 1, n_rows, 1 - NOVEL) > CHANCE:
         return ""
-    verb = "is" if len(novel) == 1 else "are"
-    said = f"{len(novel)} of {plural(len(X), 'row')} {verb} unlike the training table"
+    verb = "is" if n_novel == 1 else "are"
+    said = f"{n_novel} of {plural(n_rows, 'row')} {verb} unlike the training table"
     if not hasattr(model, "surprise"):
         return f"{said}."
-    cells = model.surprise(X.iloc[novel])
+    cells = model.surprise(novel)
     odd = cells["stands_out"].to_numpy()
     if not odd.any():
         return f"{said}: no single cell, but how cells go together."
     place = int(odd.sum(axis=0).argmax())
-    name, rows = X.columns[place], np.flatnonzero(odd[:, place])
+    name, rows = novel.columns[place], np.flatnonzero(odd[:, place])
     factor = ""
-    if pd.api.types.is_numeric_dtype(X[name]):
+    if pd.api.types.is_numeric_dtype(novel[name]):
         expected = cells["expected"].to_numpy()[rows, place].astype(float)
-        factor = _factor(X[name].to_numpy(dtype=float)[novel[rows]], expected)
-    return f"{said}: {clipped(name, 30)} stands out in {len(rows)} of them{factor}."
+        factor = _factor(novel[name].to_numpy(dtype=float)[rows], expected)
+    among = "them" if len(novel) == n_novel else f"the first {len(novel)}"
+    return f"{said}: {clipped(name, 30)} stands out in {len(rows)} of {among}{factor}."
 
 
 def _factor(cells: np.ndarray, expected: np.ndarray) -> str:

@@ -35,17 +35,18 @@ def predictions_frame(
     held_out: HeldOut | None = None,
     costs: Mapping[str, float] | None = None,
     ids: pd.Index | None = None,
+    first: int = 1,
 ) -> pd.DataFrame:
     """One line per row: class, probabilities, intervals, entropies in nats, novelty.
 
     ``decision`` is the answer of least expected cost, where there are costs. ``ids`` name the rows
-    beside their numbers.
+    beside their numbers, which begin with ``first``.
     ``novelty`` is near 1 where a row is unlike those of the training table. ``held_out_<class>`` is
     the probability by a fit that had not seen the row's label, of the first held-out classifier.
     """
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     mean = uncertainty["mean"].to_numpy()
-    columns: dict[str, object] = {"row": np.arange(1, len(mean) + 1)}
+    columns: dict[str, object] = {"row": np.arange(first, first + len(mean))}
     if ids is not None:
         columns["id" if ids.name is None else str(ids.name)] = ids.to_list()
     if given is not None:
@@ -64,7 +65,7 @@ def predictions_frame(
     return pd.DataFrame(columns)
 
 
-def to_csv(frame: pd.DataFrame) -> bytes:
+def to_csv(frame: pd.DataFrame, *, header: bool = True) -> bytes:
     r"""A frame as CSV in UTF-8 that no spreadsheet evaluates; missing cells become empty.
 
     >>> to_csv(pd.DataFrame({"label": ["=1+1", None], "p": [0.25, float("nan")]}))
@@ -72,7 +73,8 @@ def to_csv(frame: pd.DataFrame) -> bytes:
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow([inert(name) for name in frame.columns])
+    if header:
+        writer.writerow([inert(name) for name in frame.columns])
     columns = [frame.iloc[:, i].tolist() for i in range(frame.shape[1])]
     writer.writerows([inert(cell) for cell in row] for row in zip(*columns, strict=True))
     return text.getvalue().encode()

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bayesrbf.reading import TableError, delimited, formats, read_table
+from bayesrbf.reading import TableError, decoding, formats, read_table
 
 FEW = 2**16
 
 
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (delimited, formats):
+    for module in (decoding, formats):
         monkeypatch.setattr(module, "MOST_BYTES", FEW)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests import killing
 from tests.report.injections import PAYLOADS, SLOTS
-from tests.trust.sections import Section, Tried, suite
+from tests.trust.sections import Section, Tried, program, suite
 
 NASTY = "tests/reading/test_nasty.py"
 
@@ -30,7 +29,7 @@ def run(long: bool) -> Iterator[Tried | str]:
         long=long,
     )
     yield suite("interrupted writing of files", "tests/test_files.py", long=long)
-    for command, (tried, wrong) in killing.main(1 if long else 16).items():
+    for command, (tried, wrong) in program("tests.killing", 1 if long else 16).items():
         what = f"`{command}` ended by SIGKILL, SIGINT and SIGTERM at touches of the disk"
         yield Tried(what, tried, len(wrong), "; ".join(wrong))
     yield suite("full disk, folder that cannot be written", "tests/test_killing.py", long=False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -67,3 +68,12 @@ def suite(what: str, *files: str, long: bool = True, chosen: str = "") -> Tried:
         raise RuntimeError(f"no test of {', '.join(files)} was run: {done.stdout}{done.stderr}")
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.MULTILINE)
     return Tried(what, tried, tried - counts.get("passed", 0), ", ".join(failed))
+
+
+def program(module: str, *words: object) -> Any:
+    """What a module of the tests prints as JSON, run in a process of its own."""
+    command = [sys.executable, "-m", module, *map(str, words)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{module} failed: {done.stderr}")
+    return json.loads(done.stdout)

@@ -1,0 +1,137 @@
+"""A file read block by block is the file read at once: its cells, its problems and their lines."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bayesrbf.reading import TableError, read_blocks, read_file
+from bayesrbf.records.table_options import TableOptions
+
+WHERE = re.compile(r"[;.] | \(and")
+"""What ends the first part of a message, which says where something is wrong, and what."""
+
+OPTIONS = TableOptions(real=("a",), categorical=("b",))
+
+
+def both(path: Path, options: TableOptions = OPTIONS, size: int = 3) -> tuple[object, object]:
+    """What a file is at once and in blocks: a frame, or the words of an error."""
+
+    def outcome(whole: bool) -> object:
+        try:
+            if whole:
+                return read_file(path, None, options).frame
+            parts = [read.frame for read in read_blocks(path, options, size)]
+            return pd.concat(parts, ignore_index=options.id is None)
+        except TableError as error:
+            return str(error)
+
+    return outcome(True), outcome(False)
+
+
+def assert_alike(path: Path, options: TableOptions = OPTIONS, size: int = 3) -> object:
+    """Hold that blocks are the whole; an error may count what it has seen so far."""
+    whole, parts = both(path, options, size)
+    if isinstance(whole, pd.DataFrame):
+        assert isinstance(parts, pd.DataFrame), parts
+        pd.testing.assert_frame_equal(parts, whole)
+    else:
+        assert isinstance(parts, str)
+        assert WHERE.split(parts)[0] == WHERE.split(str(whole))[0]
+    return whole
+
+
+def table(cells: list[str], separator: str = ";") -> bytes:
+    lines = [f"{cell}{separator}t{i % 3}" for i, cell in enumerate(cells)]
+    return "\n".join([f"a{separator}b", *lines, ""]).encode()
+
+
+COLUMNS = {
+    "plain": ["1", "2.5", "-3e2", "", "NA", "7"],
+    "thousands told by a later row": ["1.234", "5", "6", "7", "8", "1.234.567"],
+    "decimal commas told by a later row": ["1,234", "5", "6", "7", "8", "0,5"],
+    "thousands and a point": ["1,234", "5", "6", "7", "8", "9,000.5"],
+    "a comma that stays open": ["1,234", "5", "6", "7", "8", "9"],
+    "another unit in a later row": ["50%", "51%", "52%", "53%", "0.5", "0.6"],
+    "a currency throughout": ["$1", "$2", "$3", "", "", "$1,200"],
+    "a word in a later row": ["1", "2", "3", "4", "5", "n.d."],
+    "infinity in a later row": ["1", "2", "3", "4", "5", "inf"],
+    "commas, and a point in a later row": ["1,5", "2", "3", "4", "5", "2.5"],
+    "missing alone in a block": ["", "", "", "1", "2", "3"],
+}
+
+
+@pytest.mark.parametrize("cells", COLUMNS.values(), ids=COLUMNS.keys())
+def test_notation_is_that_of_the_whole_column(cells: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(table(cells))
+    assert_alike(path)
+    assert_alike(path, size=2)
+
+
+DATES = {
+    "day first, told by a later row": ["3/4/2020", "5/6/2020", "7/8/2020", "13/4/2020"],
+    "month first, told by a later row": ["3/4/2020", "5/6/2020", "7/8/2020", "4/13/2020"],
+    "orders that are mixed": ["13/4/2020", "5/6/2020", "7/8/2020", "4/13/2020"],
+    "an order that is open": ["3/4/2020", "5/6/2020", "7/8/2020", "1/2/2020"],
+    "the year first": ["2020-01-02", "2020-01-03", "", "2020-01-04"],
+}
+
+
+@pytest.mark.parametrize("cells", DATES.values(), ids=DATES.keys())
+def test_order_of_day_and_month_is_that_of_the_whole_column(
+    cells: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(table(cells))
+    assert_alike(path, TableOptions(dates=("a",), categorical=("b",)), size=2)
+
+
+def test_random_columns_are_read_alike(tmp_path: Path) -> None:
+    """Cells of several notations, at random; most such files are refused, both ways."""
+    pool = ["1", "-2.5", "1,5", "1.234", "1,234", "12.345.678", "9,876,543.2", "50%", "$3", "007"]
+    pool += ["", "NA", "x", "1e5", "1 234", "1'234", "€4", "inf", "0.5", "100", "0,750"]
+    path, rng, frames = tmp_path / "t.csv", random.Random(0), 0
+    for _ in range(300):
+        few = rng.sample(pool, rng.randint(1, 4))
+        path.write_bytes(table([rng.choice(few) for _ in range(rng.randint(2, 14))]))
+        frames += isinstance(assert_alike(path, size=rng.randint(2, 5)), pd.DataFrame)
+    assert 50 < frames < 280
+
+
+STRUCTURES = {
+    "blank lines between": b"a,b\n\n1,x\n\n\n\n\n\n2,y\n3,z\n",
+    "a row that is too long": b"a,b\n1,x\n2,y\n3,z\n4,u,\n",
+    "a row that is too short": b"a,b\n1,x\n2,y\n3,z\n4\n",
+    "the header again": b"a,b\n1,x\n2,y\n3,z\na,b\n",
+    "numbers of rows": b",a,b\n0,1,x\n1,2,y\n2,3,z\n3,4,u\n4,5,v\n",
+    "too short by the column without a name": b",a,b\n0,1,x\n1,2,y\n2,3,z\n3,4\n",
+    "a line that says the separator": b"sep=;\na;b\n1;x\n2;y\n3;z\n4;u\n",
+    "quotes over lines": b'a,b\n1,"x\ny"\n2,"\n\n"\n3,z\n4,u\n5,"v\n',
+    "old line ends": b"a,b\r1,x\r2,y\r3,z\r4,u",
+    "a control character": b"a,b\n1,x\n2,y\n3,z\n4,\x00\n",
+}
+
+
+@pytest.mark.parametrize("content", STRUCTURES.values(), ids=STRUCTURES.keys())
+def test_structure_is_that_of_the_whole_file(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    assert_alike(path)
+    assert_alike(path, size=2)
+
+
+def test_blocks_of_parquet_are_the_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.5, None, 3.0, 4.25, 5.0, 6.0, 7.0], "b": list("xyxyxyx")})
+    frame.assign(case=[f"P{i}" for i in range(7)]).to_parquet(tmp_path / "t.parquet")
+    options = TableOptions(real=("a",), categorical=("b",), id="case")
+    whole = assert_alike(tmp_path / "t.parquet", options)
+    assert isinstance(whole, pd.DataFrame)
+    assert whole.index.tolist()[-1] == "P6"
+    frame["b"] = ["x"] * 6 + ["\x1b"]
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert "row 7, column 'b'" in str(assert_alike(tmp_path / "t.parquet"))
