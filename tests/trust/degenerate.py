@@ -1,14 +1,13 @@
-"""Degenerate tables through every family and method; ``BAYESRBF_SEEDS`` sets the seeds (20)."""
+"""Degenerate tables through every family and method."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from tests.degenerate import METHODS, NAMED, RIGHT, SAME, TABLES, counted, grid
-from tests.trust.sections import Section, Tried
+from tests.trust.sections import Section, Tried, portion
 
-SEEDS = {True: int(os.environ.get("BAYESRBF_SEEDS", "20")), False: 1}
+SEEDS = {True: portion(20), False: 1}
 
 
 def run(long: bool) -> Iterator[Tried | str]:
