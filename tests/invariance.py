@@ -56,9 +56,14 @@ def table(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def said(model: Any, X: pd.DataFrame, log_unit: float = 0.0) -> np.ndarray:
-    """Probabilities and densities of rows; densities per unit of the first table."""
+    """Probabilities and densities of rows; densities per unit of the first table.
+
+    Components of a density have no names: their probabilities are compared in rising order.
+    """
+    p = model.predict_proba(X)
+    p = p if hasattr(model, "classes_") else np.sort(p, axis=1)
     density = model.score_samples(X) + log_unit if hasattr(model, "score_samples") else np.zeros(0)
-    return np.concatenate([model.predict_proba(X).ravel(), density])
+    return np.concatenate([p.ravel(), density])
 
 
 def units(family: Fit, seed: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -63,3 +64,32 @@ def test_laws_of_invariance_hold(law: str) -> None:
     found = broken(law, long=False)
     assert len(found) == len(FAMILIES)
     assert {name: error for name, error in found.items() if error > LAWS[law].most} == {}
+
+
+class Planted:
+    """A density that depends on what it must not: units, the first row and column, their number."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def fit(self, X, y, sample_weight=None):
+        first = X.iloc[0].to_dict()
+        self.leak = {
+            "shift and scale of real columns": X["a"].mean(),
+            "order of the rows": first["b"] + first["c"],
+            "order of the columns": float(list(X).index("a")),
+            "weight of two and the row twice": float(len(X)),
+        }[self.what]
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), 1e-6 * np.nan_to_num(self.leak))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_planted_dependence_is_seen(law: str) -> None:
+    def family(X, y, seed, sample_weight=None):
+        return Planted(law).fit(X, y, sample_weight)
+
+    leaks = partial(lambda kind, *given, **how: family(*given, **how), Planted)
+    assert LAWS[law].changed(leaks, 0) > LAWS[law].most

@@ -137,17 +137,12 @@ def row_number(rows: pd.DataFrame, asked: str) -> int:
     return int(asked)
 
 
-def novelty_of_rows(model: Any, X: pd.DataFrame, novelty: np.ndarray) -> str:
-    """How many rows are unlike the training table, and the column that is odd most often.
-
-    Empty where they are no more than chance brings, or nothing is known of rows.
-    """
-    novel = novelty > NOVEL
-    return novelty_of(model, X[novel], int(novel.sum()), len(X))
-
-
 def novelty_of(model: Any, novel: pd.DataFrame, n_novel: int, n_rows: int) -> str:
-    """The same of rows that are known to be novel, all ``n_novel`` or the first of them."""
+    """How many of ``n_rows`` are unlike the training table, and the column that is odd most often.
+
+    ``novel`` are all ``n_novel`` such rows, or the first of them. Empty where they are no more
+    than chance brings.
+    """
     if binom.sf(n_novel - 1, n_rows, 1 - NOVEL) > CHANCE:
         return ""
     verb = "is" if n_novel == 1 else "are"

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 import bayesrbf
 from bayesrbf import MixtureDensity
 from bayesrbf.posterior.novelty import SIMULATED
-from bayesrbf.report.new_rows import novelty_of_rows
+from bayesrbf.report.new_rows import NOVEL, novelty_of
 from tests.cases import generative
 from tests.estimators.test_atoms import spiked
 from tests.estimators.test_column_maps import skewed
@@ -93,10 +93,15 @@ def test_the_sentence_on_new_rows_names_the_column_and_the_factor() -> None:
         {"mass": np.exp(3 + 0.2 * size), "length": 10 + size + rng.normal(size=200) / 4}
     )
     model = MixtureDensity(column_maps="power", random_state=0).fit(X)
-    assert novelty_of_rows(model, X, model.novelty(X)) == ""
+
+    def said_of(rows: pd.DataFrame) -> str:
+        novel = rows[model.novelty(rows) > NOVEL]
+        return novelty_of(model, novel, len(novel), len(rows))
+
+    assert said_of(X) == ""
     wrong = X.iloc[:20].assign(mass=lambda rows: rows["mass"] * 1000)
     with pytest.warns(UserWarning, match="1e\\+03 times larger"):
-        said = novelty_of_rows(model, wrong, model.novelty(wrong))
+        said = said_of(wrong)
     assert said.startswith("20 of 20 rows are unlike the training table: mass stands out in 20 of")
     assert said.endswith("times too large.")
     factor = float(said.split("about ")[1].split(" times")[0].replace("\u202f", ""))

@@ -30,7 +30,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     load.SECTION,
     *calibration.SECTIONS,
     oracles.SECTION,
-    degenerate.SECTION,
+    *degenerate.SECTIONS,
     reproducibility.SECTION,
 )
 """In the order of the page; each is from a module of its own."""
@@ -49,6 +49,13 @@ def earlier() -> dict[str, str]:
     return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
 
 
+def put(title: str, text: str) -> None:
+    """Write one section into the page; the others stay as they are by now."""
+    held = earlier() | {title: text}
+    parts = [held[section.title] for section in SECTIONS if section.title in held]
+    PAGE.write_text("\n".join([HEAD, *parts]))
+
+
 def main() -> int:
     """Run sections, write the page, and return 1 where something got through."""
     parser = argparse.ArgumentParser(prog="python -m tests.trust", description=__doc__)
@@ -56,17 +63,14 @@ def main() -> int:
     parser.add_argument("--only", choices=names, action="append", help="run this section")
     parser.add_argument("--short", action="store_true", help="few of each, and no page")
     asked = parser.parse_args()
-    found, wrong = {}, 0
+    wrong = 0
     for section in SECTIONS:
         if section.name in (asked.only or names):
             print(f"## {section.title}", flush=True)
-            found[section.title], through = written(section, not asked.short)
+            text, through = written(section, not asked.short)
             wrong += through
-    if not asked.short:
-        held = earlier() | found  # other sections may have been written meanwhile
-        parts = [held[section.title] for section in SECTIONS if section.title in held]
-        PAGE.write_text("\n".join([HEAD, *parts]))
-        print(f"wrote {PAGE.relative_to(ROOT)}")
+            if not asked.short:
+                put(section.title, text)
     print(f"{wrong} got through")
     return int(wrong > 0)
 

@@ -1,11 +1,7 @@
-"""Simulation-based calibration: exact methods, planted defects, probabilities, approximations.
-
-``BAYESRBF_REPLICATIONS`` sets the number of tables (1,000).
-"""
+"""Simulation-based calibration: exact methods, planted defects, probabilities, approximations."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,12 +10,12 @@ from tests.inference.class_calibration import BANDS, BOUND, METHODS, covered, ou
 from tests.inference.drawn_tables import SAMPLERS, SIMULATORS, calibrate
 from tests.inference.sbc import failures
 from tests.inference.simulations import DEFECTS, SOUND, gibbs, missing_as_zero, power
-from tests.trust.sections import Section, Tried
+from tests.trust.sections import Section, Tried, portion
 
-NUMBERS = {True: int(os.environ.get("BAYESRBF_REPLICATIONS", "1000")), False: 50}
+NUMBERS = {True: portion(1000), False: 50}
 """Tables of a simulation in the long form and in the short one."""
-BY_NUTS = 10
-"""Times as few tables where NUTS draws: it takes a second each."""
+SLOW = {"RBF network": 0.1, "sparse discriminative mixture": 0.2}
+"""Shares of the tables where NUTS takes seconds for one."""
 TRIES = 100
 SEED = 0
 
@@ -35,8 +31,8 @@ def other_families(long: bool) -> Iterator[Tried | str]:
     """Every family whose graph draws tables."""
     for name in SIMULATORS:
         method, sampler = SAMPLERS[name]
-        tables = NUMBERS[long] // (BY_NUTS if method == "NUTS" else 1)
-        ranks = calibrate(SIMULATORS[name](), sampler, tables, SEED)
+        number = max(5, round(NUMBERS[long] * SLOW.get(name, 1.0)))
+        ranks = calibrate(SIMULATORS[name](), sampler, number, SEED)
         yield calibrated(f"{name}, {method}", ranks)
 
 

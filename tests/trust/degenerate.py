@@ -1,20 +1,28 @@
-"""Degenerate tables through every family and method; ``BAYESRBF_SEEDS`` sets the seeds (20)."""
+"""Degenerate tables through every family and method."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
-from tests.degenerate import METHODS, NAMED, RIGHT, SAME, TABLES, counted, grid
-from tests.trust.sections import Section, Tried
+from tests.degenerate import FAMILIES, METHODS, NAMED, RIGHT, SAME, TABLES, counted, grid
+from tests.trust.sections import Section, Tried, portion
 
-SEEDS = {True: int(os.environ.get("BAYESRBF_SEEDS", "20")), False: 1}
+SEEDS = {True: portion(20), False: 1}
 
 
-def run(long: bool) -> Iterator[Tried | str]:
+def of_fits(long: bool) -> Iterator[Tried | str]:
+    """Every family, fitted."""
+    return outcomes(list(FAMILIES), SEEDS[long])
+
+
+def of_draws(long: bool) -> Iterator[Tried | str]:
+    """Every family, refined by every method that it has."""
+    return outcomes([name for name in METHODS if name not in FAMILIES], SEEDS[long])
+
+
+def outcomes(methods: list[str], seeds: int) -> Iterator[Tried | str]:
     """One line a method: all tables, all seeds."""
-    seeds = SEEDS[long]
-    for method in METHODS:
+    for method in methods:
         counts, through = counted(grid(seeds, [method]))
         remark = f"{counts[RIGHT]} {RIGHT}, {counts[NAMED]} {NAMED}"
         yield Tried(method, counts.total(), len(through), "; ".join([remark, *through[:5]]))
@@ -22,4 +30,7 @@ def run(long: bool) -> Iterator[Tried | str]:
     yield f"Every method meets {len(TABLES) + len(SAME)} tables under {seeds} seed(s): {tables}."
 
 
-SECTION = Section("degenerate", "Degenerate tables", run)
+SECTIONS = (
+    Section("degenerate", "Degenerate tables: fits", of_fits),
+    Section("degenerate-draws", "Degenerate tables: posteriors", of_draws),
+)

@@ -6,15 +6,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.degenerate import METHODS
 from tests.same_bits import OTHER, QUICK, THREADS, furthest, under
-from tests.trust.sections import Section, Tried
+from tests.trust.sections import Section, Tried, portion
 
 ACROSS = 1e-10
 
 
 def run(long: bool) -> Iterator[Tried | str]:
     """Every environment beside the first."""
-    chosen = () if long else QUICK
+    whole = long and portion(len(METHODS)) == len(METHODS)
+    chosen = () if whole else QUICK
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answers.npz"
         (first, environment), *others = THREADS.items()

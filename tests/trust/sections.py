@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,11 @@ class Tried:
     tried: int
     through: int = 0
     remark: str = ""  # What came out beside the counts; of what got through, which.
+
+
+def portion(number: int) -> int:
+    """So many in the long form, or the share of it that ``BAYESRBF_SHARE`` names; at least one."""
+    return max(1, round(number * float(os.environ.get("BAYESRBF_SHARE", "1"))))
 
 
 @dataclass(frozen=True)
