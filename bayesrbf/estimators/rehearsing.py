@@ -129,7 +129,7 @@ def rehearse(
     coverage, width = (np.reshape(one, shape) for one in zip(*figures, strict=True))
     found = to_dataset(coverage, width, chosen, method)
     if hasattr(self, "model_"):
-        self.rehearsal_ = found  # type: ignore[attr-defined]
+        self.rehearsal_ = found
     return found
 
 
