@@ -259,7 +259,7 @@ class Classifier(ClassifierMixin, Estimator):
         xarray.Dataset
             ``mean`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
             ``log_density`` of the cells; :meth:`novelty`. What only draws know is NaN at a point.
-            Attribute ``rehearsal``: how often such intervals held in this model's rehearsal.
+            Attribute ``rehearsal``: how often such intervals held in :meth:`rehearse`.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 
@@ -268,9 +268,8 @@ class Classifier(ClassifierMixin, Estimator):
         delivered, averaged = np.exp(self._delivered(rows)), self._averages
         summary = posterior.summary(rows, prob, delivered, centred=not averaged)
         novelty = self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan)
-        obs, point = table.row_names(X, rows.n_obs), posterior.n_draws == 1
-        told = to_dataset(summary, self.classes_, obs, novelty, point_estimate=point)
-        return told.assign_attrs(rehearsal=held_in_rehearsal(self, prob))
+        told = held_in_rehearsal(self, prob), posterior.n_draws == 1
+        return to_dataset(summary, self.classes_, table.row_names(X, rows.n_obs), novelty, *told)
 
     rehearse, explain, decide = rehearse, explain, decide
     acquire, acquire_labels = acquire, acquire_labels

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import betaincinv, expit, logit, xlogy
+from scipy.special import expit, logit, xlogy
 
 from bayesrbf.numerics.log_sums import reduced
 from bayesrbf.records import names
@@ -128,17 +128,18 @@ def centred_draws(
 def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
     r"""How many labels may be strays, of any class alike, whatever their row: draw by draw.
 
-    None is known to be one among n rows, which says of the rate :math:`\epsilon \sim
-    \mathrm{Beta}(1/2, n + 1/2)` after Jeffreys' prior. So no probability is known to be
-    much less than 1 / n. The draws fill that distribution evenly, by multiples of the golden ratio.
+    The odds are even that there are none. Else, none is known to be one among n rows, which says
+    of the rate :math:`\epsilon \sim \mathrm{Beta}(1, n + 1)` after a uniform prior. So no
+    probability is known to be much less than 1 / n, nor known not to be. The draws
+    fill that distribution evenly, by multiples of the golden ratio.
 
     Examples
     --------
-    >>> np.quantile(stray_rates(200, 1000), [0.5, 0.95]).round(4)
-    array([0.0011, 0.0096])
+    >>> np.quantile(stray_rates(200, 1000), [0.4, 0.95]).round(4)
+    array([0.    , 0.0114])
     """
     places = (0.5 + np.arange(n_draws) * GOLDEN) % 1
-    rates: np.ndarray = betaincinv(0.5, n_rows + 0.5, places)
+    rates: np.ndarray = 1 - np.minimum(1, 2 - 2 * places) ** (1 / (n_rows + 1))
     return rates
 
 
@@ -177,11 +178,12 @@ def to_dataset(
     labels: Sequence[object] | np.ndarray,
     rows: Sequence[object] | np.ndarray,
     novelty: Float[np.ndarray, " obs"],
-    *,
+    rehearsal: str,
     point_estimate: bool,
 ) -> xr.Dataset:
     """Pack a predictive summary under the names of its classes and rows; entropies are in nats.
 
+    ``rehearsal`` says how often such intervals held where the truth was known.
     A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
     NaN then, and a warning says so.
     """
@@ -212,5 +214,9 @@ def to_dataset(
             for name, (dims, values) in variables.items()
         },
         coords={names.OBS: np.asarray(rows), names.LABEL: np.asarray(labels)},
-        attrs={"prob": summary.prob, "point_estimate": int(point_estimate)},
+        attrs={
+            "prob": summary.prob,
+            "point_estimate": int(point_estimate),
+            "rehearsal": rehearsal,
+        },
     )
