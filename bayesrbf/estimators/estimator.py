@@ -163,7 +163,7 @@ class Estimator(BaseEstimator, ABC):
         return self._prepared[1]
 
     def _report(self, status: Status, trace: Trace) -> None:
-        """Fitted attributes about the way of the fit, and a warning if it did not end well."""
+        """Set the fitted attributes about convergence, and warn if the fit did not end well."""
         self._trace = trace
         self.n_iter_ = trace.n_iter
         self.converged_ = status is Status.CONVERGED
@@ -397,7 +397,7 @@ class Estimator(BaseEstimator, ABC):
         return self._novelty(self._read(X))
 
     def _novelty(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """How unlike the rows of the density rows are."""
+        """Novelty of rows, from 0 to 1."""
         mixture = self._density
         law, rng = cell_law(mixture, self.columns_), np.random.default_rng(self.seed_)
         return novelty(mixture.standardise(rows), law, rng)

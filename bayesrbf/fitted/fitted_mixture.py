@@ -72,7 +72,7 @@ class FittedMixture(FittedModel):
 
     @property
     def condensed(self) -> FittedMixture:
-        """The mixture itself, which keeps nothing but what predicts."""
+        """The mixture itself: it keeps nothing that predictions do not need."""
         return self
 
     def reordered(self, order: Order) -> FittedMixture:
@@ -96,7 +96,7 @@ class FittedMixture(FittedModel):
     def in_users_units(
         self, standard: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """Real cells that are not from the table, out of standard units and out of the maps."""
+        """Cells that a model made, from standard units and through the maps to the user's units."""
         mapped = self.units.backward(standard)
         return mapped if self.maps is None else self.maps.within_range(self.maps.backward(mapped))
 

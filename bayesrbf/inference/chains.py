@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 WORTHWHILE: Final = 10.0
-"""Seconds of work below which no further process is started: a start takes some itself."""
+"""Seconds of work below which no further process is started, because a start takes time, too."""
 
 _PATIENCE: Final = 0.1  # Seconds between two looks at the progress and at the wish to stop.
 

@@ -1,4 +1,4 @@
-"""How well rows are predicted that are left out in turn: without fitting again."""
+"""How well left-out rows are predicted, without fitting again."""
 
 from __future__ import annotations
 
