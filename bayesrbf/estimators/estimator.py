@@ -163,7 +163,7 @@ class Estimator(BaseEstimator, ABC):
         return self._prepared[1]
 
     def _report(self, status: Status, trace: Trace) -> None:
-        """Set the fitted attributes about convergence, and warn if the fit did not end well."""
+        """Fitted attributes about the way of the fit, and a warning if it did not end well."""
         self._trace = trace
         self.n_iter_ = trace.n_iter
         self.converged_ = status is Status.CONVERGED
