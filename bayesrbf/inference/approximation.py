@@ -46,7 +46,7 @@ def pareto_smooth(
             "Importance ratios must have a finite one among them; all "
             f"{log_ratios.size} were infinite or NaN: the approximation misses the posterior."
         )
-    # exp(-1000) is zero: a draw without density gets no weight, and infinity no warning
+    # a draw without density gets no weight: exp(-1000) is zero, and infinity would warn
     ratios = np.where(finite, log_ratios, log_ratios[finite].min() - 1000)
     pareto_k = np.nan
     if np.ptp(ratios) < _EXACT:

@@ -78,7 +78,7 @@ def run_chains(
                 for place, group in enumerate(groups)
             ]
             _await(runs, board, advance)
-        except BaseException:  # nobody waits any more: no group is to go on for nothing
+        except BaseException:  # nobody waits for the groups any more
             board.stop()
             raise
         results = [result for run in runs for result in run.result()]
@@ -178,7 +178,7 @@ def _await(
             told, before = board.steps, told
             advance(told - before)
         except KeyboardInterrupt:
-            if board.stopped:  # asked twice
+            if board.stopped:  # interrupted a second time
                 raise
             board.stop()
 
