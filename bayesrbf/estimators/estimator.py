@@ -131,7 +131,7 @@ class Estimator(BaseEstimator, ABC):
 
     def _read(self, X: Any) -> Observations:
         """New rows as the model takes them, labels hidden."""
-        return self._seen(self._read_cells(X))
+        return self._read_cells(X)
 
     def _seen(self, cells: Observations) -> Observations:
         """Cells as the model takes them: as they are, unless rows are compared."""

@@ -90,7 +90,7 @@ class FittedMixture(FittedModel):
         """Rows behind the maps, in standard units, held within ``FARTHEST`` scales."""
         rows = rows if self.maps is None else self.maps.of_rows(rows)
         with np.errstate(over="ignore"):
-            real = self.units.forward(rows.real)
+            real = self.hyperparameters.units.forward(rows.real)
         return replace(rows, real=np.clip(real, -FARTHEST, FARTHEST))
 
     def in_users_units(
