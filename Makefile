@@ -32,9 +32,9 @@ check test test-all: export LOKY_MAX_CPU_COUNT ?= 1
 pytest := $(bin)/python -m pytest -n 2 --dist loadfile
 
 # Array functions and tables: what a change breaks first. What goes through every structure, or loads
-# compiled kernels, is left to make test.
+# compiled kernels or graphs, is left to make test.
 longer := compiled or kernels or log_posterior or discriminative or weighted or rbf_network or \
-    fitting or column_law
+    fitting or column_law or the_graph
 check: .venv/.with-test
 	$(bin)/ruff check
 	$(bin)/ruff format --check

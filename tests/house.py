@@ -28,6 +28,8 @@ import bayesrbf
 ROOT = Path(__file__).resolve().parent.parent
 SHAPES = {"full", "tied", "diag", "spherical"}
 """Names of covariance shapes: a branch on one of them belongs into its own class."""
+FRAGMENT = 40
+"""Lines of code below which a file with one reader may be a part of that reader's topic."""
 NEEDS_TORCH = {
     "reproduce.sdgm_images",
     "torch.sdgm_head",
@@ -153,6 +155,22 @@ def private_reads(folder: str) -> list[str]:
     return found
 
 
+def fragments() -> list[str]:
+    """Files of few lines of code that a single file of the same folder imports."""
+    readers: dict[str, set[Path]] = {}
+    for path in source_files():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                readers.setdefault(node.module.removeprefix("bayesrbf."), set()).add(path)
+    found = []
+    for path in source_files():
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removeprefix("bayesrbf.")
+        few = count_lines(path.read_text()).code < FRAGMENT
+        if few and [reader.parent for reader in readers.get(name, ())] == [path.parent]:
+            found.append(name)
+    return found
+
+
 def shape_branches() -> Counter[str]:
     """Comparisons with the name of a covariance shape where only its class should know it."""
     found: Counter[str] = Counter()
@@ -189,6 +207,8 @@ def rows() -> Iterator[tuple[str, str]]:
     sizes = [c.code for c in counts if c.code]
     mean, median = statistics.mean(sizes), statistics.median(sizes)
     yield "lines of code in a file, mean and median", f"{mean:.0f}, {median:.0f}"
+    alone = fragments()
+    yield "files below 40 lines of code with one reader", f"{len(alone)}: {', '.join(alone)}"
     yield "lines of the longest file", str(max(c.total for c in counts))
     yield "docstring lines per line of code", f"{sum(c.docstring for c in counts) / code:.2f}"
     comments = sum(c.comments for c in counts)

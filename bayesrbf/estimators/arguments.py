@@ -169,7 +169,8 @@ def prevalence(
 
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
-"""Mean row weights beyond say nothing of how many rows there are, and sums of them overflow."""
+"""Bounds of the mean row weight. Beyond them weights say nothing of the number of rows, and sums
+overflow."""
 
 
 def row_weights(sample_weight: Any, X: Any) -> Float[np.ndarray, " obs"]:

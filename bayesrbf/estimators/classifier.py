@@ -48,7 +48,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     @property
     def _averages(self) -> bool:
-        """Without a temperature the fitted point is too sure of itself, and the mean less so."""
+        """Whether predictions are means over draws; uncalibrated, the fitted point is too sure."""
         return self._has_draws_of_all and not self.calibrate
 
     # ---- fitting
@@ -60,7 +60,7 @@ class Classifier(ClassifierMixin, Estimator):
         weights: Float[np.ndarray, " obs"],
         unlabelled_weight: float = 1.0,
     ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
-        """Class codes and weights of the rows; only classes that weigh something exist."""
+        """Class codes and weights of the rows; a class without weight is left out."""
         check_consistent_length(X, y)
         classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
         weights = table.weigh_unlabelled(labels, weights, unlabelled_weight)
@@ -76,7 +76,7 @@ class Classifier(ClassifierMixin, Estimator):
         return np.where(known, np.searchsorted(present, labels), -1), weights
 
     def _calibrate(self, predict: Predict) -> None:
-        """Fit the temperature to what models fitted without a fold say of it; 1 if not asked to."""
+        """Fit the temperature to out-of-fold predictions; 1 without calibration."""
         self.temperature_ = 1.0
         if self.calibrate:
             fitted = self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__

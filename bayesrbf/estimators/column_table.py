@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENOUGH: Final = 10
-"""New cells from which a column is held against its training cells."""
+"""Number of new cells from which a column is compared with its training cells."""
 CHANCE: Final = 1e-6
-"""Probability with which chance alone tells a change of unit."""
+"""Probability that a change of unit is reported by chance alone."""
 
 
 def describe_columns(self: Any) -> pd.DataFrame:

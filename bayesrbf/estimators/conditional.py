@@ -1,4 +1,4 @@
-"""What is asked of cells given others of their rows."""
+"""Questions about cells of a row given its other cells."""
 
 from __future__ import annotations
 

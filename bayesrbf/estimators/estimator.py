@@ -133,7 +133,7 @@ class Estimator(BaseEstimator, ABC):
 
     def _read(self, X: Any) -> Observations:
         """New rows as the model takes them, labels hidden."""
-        return self._seen(self._read_cells(X))
+        return self._read_cells(X)
 
     def _seen(self, cells: Observations) -> Observations:
         """Cells as the model takes them: as they are, unless rows are compared."""
@@ -400,7 +400,7 @@ class Estimator(BaseEstimator, ABC):
         return self._novelty(self._read(X))
 
     def _novelty(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """How unlike the rows of the density rows are."""
+        """Novelty of rows, from 0 to 1."""
         mixture = self._density
         law, rng = cell_law(mixture, self.columns_), np.random.default_rng(self.seed_)
         return novelty(mixture.standardise(rows), law, rng)

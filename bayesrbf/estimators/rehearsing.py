@@ -29,7 +29,7 @@ class Rehearsal:
     method: str = "laplace"
     """How draws are made where nothing else is asked for."""
     kin: tuple[str, ...] = ()
-    """Teachers of the classifier's own kind, which would flatter it."""
+    """Teachers of the classifier's own kind; they would flatter it, and are left out."""
 
 
 def rehearse(
@@ -176,7 +176,7 @@ def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[
 
 
 def _check_classes(classes: Shaped[np.ndarray, " label"], labels: np.ndarray) -> None:
-    """Two classes with two labelled rows each, or nothing can be taught."""
+    """ValueError unless two classes have two labelled rows each."""
     counts = np.bincount(labels)
     if (counts >= 2).sum() < 2:
         told = dict(zip(classes.tolist(), counts.tolist(), strict=True))
@@ -204,7 +204,7 @@ def _played(
     method: str,
     options: dict[str, Any],
 ) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
-    """Coverage and mean width, at every level, of a clone that is fitted to drawn labels."""
+    """Coverage and mean width at every level, of a clone that was fitted to drawn labels."""
     from bayesrbf.posterior.rehearsal import LEVELS, held
 
     # The truth is at the shares of these rows: a prevalence of use would move away from it.

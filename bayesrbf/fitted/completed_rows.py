@@ -61,7 +61,7 @@ def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> C
 
 
 def told(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
-    """Rows whose label says anything: those that may have every class do not."""
+    """Rows whose label says something. A label that allows every class says nothing."""
     return (rows.labels >= 0) | (sets.shape[1] == 1)
 
 
@@ -116,7 +116,7 @@ def conditional_law(
     columns: Columns,
     points: Sequence[MixtureParameters],
 ) -> ConditionalLaw:
-    """The law of the missing cells of rows in the user's units: the mean over points of it."""
+    """The law of the missing cells of rows in the user's units, averaged over points."""
     parameters, specification = joined(points, mixture.specification)
     atoms = column_atoms(mixture, columns)
     law = CellLaw(parameters, specification, mixture.in_users_units, atoms)

@@ -1,4 +1,4 @@
-"""A part of the rows that is not fitted to: it tells when to stop."""
+"""A part of the rows is not fitted to; its score tells when to stop."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def log_score(
     *,
     calibrate: bool,
 ) -> float:
-    """Mean of the same over the rows."""
+    """Mean of :func:`log_scores` over the rows."""
     scores = log_scores(log_joint, labels, weights, calibrate=calibrate)
     return float(weights @ scores / weights.sum())
 

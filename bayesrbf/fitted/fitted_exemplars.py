@@ -140,7 +140,7 @@ class FittedExemplars(FittedModel):
 
     @property
     def density(self) -> None:
-        """Nothing says what rows look like."""
+        """None: no density of the rows is fitted."""
         return None
 
     @property

@@ -72,7 +72,7 @@ class FittedMixture(FittedModel):
 
     @property
     def condensed(self) -> FittedMixture:
-        """The mixture itself, which keeps nothing but what predicts."""
+        """The mixture itself: it keeps nothing that predictions do not need."""
         return self
 
     def reordered(self, order: Order) -> FittedMixture:
@@ -90,13 +90,13 @@ class FittedMixture(FittedModel):
         """Rows behind the maps, in standard units, held within ``FARTHEST`` scales."""
         rows = rows if self.maps is None else self.maps.of_rows(rows)
         with np.errstate(over="ignore"):
-            real = self.units.forward(rows.real)
+            real = self.hyperparameters.units.forward(rows.real)
         return replace(rows, real=np.clip(real, -FARTHEST, FARTHEST))
 
     def in_users_units(
         self, standard: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """Real cells that are not from the table, out of standard units and out of the maps."""
+        """Cells that a model made, from standard units and through the maps to the user's units."""
         mapped = self.units.backward(standard)
         return mapped if self.maps is None else self.maps.within_range(self.maps.backward(mapped))
 

@@ -55,7 +55,7 @@ class Description:
     observed: Named
     constant: Named
     scored: str
-    """What the log likelihood is of: two models can be compared where it is the same."""
+    """What the log likelihood is of. Two models can be compared if theirs are of the same."""
 
 
 class FittedModel(ABC):
@@ -100,7 +100,7 @@ class FittedModel(ABC):
     def mixture_at(
         self, log_posterior: Any, theta: Float[np.ndarray, " coordinate"]
     ) -> MixtureParameters:
-        """The density under a posterior draw, in standard units; most have one that stays."""
+        """The density under a posterior draw, in standard units; most families hold it fixed."""
         if self.density is None:
             raise ValueError(f"{type(self).__name__} has no density.")
         return self.density.parameters

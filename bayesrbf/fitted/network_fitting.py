@@ -84,7 +84,7 @@ class NetworkSettings:
 
 
 SAFE_WITH_HOLES = 0.3
-"""Least power of p(x) where cells are missing: below, their likelihood loses its say."""
+"""Least power of p(x) where cells are missing. Below it their likelihood counts for too little."""
 
 
 def fit_network(

@@ -16,9 +16,9 @@ from bayesrbf.numerics.log_posterior import LogPosterior
 
 SMALLEST: Final = 25  # Draws below which no five of them make a tail.
 PARETO_K: Final = 0.7
-"""Tail shape above which importance ratios represent nothing; Vehtari et al. (2024)."""
+"""Tail shape above which importance ratios cannot be trusted; Vehtari et al. (2024)."""
 NEARLY_EQUAL: Final = 0.95
-"""Share of the draws that importance weights are worth, above which they hardly differ."""
+"""Effective share of the draws above which importance weights hardly differ from each other."""
 _EXACT: Final = 1e-6
 """Log ratios this close are equal but for rounding: their tail shape would be noise."""
 
@@ -46,7 +46,7 @@ def pareto_smooth(
             "Importance ratios must have a finite one among them; all "
             f"{log_ratios.size} were infinite or NaN: the approximation misses the posterior."
         )
-    # exp(-1000) is zero: a draw without density gets no weight, and infinity no warning
+    # a draw without density gets no weight: exp(-1000) is zero, and infinity would warn
     ratios = np.where(finite, log_ratios, log_ratios[finite].min() - 1000)
     pareto_k = np.nan
     if np.ptp(ratios) < _EXACT:

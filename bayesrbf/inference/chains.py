@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 WORTHWHILE: Final = 10.0
-"""Seconds of work below which no further process is started: a start takes some itself."""
+"""Seconds of work below which no further process is started, because a start takes time, too."""
 
 _PATIENCE: Final = 0.1  # Seconds between two looks at the progress and at the wish to stop.
 
@@ -78,7 +78,7 @@ def run_chains(
                 for place, group in enumerate(groups)
             ]
             _await(runs, board, advance)
-        except BaseException:  # nobody waits any more: no group is to go on for nothing
+        except BaseException:  # nobody waits for the groups any more
             board.stop()
             raise
         results = [result for run in runs for result in run.result()]
@@ -178,7 +178,7 @@ def _await(
             told, before = board.steps, told
             advance(told - before)
         except KeyboardInterrupt:
-            if board.stopped:  # asked twice
+            if board.stopped:  # interrupted a second time
                 raise
             board.stop()
 

@@ -29,7 +29,7 @@ RHAT_DENSITY: Final = 1.01
 RHAT_PARAMETERS: Final = 1.02
 ESS_PER_CHAIN: Final = 100
 """Bounds past which a figure is bad; R-hat and ESS: Vehtari et al. (2021)."""
-_ROWS: Final = 100  # Rows whose class probabilities are judged: more would say the same, slowly.
+_ROWS: Final = 100  # Most rows whose class probabilities are judged; more would say the same.
 
 
 class PosteriorWarning(UserWarning):

@@ -28,7 +28,7 @@ It is far wider than a posterior of many rows.
 """
 
 _ROUNDS: Final = 4
-"""Equal parts of the tuning.
+"""Number of equal parts of the tuning.
 
 After each part the kernel learns from the second halves of all parts so far.
 """

@@ -1,4 +1,4 @@
-"""How well rows are predicted that are left out in turn: without fitting again."""
+"""How well left-out rows are predicted, without fitting again."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _log_likelihood(
     thetas = draws.theta[:, :: max(thinning, 1)]
     flat = one_after_another(thetas)
     values = np.empty((len(flat), rows.size))
-    size = max(1, _ENTRIES // n_obs)  # draws: all rows of theirs come, left out or not
+    size = max(1, _ENTRIES // n_obs)  # in draws: each has the log likelihoods of all rows
     for start in range(0, len(flat), size):
         some = slice(start, start + size)
         values[some] = log_posterior.log_likelihoods(flat[some])[:, rows]

@@ -182,7 +182,7 @@ def fit_gaussian(
     mean, log_sd = objective.mean_and_log_sd(eta)
     values, gradients = objective.of_draws(eta)
     response = _linear_response(objective, eta, track) if linear_response else _laplace(objective)
-    # The squares are minus log q: for q = p nothing would be left.
+    # The squares are minus log q: for q = p the excess is constant.
     excess = values - 0.5 * np.sum(objective.z**2, axis=1)
     return VariationalFit(
         mean=mean,

@@ -32,7 +32,7 @@ class LogPosterior(ABC):
     """
 
     points_at_once: ClassVar[int] = 1
-    """Points that one call is best given: 1 where they are taken one by one."""
+    """Number of points that one call handles best; 1 where points are evaluated one by one."""
 
     @property
     @abstractmethod
@@ -117,7 +117,7 @@ class LogPosterior(ABC):
     def folded(
         self, thetas: Float[np.ndarray, "*draws coordinate"]
     ) -> Float[np.ndarray, "*draws coordinate"]:
-        """One of every set of points between which only signs without meaning differ."""
+        """The representative of all points that differ only in signs without meaning."""
         return thetas
 
     def _require_no_exchange(self, method: str) -> None:

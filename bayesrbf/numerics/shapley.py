@@ -40,7 +40,7 @@ class Effort:
     max_pairs: int = 256
     """Most pairs of an order and its reverse."""
     seed: int = 0
-    """Every row begins anew with it: its values do not depend on the rows beside it."""
+    """Every row starts from it, so that its values do not depend on the other rows."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class ReliabilityCurve:
 class Calibration:
     """Calibration of one set of predictions, with what chance alone would do to it."""
 
-    error: float  # Classwise expected calibration error (:func:`classwise_error`).
+    error: float  # Classwise expected calibration error, between 0 (calibrated) and 1.
     noise: tuple[float, float]  # Equal-tailed interval of that error under perfect calibration.
     curves: tuple[ReliabilityCurve, ...]  # One curve per class.
 
@@ -41,30 +41,6 @@ class Calibration:
     def within_noise(self) -> bool:
         """Whether the error is no larger than chance makes it for a calibrated classifier."""
         return self.error <= self.noise[1]
-
-
-def classwise_error(
-    probabilities: Probabilities,
-    labels: Labels,
-    weights: Weights | None = None,
-    *,
-    n_bins: int = 10,
-) -> float:
-    """Classwise expected calibration error over at most ``n_bins`` bins of equal weight per class.
-
-    ``1/C sum_c sum_b (V_cb / V) |mean of p_nc - share of class c|`` over the rows of bin
-    b, whose weight is V_cb: between 0 (calibrated) and 1. Equal probabilities are never split,
-    so that a constant prediction is judged in one bin, in whatever order the rows come.
-
-    See Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach (2019), Beyond temperature
-    scaling, NeurIPS, section 2.
-
-    >>> p = np.tile([0.25, 0.75], (4, 1))
-    >>> classwise_error(p, np.array([0, 1, 1, 1])), classwise_error(p, np.array([0, 0, 0, 1]))
-    (0.0, 0.5)
-    """
-    bins = _Bins.of(probabilities, weights, n_bins)
-    return float(bins.error(bins.observed(labels)))
 
 
 def calibration(
@@ -78,6 +54,11 @@ def calibration(
     random_state: int = 0,
 ) -> Calibration:
     """Classwise calibration error, reliability curves, and bands of both with probability ``prob``.
+
+    The error is ``1/C sum_c sum_b (V_cb / V) |mean of p_nc - share of class c|`` over at most
+    ``n_bins`` bins b of equal weight V_cb per class. Equal probabilities are never split, so that a
+    constant prediction is judged in one bin, in whatever order the rows come; see Kull et al.
+    (2019), Beyond temperature scaling, NeurIPS, section 2.
 
     The bands come from labels drawn from the predictions themselves,
     ``y_n ~ Categorical(p_n)``, scored in the same bins.

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from bayesrbf.datasets import hide_cells, load_table
-from bayesrbf.posterior.calibration import classwise_error
+from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.scores import brier, correct, log_loss
 from bayesrbf.report.choose import choose_mixture
 from tests.cases import generative
@@ -120,7 +120,7 @@ def scores(p: Probabilities, y: np.ndarray) -> dict[str, float]:
         "error %": 100 * (1 - float(correct(p, y).mean())),
         "log loss": float(log_loss(p, y).mean()),
         "Brier": float(brier(p, y).mean()),
-        "ECE": float(np.mean(classwise_error(p, y))),
+        "ECE": calibration(p, y, n_resamples=1).error,
     }
 
 

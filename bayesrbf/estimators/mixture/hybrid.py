@@ -411,7 +411,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         return choice
 
     def _check_method(self, method: str) -> None:
-        """Labels and cells have a law to be drawn from under the likelihood alone."""
+        """Refuse methods that draw labels and cells, unless the objective is the likelihood."""
         if method == "gibbs" and self.objective != "likelihood":
             raise ValueError(
                 f"refine('gibbs') needs objective='likelihood', under which labels and cells have "
@@ -427,7 +427,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         return replace(mixture, parameters=self._in_use(mixture.parameters))
 
     def _in_use(self, parameters: MixtureParameters) -> MixtureParameters:
-        """A point whose class probabilities are moved to the prevalences of use."""
+        """A draw whose class probabilities are moved to the prevalences of use."""
         if self._prevalence is None:
             return parameters
         moved = at_prevalence(np.log(parameters.class_probabilities), self._log_ratio())

@@ -76,7 +76,7 @@ class HybridLogPosterior(MixtureOnRows):
         return value, gradient / self.scales
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
-        """Objective J of every row in nats, not weighted: what leaving the row out leaves out.
+        """Objective J of every row in nats, not weighted. Leaving a row out removes its term.
 
         It is ``log p(y_n | x_n)`` for the conditional objective.
         """
@@ -86,7 +86,7 @@ class HybridLogPosterior(MixtureOnRows):
         return value + self._objective_shift()
 
     def _objective_shift(self) -> Float[np.ndarray, " obs"]:
-        """Change of units of J: densities have units, ratios of them do not."""
+        """What a change of units adds to J: densities have units, ratios of densities have none."""
         return self.objective.generative_weight * self._row_shift
 
 
@@ -127,7 +127,7 @@ def objective_and_gradient(
 def margin_violation(
     objective: Objective, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
-    r"""How much every labelled row lacks of the margin, by a soft maximum, and its gradient.
+    r"""How far every labelled row falls short of the margin, by a soft maximum, and the gradient.
 
     .. math:: m = \tfrac1\eta \log \sum_{c \neq y} e^{\eta (\gamma - b_y + b_c)}
 

@@ -26,7 +26,7 @@ from bayesrbf.records.specification import MixtureSpecification
 MEMORY = 10  # Pairs of steps and gradients that L-BFGS remembers.
 
 NOTHING_HIGHER = (0, 2)
-"""SciPy's codes of an L-BFGS that ended at a flat point, or with a futile line search."""
+"""SciPy's codes of an L-BFGS run that ended at a flat point or after a futile line search."""
 
 PATIENCE = 20  # Iterations without a better score of held-out rows after which a fit stops.
 
@@ -99,7 +99,7 @@ class _Watch:
         self.trace: list[float] = []
 
     def sees(self, z: np.ndarray, value: float) -> bool:
-        """Record an accepted point; whether held-out rows say to stop."""
+        """Record an accepted point; return whether held-out rows say to stop."""
         self.trace.append(value)
         point = self._log_posterior.unpack(self._relative.theta(z))
         if self._score is None:
@@ -112,7 +112,7 @@ class _Watch:
         return self._waited >= PATIENCE
 
     def ended(self, status: Status) -> Ascent:
-        """The run as it was followed."""
+        """The fit as it was recorded."""
         return Ascent(self.parameters, Trace(np.array(self.trace)), status)
 
 

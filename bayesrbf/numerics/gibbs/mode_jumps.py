@@ -145,7 +145,7 @@ _BATCHES: Final = 16  # Batches of draws whose means are compared.
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
-    """Whether some class has several components, few enough, and covariances of its own.
+    """Whether a class can jump: several components, not too many, with covariances of its own.
 
     Proposals know real columns without latent variables, and categorical ones: with others there
     are no jumps.
@@ -164,7 +164,7 @@ def _jumps(specification: MixtureSpecification, part: slice) -> bool:
 def slowness_of(
     weights: Float[np.ndarray, "draw component"], specification: MixtureSpecification
 ) -> Float[np.ndarray, " label"]:
-    r"""Autocorrelation time of each class: draws that tell as much as one independent draw.
+    r"""Autocorrelation time of each class: how many draws are worth one independent draw.
 
     It is that of the largest weight w of the class, by batch means,
     :math:`b \operatorname{Var}(\bar w_b) / \operatorname{Var}(w)` for batches of b successive

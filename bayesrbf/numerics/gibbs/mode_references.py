@@ -31,7 +31,8 @@ _STARTS: Final = 8  # Starts of EM in search of modes that no chain has seen.
 _STEPS: Final = 20  # EM steps of each start.
 
 _TRUST: Final = 0.8
-"""Share of the known rows that a reference counts: it must be wider than the posterior."""
+"""Share of the known rows that stand behind a reference. Below 1, so that a reference is wider than
+the posterior."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Reference:
         specification: MixtureSpecification,
         hyperparameters: MixtureHyperparameters,
     ) -> Reference:
-        """The point a few EM steps on, with that share of the expected rows there."""
+        """The point after a few EM steps, and the given share of the expected rows behind it."""
         step = problem_of(expectation, specification, hyperparameters).step
         for _ in range(_SMOOTHING):
             point = step(point).following
@@ -71,7 +72,7 @@ class Reference:
     def with_empty(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Reference:
-        """As many components as the specification has: a lone one, and empty ones beside it.
+        """A single component, and empty ones beside it up to the number that the specification has.
 
         The empty ones are at the mode of their prior. The specification is that of the class as a
         mixture of its own.
@@ -93,7 +94,7 @@ class Reference:
     def density(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Conjugate[ConjugatePrecisions]:
-        """The conjugate density of that many rows whose mode is the point."""
+        """The conjugate density that has its mode at the point and as many rows behind it."""
         point, counts = self.parameters, self.counts
         laws, law = laws_of(specification), precisions_of(specification)
         scales = law.base_scales(hyperparameters)
@@ -114,7 +115,7 @@ class Reference:
 
 
 def known_share(observations: Observations) -> float:
-    """Share of the rows that a reference counts, from 0 to 1: less where cells are missing."""
+    """Share of the rows behind a reference, from 0 to 1; smaller where cells are missing."""
     holes = np.isnan(observations.real).sum() + (observations.codes < 0).sum()
     cells = observations.real.size + observations.codes.size
     return _TRUST * (1.0 - float(holes) / max(1, cells))

@@ -32,12 +32,12 @@ SOURCES: Final = hashlib.sha256(
 
 
 class Announcement(event.Listener):
-    """Says once, by the log, what the first fit after an installation waits for."""
+    """Tells once, through the log, what the first fit after an installation waits for."""
 
     said = False
 
     def on_start(self, event: Any) -> None:
-        """Tell that an entry point is compiled, which is not where it comes from the disk."""
+        """Announce the compilation; an entry point that is read from the disk is not compiled."""
         # Others compile, too, and not only functions: PyTensor's loops have no such name.
         name = getattr(event.data["dispatcher"], "__qualname__", "")
         if not self.said and SOURCES[:16] in name:
@@ -48,7 +48,7 @@ class Announcement(event.Listener):
             )
 
     def on_end(self, event: Any) -> None:
-        """Nothing is to be said."""
+        """Do nothing: only the start is announced."""
 
 
 ANNOUNCEMENT: Final = Announcement()

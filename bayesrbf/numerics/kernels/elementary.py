@@ -47,7 +47,7 @@ LN_2_HIGH: Final = float.fromhex("0x1.62e42feep-1")
 LN_2_LOW: Final = float.fromhex("0x1.a39ef35793c76p-33")
 
 SHIFT: Final = 1.5 * 2.0**52 + 1023
-"""Added to a small whole number n it leaves n + 1023, a biased exponent, in the low bits."""
+"""Added to a small whole number n, it leaves n + 1023, a biased exponent, in the low bits."""
 
 FRACTION_BITS: Final = np.int64(52)
 SQRT_HALF_BITS: Final = np.int64(np.float64(math.sqrt(0.5)).view(np.int64))

@@ -130,7 +130,7 @@ def _sweep(sources: str) -> Callable[..., None]:
 
 @kernel
 def best_place(totals: np.ndarray, now: int, tolerance: float) -> int:
-    """The place with the largest total; the present one unless the gain exceeds ``tolerance``."""
+    """The place with the largest total, or the present one if the gain is at most ``tolerance``."""
     best = now
     for c in range(totals.size):
         if totals[c] > totals[best]:

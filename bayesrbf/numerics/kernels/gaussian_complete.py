@@ -91,7 +91,7 @@ def add_moments(
 
 @kernel
 def add_all_waiting(first: np.ndarray, second: np.ndarray, scratch: CompleteScratch) -> None:
-    """Add the moments of the rows that still wait after the last tile."""
+    """Add the moments of the rows that are still waiting after the last tile."""
     for k in range(len(scratch.sizes)):
         if scratch.sizes[k] > 0:
             _add_waiting(k, first, second, scratch)

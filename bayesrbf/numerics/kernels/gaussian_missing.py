@@ -121,7 +121,7 @@ def _locate_block(n_features: int, n_missing: int, scratch: MixedScratch) -> Non
 
 @kernel
 def _pull(cells: np.ndarray, precisions: np.ndarray, g: int, k: int, scratch: MixedScratch) -> None:
-    """Write the lines of P d that some row of the tile needs."""
+    """Write those lines of P d that a row of the tile needs."""
     for i in range(cells.shape[0]):
         needed = False
         for r in range(cells.shape[1]):

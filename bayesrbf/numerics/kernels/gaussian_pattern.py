@@ -167,7 +167,7 @@ def _learn(
     components: tuple[int, int],
     scratch: PatternScratch,
 ) -> None:
-    """Compute what all rows of a pattern share."""
+    """Compute what all rows with the same missing cells share."""
     find_missing(cells, 1, scratch.missing)
     for k in range(components[0], components[1]):
         _condition(gaussians.precisions, gaussians.group[k], k, n_missing, scratch)

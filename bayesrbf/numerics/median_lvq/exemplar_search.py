@@ -30,7 +30,7 @@ from bayesrbf.records.results import Status, Trace
 Optimizer = Literal["swap", "gem"]
 
 ROUNDING: Final = 1e-10
-"""Relative rise of the objective that rounding may explain, so that it is no reason to move."""
+"""Relative rise of the objective that rounding may explain. It is no reason to move an exemplar."""
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ from bayesrbf.records.median_lvq import (
 from bayesrbf.records.specification import Variable
 
 COMPARED: Final = 200
-"""Most training rows, evenly spread, by whose kernels relabelling compares prototypes."""
+"""Most training rows, evenly spread, whose kernels are compared when prototypes are relabelled."""
 FLATTENED: Final = 0.25
-"""Power of the likelihood in the first sweeps, which take chains far from each other."""
+"""Power of the likelihood in the first sweeps. It is low, so that chains start far apart."""
 
 
 @dataclass(frozen=True)

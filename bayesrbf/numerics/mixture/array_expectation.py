@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
 
 KEPT_CELLS = 20_000_000
-"""Numbers up to which the moments of all rows are kept from the density to the gradient."""
+"""Most numbers that are kept between a density and its gradient, as moments of all rows."""
 
 LOWEST = -1e300
 """Floor of a log density: a square that overflows must not make every component -inf."""
 
 
 class ComponentsAt:
-    """The components at one point in standard units, and once what all blocks need of them."""
+    """Components at one point in standard units. What all blocks need of them is computed once."""
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
         self._law = laws_of(specification).reals
@@ -83,7 +83,7 @@ class ComponentsAt:
 
 @dataclass
 class _Sums:
-    """Statistics under way, added to in place block by block."""
+    """Running sums of the statistics; every block is added in place."""
 
     counts: np.ndarray
     first: np.ndarray

@@ -1,4 +1,4 @@
-"""A mixture's log posterior in one compiled call, for tables that one thread goes through."""
+"""A mixture's log posterior in one compiled call, for tables small enough for one thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
 
 _POINTS_OF_A_THREAD: Final = 100
-"""Points for which starting a thread pays."""
+"""Least number of points for which starting a thread pays."""
 
 
 def density_in_one_call(
@@ -78,7 +78,7 @@ class CompiledDensity:
     def _evaluated(
         self, thetas: np.ndarray, gradients: np.ndarray | None, jacobian: bool
     ) -> Float[np.ndarray, " point"]:
-        """Log densities, on as many threads as the points feed; gradients go to ``gradients``."""
+        """Log densities, on as many threads as have work; ``gradients`` is written to."""
         values, thetas = np.empty(len(thetas)), np.ascontiguousarray(thetas)
         granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
         n_threads = min(granted, len(thetas) // _POINTS_OF_A_THREAD)
@@ -123,7 +123,7 @@ class CompiledDensity:
         )
 
     def _room(self) -> tuple[Point, Model]:
-        """Where a point goes: each call has its own, for threads may call at once."""
+        """Buffers of one point. Each call has its own, because several threads may call at once."""
         specification = self._specification
         k, d = specification.n_components, specification.n_features
         categories, means = np.empty((len(self._levels.members), k)), np.empty((k, d))

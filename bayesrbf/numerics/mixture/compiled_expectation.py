@@ -1,4 +1,4 @@
-"""The E-step in compiled kernels, on as many threads as the table feeds."""
+"""The E-step in compiled kernels, on as many threads as the table has work for."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class CompiledExpectation:
         return JointPoint(log_joint, partial(self._weighted_statistics, parameters))
 
     def for_many(self) -> CompiledExpectation:
-        """These rows: they are in compiled kernels."""
+        """The expectation itself: its rows are in compiled kernels already."""
         return self
 
     def _weighted_statistics(

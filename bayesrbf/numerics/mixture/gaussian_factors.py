@@ -46,19 +46,19 @@ class FactorComponents:
 
     @cached_property
     def of_squares(self) -> Float[np.ndarray, "component feature"]:
-        """What squares of cells are multiplied by in minus twice a log density."""
+        """Coefficients of the squares of cells in minus twice a log density."""
         return self.roots**2
 
     @cached_property
     def of_cells(self) -> Float[np.ndarray, "row feature"]:
-        """What cells are: in minus twice a log density, and in the pulls of all factors."""
+        """Coefficients of the cells in minus twice a log density and in the factors' pulls."""
         precisions = self.roots**2
         pulls = self.factors[:, :, 0, 1:]
         return np.concatenate([-2 * precisions * self.means, _factors_first(pulls)])
 
     @cached_property
     def of_masks(self) -> Float[np.ndarray, "row feature"]:
-        """What masks are: in the same, and in ``B_o' B_o``, its upper triangle."""
+        """Coefficients of the masks, in the same order and then in ``B_o' B_o``, upper triangle."""
         constants = (self.roots * self.means) ** 2 - 2 * np.log(self.roots) + LOG_2PI
         pulls = -self.factors[:, :, 0, 1:] * self.means[:, :, None]
         rows, columns = upper_entries(self.loadings.shape[2])

@@ -40,7 +40,7 @@ def quadratic_forms(
 
 
 def exact(forms: Float[np.ndarray, "component product"]) -> Bool[np.ndarray, " component"]:
-    """Which of the components with these forms are not so narrow or far out that sums cancel."""
+    """Components that the forms serve; others are so narrow or far out that sums cancel."""
     return np.abs(forms).max(axis=1, initial=0.0) <= LARGEST_FORM
 
 

@@ -20,7 +20,7 @@ from bayesrbf.records.results import Fit, Status, Trace
 from bayesrbf.records.specification import MixtureSpecification
 
 SHORT_RUN = 50
-"""Steps that every restart gets. At 20 the race once dropped the best by 54 nats."""
+"""Steps that every restart gets. With 20, the best restart was once dropped, by 54 nats."""
 
 FINALISTS = 3
 """Restarts that are run to convergence."""
@@ -92,13 +92,13 @@ def _starts_differ(specification: MixtureSpecification) -> bool:
 
 
 def _joined(first: Ascent, rest: Ascent) -> Ascent:
-    """One run made of two legs; the second starts where the first ended."""
+    """Two runs as one; the second starts where the first ended."""
     log_posterior = np.concatenate([first.trace.log_posterior, rest.trace.log_posterior[1:]])
     return Ascent(rest.parameters, Trace(log_posterior), rest.status)
 
 
 def _best(runs: list[Ascent], specification: MixtureSpecification) -> Fit:
-    """The run that ended highest owns parameters, trace and status."""
+    """The run with the highest log posterior gives parameters, trace and status."""
     finals = np.array([run.log_posterior for run in runs])
     winner = runs[int(np.argmax(finals))]
     floored = laws_of(specification).reals.at_floor(winner.parameters.precisions_cholesky)

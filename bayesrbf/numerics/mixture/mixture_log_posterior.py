@@ -96,7 +96,7 @@ class MixtureLogPosterior(MixtureOnRows):
         labels = self._observations.labels
         known = np.flatnonzero(labels >= 0)
         result = np.empty((len(thetas), labels.size))
-        # Some draws at a time: over all of them the classes would take room that nobody granted.
+        # Some draws at a time: the classes under all of them would take too much memory.
         for some, by_class in self._classes.by_block(thetas):
             result[some] = np.logaddexp.reduce(by_class, axis=2)
             result[some, known] = by_class[:, known, labels[known]]

@@ -24,7 +24,7 @@ from bayesrbf.records.specification import MixtureSpecification, Variable
 
 
 class MixturePoints:
-    """What lies between coordinates and a mixture's parameters.
+    """The way from coordinates to a mixture's parameters and back.
 
     Coordinates are in the user's units. The location and scale of the prior, which is in these
     units as well, are the change to standard units.

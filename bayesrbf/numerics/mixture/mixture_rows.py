@@ -19,7 +19,7 @@ from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.specification import MixtureSpecification, Variable
 
 WITNESSES: Final = 500
-"""Most rows by which components are told apart."""
+"""Most rows that are used to tell components apart."""
 
 
 class MixtureOnRows(LogPosterior):
@@ -120,7 +120,7 @@ class MixtureOnRows(LogPosterior):
 
     @cached_property
     def _witnesses(self) -> SideBySide:
-        """Rows by which components are told apart: more would not do it better."""
+        """Rows that tell components apart. With more rows they are not told apart better."""
         n_obs = self._observations.n_obs
         spread = np.linspace(0, n_obs - 1, min(n_obs, WITNESSES)).astype(np.intp)
         return SideBySide(self._observations.take(spread), self.points)

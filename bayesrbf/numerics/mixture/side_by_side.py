@@ -32,7 +32,7 @@ class SideBySide:
     def __init__(self, observations: Observations, points: MixturePoints) -> None:
         self._points = points
         self._observations = observations.unlabelled()
-        # What is small for one mixture stays in NumPy for many.
+        # Chosen for one mixture: a table that is small for one stays in NumPy for many.
         self._prepare = preparation(observations, points.specification)
         size = observations.n_obs * points.specification.n_components
         self._at_once = max(1, MOST_ENTRIES // max(1, size))

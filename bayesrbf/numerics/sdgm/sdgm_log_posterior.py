@@ -15,9 +15,7 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
     LabelExpectation,
     Labels,
     class_log_probabilities,
-    complete_curvature,
     expect,
-    hidden_information,
     to_logits,
     weight_gradient,
 )
@@ -96,14 +94,6 @@ class SDGMLogPosterior(LogPosterior):
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
             value, gradient = value + extra, gradient + extra_gradient
         return value, gradient
-
-    def negative_hessian(
-        self, weights: Float[np.ndarray, " weight"]
-    ) -> Float[np.ndarray, "weight weight"]:
-        """Negative Hessian of the log likelihood in the weights, not always positive definite."""
-        expectation = self._expect(weights)
-        complete = complete_curvature(self._designs, self._labels, expectation)
-        return complete - hidden_information(self._designs, self._labels, expectation)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Unweighted log probability of every row's known label, in nats."""

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 LEAST_UNIQUE: Final = 0.1
 """Share of a column's variance that is unique to it, at least."""
 LEAST_SHARED: Final = 0.01
-"""Variance along every axis, at least: factors of no loadings at all would stay so."""
+"""Least variance along every axis: EM never changes a factor whose loadings are all zero."""
 
 
 @cache

@@ -139,7 +139,7 @@ class FullCovariances(PrecisionColumns):
         return ((force[:, None, :] @ factors) @ factors.swapaxes(1, 2))[:, 0]
 
     def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that lie a shift further."""
+        """Second moments about means that are moved by a shift."""
         cross = statistics.first[:, :, None] * shift[:, None, :]
         scatter = statistics.second - cross - cross.swapaxes(1, 2)
         scatter += self.outer(shift, statistics.counts[:, None])
@@ -157,7 +157,7 @@ class FullCovariances(PrecisionColumns):
         return precision_factor(scatter / total[:, None, None])
 
     def at_floor(self, factors: Factors) -> bool:
-        """Whether the floor of the eigenvalues shapes some covariance."""
+        """Whether some covariance has eigenvalues at the floor."""
         return at_floor(factors)
 
     def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:

@@ -77,7 +77,7 @@ class IndependentColumns(PrecisionColumns):
         return force * factors**2
 
     def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that lie a shift further."""
+        """Second moments about means that are moved by a shift."""
         cross = 2 * statistics.first * shift
         return statistics.second - cross + statistics.counts[:, None] * shift**2
 

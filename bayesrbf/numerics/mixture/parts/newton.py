@@ -1,4 +1,4 @@
-"""Newton's method in many small problems at once, each of which only ever rises."""
+"""Newton's method on many small problems at once; no step lowers a value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxtyping import Float
 STEPS: Final = 10
 HALVINGS: Final = 30
 SMALLEST_STEP: Final = 1e-6
-"""Last step of Newton's method: the error behind it is of the order of its square."""
+"""Newton's method ends at a step this small; the error that is left is about its square."""
 ROUNDING: Final = 1e-13
 """Relative fall of a value that rounding may explain."""
 

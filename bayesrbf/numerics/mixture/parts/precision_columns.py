@@ -139,7 +139,7 @@ class PrecisionColumns(RealColumns):
 
     @abstractmethod
     def recentred(self, statistics: Statistics, shift: Vectors) -> Matrices:
-        """Second moments about means that lie a shift further."""
+        """Second moments about means that are moved by a shift."""
 
     def mode(
         self,

@@ -28,20 +28,21 @@ from bayesrbf.numerics.mixture.gaussian import LOG_2PI
 
 @cache
 def lower_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray, " entry"]]:
-    """Rows and columns of the entries."""
+    """Rows and columns of the entries below the diagonal."""
     rows, columns = np.tril_indices(size, -1)
     return rows, columns
 
 
 @cache
 def lower_places(size: int) -> Int[np.ndarray, " entry"]:
-    """Places of the entries in the flattened matrix."""
+    """Places of these entries in the flattened matrix."""
     rows, columns = lower_entries(size)
     return rows * size + columns
 
 
 SMALLEST_EIGENVALUE = 1e-10
-"""Floor of a covariance's eigenvalues relative to its largest: below, rounding rules."""
+"""Floor of a covariance's eigenvalues, relative to its largest; smaller ones are rounding
+errors."""
 
 SMALL_HALF = 8
 """Half the size up to which a triangular matrix is inverted like any other."""
@@ -150,7 +151,7 @@ class ConjugatePrecisions(PrecisionDraws):
 
 
 class FullPrecisions(ConjugatePrecisions):
-    """Of full covariances."""
+    """Density of the precision factors of full covariances."""
 
     @cached_property
     def upper(self) -> Float[np.ndarray, "*reference group feature feature"]:
@@ -187,7 +188,7 @@ class FullPrecisions(ConjugatePrecisions):
 
 
 class IndependentPrecisions(ConjugatePrecisions):
-    """Of diagonal and spherical covariances."""
+    """Density of the precision factors of diagonal and spherical covariances."""
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "group feature"]:
         """Square roots of the precisions of every group, in the units of the rows."""

@@ -184,7 +184,7 @@ class RealColumns(ABC):
         """Means and precision factors of the M-step."""
 
     def at_floor(self, factors: Factors) -> bool:
-        """Whether the floor of the eigenvalues shapes some covariance."""
+        """Whether some covariance has eigenvalues at the floor."""
         return False
 
     # Rows
