@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import spoken
+from bayesrbf.commands.arguments import of_dates, spoken
+
+POINT: Final = "The model was fitted to a point"
+"""How a warning begins that the lines of predict have in words of their own."""
 
 
 def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
@@ -34,7 +38,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     options = read_options(folder)
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
-    with spoken():
+    with spoken(POINT, *of_dates(options.table)):
         rows = read_complete(model, table, options.table)
         uncertainty = model.uncertainty(rows)
         said = novelty_of_rows(model, rows, uncertainty["novelty"].to_numpy())
@@ -58,6 +62,8 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in list(decided.items())[:8]]
     lines += [f"  {said}"] if said else []
+    if uncertainty.attrs["point_estimate"]:
+        lines.append("  The model has no draws, and so no intervals.")
     answer(told, [*lines, f"Wrote {file}"], as_json=json)
 
 
@@ -87,7 +93,7 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
 
     options = read_options(folder)
     model = load(folder / MODEL)
-    with spoken():
+    with spoken(*of_dates(options.table)):
         rows = read_complete(model, table, options.table)
         told = explain_row(model, rows, row_number(rows, row), options.table.dates)
     answer({"explained": told}, lines_of(told), as_json=json)
@@ -116,10 +122,10 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
     from bayesrbf.report.output import MODEL
 
     options = read_options(folder)
-    with spoken():
+    with spoken(*of_dates(options.table)):
         model = load(folder / MODEL)
         new = read_rows(model, table, options.table)
-        remarks = check_rows(model, new)
+        remarks = check_rows(model, new, options.table.dates)
     found = any(remark.found for remark in remarks)
     told = {"table": table.name, "rows": len(new.rows), "found": found, "remarks": remarks}
     lines = [f"{table.name}: {len(new.rows)} rows", *printed(remarks)]
