@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shlex
 import sys
 import warnings
@@ -84,13 +85,24 @@ def point_to(folder: Path, files: list[str]) -> None:
 
 
 @contextmanager
-def spoken() -> Iterator[None]:
-    """Print warnings as sentences on stderr."""
+def spoken(*but: str) -> Iterator[None]:
+    """Print warnings as sentences on stderr, but those that begin as a pattern does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        for pattern in but:
+            warnings.filterwarnings("ignore", pattern)
         yield
     for sentence in dict.fromkeys(one_line(Exception(one.message)) for one in caught):
         print(f"bayesrbf: {sentence}", file=sys.stderr)
+
+
+def of_dates(options: TableOptions) -> Iterator[str]:
+    """How warnings begin that a column of dates is in another unit than in training.
+
+    Time passes, and new rows have later dates.
+    """
+    for name in options.dates:
+        yield rf"Column {re.escape(repr(name))} is .* (more|less|larger|smaller)"
 
 
 def one_line(error: Exception) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import Names, Reading, costs_in, need, spoken, typed
+from bayesrbf.commands.arguments import Names, Reading, costs_in, need, of_dates, spoken, typed
 from bayesrbf.records.table_options import PLAIN
 
 Family = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
@@ -61,7 +61,7 @@ def validate(
     costs = costs_in(cost) or options.costs
     if problems := tuple(problems_of_costs(costs, model.classes_, "the model")):
         raise TableError(*problems)
-    with spoken():
+    with spoken(*of_dates(options.table)):
         told = judge_labelled(model, *read_labelled(model, table, target, options), costs)
     answer({"table": table.name, "found": told.found, **vars(told)}, lines_of(told), as_json=json)
     if told.found:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from bayesrbf.commands.answering import FOUND, Json, answer
-from bayesrbf.commands.arguments import spoken
+from bayesrbf.commands.arguments import of_dates, spoken
+
+POINT: Final = "The model was fitted to a point"
+"""How a warning begins that the lines of predict have in words of their own."""
 
 
 def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json = False) -> None:
@@ -36,7 +40,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     model = load(folder / MODEL)
     file = folder / f"{table.stem}-predictions.csv" if out is None and not json else out
     scored, kept = Scored(model, options.costs), []
-    with spoken():
+    with spoken(POINT, *of_dates(options.table)):
         predictions = scored.over(complete_blocks(model, table, options.table))
         if json:
             kept = list(predictions)
@@ -59,6 +63,8 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
     lines += [f"  {said}"] if said else []
+    if not scored.has_intervals:
+        lines.append("  The model has no draws, and so no intervals.")
     answer(told, [*lines, f"Wrote {file}"], as_json=json)
 
 
@@ -88,7 +94,7 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
 
     options = read_options(folder)
     model = load(folder / MODEL)
-    with spoken():
+    with spoken(*of_dates(options.table)):
         rows = read_complete(model, table, options.table)
         told = explain_row(model, rows, row_number(rows, row), options.table.dates)
     answer({"explained": told}, lines_of(told), as_json=json)
@@ -117,10 +123,10 @@ def check(folder: Path, table: Path, /, *, json: Json = False) -> None:
     from bayesrbf.report.output import MODEL
 
     options = read_options(folder)
-    with spoken():
+    with spoken(*of_dates(options.table)):
         model = load(folder / MODEL)
         new = read_rows(model, table, options.table)
-        remarks = check_rows(model, new)
+        remarks = check_rows(model, new, options.table.dates)
     found = any(remark.found for remark in remarks)
     told = {"table": table.name, "rows": len(new.rows), "found": found, "remarks": remarks}
     lines = [f"{table.name}: {len(new.rows)} rows", *printed(remarks)]

@@ -23,6 +23,7 @@ from bayesrbf.posterior.two_tables import (
     tail_of_unseen,
     tails_beside,
 )
+from bayesrbf.reading.notation import date_of
 from bayesrbf.report.density import columns_of
 from bayesrbf.report.new_rows import NewRows
 from bayesrbf.report.reference import Judged, judge_both, training_table
@@ -57,13 +58,19 @@ class Remark:
     """Whether it is a finding; else it is told and chance, or nothing, depends on it."""
 
 
-def check_rows(model: Any, read: NewRows) -> list[Remark]:
-    """Everything that is to be said of new rows beside those of training."""
+def check_rows(model: Any, read: NewRows, dates: Sequence[str] = ()) -> list[Remark]:
+    """Everything that is to be said of new rows beside those of training.
+
+    Columns of ``dates`` are in days, and may have moved on.
+    """
     new, absent, extra = read.rows, read.absent, read.extra
     columns, old = columns_of(model), training_table(model)
     here = [name for name in columns.names if name not in absent]
     said = [*_columns(absent, extra), *_levels(old, new, columns, here), *_missing(old, new, here)]
-    changed = list(_units(old, new, columns, here))
+    changed = [
+        *_dates(old, new, [name for name in dates if name in here]),
+        *_units(old, new, columns, [name for name in here if name not in dates]),
+    ]
     said += [remark for _, remark in changed]
     broken = sorted({name for names, _ in changed for name in names})
     # A broken column would spoil the verdict on everything else: its cells are left out.
@@ -171,6 +178,18 @@ def _units(
         change = None if name in taken else change_of_unit(*cells[name], level)
         if change is not None:
             yield (name,), Remark("unit", _of_change(name, change, cells[name]))
+
+
+def _dates(
+    old: pd.DataFrame, new: pd.DataFrame, dates: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], Remark]]:
+    """Columns of dates that training did not reach: time passes, which is no finding."""
+    for name in dates:
+        before, now = _reals(old[name]), _reals(new[name])
+        if before.size and now.size and (now.max() > before.max() or now.min() < before.min()):
+            here, there = (f"{date_of(of.min())} to {date_of(of.max())}" for of in (now, before))
+            said = f"{clipped(name, 30)} is from {here}, in training from {there}: the model has "
+            yield (name,), Remark("dates", f"{said}not seen such dates.", found=False)
 
 
 def _reals(column: pd.Series) -> np.ndarray:

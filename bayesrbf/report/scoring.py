@@ -24,6 +24,7 @@ class Scored:
     costs: Mapping[str, float]
     rows: int = 0
     prob: float = 0.0  # Of the intervals.
+    has_intervals: bool = True  # Without draws there are none.
     decided: Counter[str] = field(default_factory=Counter)
     _predicted: Counter[str] = field(default_factory=Counter)
     _novel: list[pd.DataFrame] = field(default_factory=list)
@@ -43,6 +44,7 @@ class Scored:
             self._n_novel += int(novel.sum())
             self.rows += len(rows)
             self.prob = float(uncertainty.attrs["prob"])
+            self.has_intervals = not uncertainty.attrs["point_estimate"]
             self._predicted.update(predictions["predicted"])
             if "decision" in predictions:
                 self.decided.update(predictions["decision"])

@@ -69,6 +69,15 @@ def test_shift_and_other_scale_are_told_apart(model: HybridMixtureClassifier) ->
     assert "Fahrenheit" in fahrenheit
 
 
+def test_later_dates_are_told_and_are_no_finding(model: HybridMixtureClassifier) -> None:
+    table = patients(120, 1)[0]
+    later = NewRows(table.assign(age=table["age"] + 80), (), ())
+    told = {one.topic: one for one in check_rows(model, later, dates=["age"])}
+    assert not told["dates"].found
+    assert "2000-" in told["dates"].sentence
+    assert not any(one.found for one in told.values())
+
+
 def test_exchanged_columns_are_named_together(model: HybridMixtureClassifier) -> None:
     table = patients(120, 1)[0].rename(columns={"weight": "enzyme", "enzyme": "weight"})
     found = checked(model, table[["age", "weight", "enzyme", "sex"]])
