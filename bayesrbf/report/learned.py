@@ -36,7 +36,17 @@ def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Le
         means=_means(job, density, densities.drawn, leading),
         members=read_members(refined),
         beside=densities.sentence,
+        relevances=read_relevances(model),
     )
+
+
+def read_relevances(model: Any) -> tuple[tuple[str, float], ...]:
+    """Mean relevance of columns over the networks that learned it; empty for other families."""
+    table = getattr(model, "relevance_", None)
+    if table is None or not table.size:
+        return ()
+    means = table.mean(axis=1).sort_values(ascending=False, kind="stable")
+    return tuple((str(name), float(mean)) for name, mean in means.items())
 
 
 def _shares(density: Any) -> tuple[float, ...]:

@@ -64,6 +64,8 @@ class Learned:
     """Column, its mean in every component as text, and their posterior standard deviations."""
     members: tuple[Member, ...] = ()  # Of a stack; empty for other families.
     beside: str = ""  # What the mixture is that was fitted beside a stack.
+    relevances: tuple[tuple[str, float], ...] = ()
+    """Column and its relevance to the likeness of rows, the largest first; learned by a stack."""
 
 
 @dataclass(frozen=True)

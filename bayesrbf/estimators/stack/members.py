@@ -102,6 +102,9 @@ class MixtureMember:
     tied: bool
     objective: Objective
 
+    rates: ClassVar[Rates] = "fixed"
+    """It has no kernel to learn."""
+
     @property
     def kind(self) -> str:
         """Members of one kind err together: those of one Gaussian a class, and of several."""
