@@ -71,7 +71,7 @@ def rate_log_posteriors(
     n_classes: int,
     criterion: RateCriterion,
     seed: int,
-    search: RateSearch,
+    subsamples: int,
 ) -> Iterator[RateLogPosterior]:
     """Log posteriors of the rates given each sub-sample; those of the kernel are the fixed ones.
 
@@ -80,7 +80,7 @@ def rate_log_posteriors(
     labelled = np.flatnonzero(rows.labels >= 0)
     size = _sample_size(labelled.size, kernel.rates.size)
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    for draw in range(search.subsamples):
+    for draw in range(subsamples):
         rng = np.random.default_rng([seed, draw])
         chosen = np.sort(rng.choice(labelled, size, replace=False))
         distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
