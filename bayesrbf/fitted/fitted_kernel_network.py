@@ -228,7 +228,7 @@ def hidden_layer(
     if criterion != "fixed" and n_classes > 1:
         search = settings.search
         judges = rate_log_posteriors(
-            kernel, cells, rows, n_classes, criterion, settings.seed, search
+            kernel, cells, rows, n_classes, criterion, settings.seed, search.subsamples
         )
         kernel = kernel.with_rates(learn_rates(kernel.rates, judges, search.steps))
     rates = average_rates([kernel.rates / settings.scale, *rates_of_others])

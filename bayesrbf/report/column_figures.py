@@ -39,6 +39,24 @@ def contributions(rows: Sequence[Contribution]) -> Markup:
     return picture(NARROW, bottom + 40, title, axes.frame("nats per row", x_ticks=3), *bars)
 
 
+def relevances(rows: Sequence[tuple[str, float]]) -> Markup:
+    """A bar a column: what a difference in it counts, over the largest."""
+    step, left = 20.0, 150.0
+    bottom = 6 + step * len(rows)
+    axes = Axes((0.0, 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
+    bars = []
+    for i, (name, value) in enumerate(rows):
+        y, end = 6 + step * i, axes.at_x(value)
+        bars += [
+            element("text", clipped(name, 20), class_="tick end", x=left - 8, y=y + 14),
+            element("rect", class_="fill c0", x=left, y=y + 5, width=end - left, height=10),
+            element("text", cell(value, 2), class_="tick start", x=end + 5, y=y + 14),
+        ]
+    told = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
+    title = f"How much a difference in a column counts, over the largest of its kind: {told}"
+    return picture(NARROW, bottom + 40, title, axes.frame("over the largest", x_ticks=3), *bars)
+
+
 def density(column: Density, classes: Sequence[str]) -> Markup:
     """Densities of a real column, or level probabilities of a categorical one, by class."""
     top = float(column.curves.max()) * 1.06 or 1.0

@@ -107,6 +107,22 @@ def members(report: Report) -> str:
     )
 
 
+LITTLE = 0.1
+"""Relevance below which a column hardly counts."""
+
+
+def relevances(report: Report) -> str:
+    """The columns that decide whether two rows count as alike."""
+    columns = report.learned.relevances
+    first = listing([f"“{clipped(name, 30)}”" for name, _ in columns[:3]])
+    text = f"Whether two rows count as alike depends most on {first}"
+    few = sum(value < LITTLE for _, value in columns)
+    if not few:
+        return f"{text}; no column is left out."
+    verb = "counts" if few == 1 else "count"
+    return f"{text}; {few} of {plural(len(columns), 'column')} hardly {verb}."
+
+
 def healthy(report: Report) -> str:
     """Whether the computation went well, by the judgement of ``diagnose()``."""
     rhats = [rhat for _, _, rhat, _ in report.diagnostics.variables if rhat == rhat]

@@ -46,8 +46,18 @@ def read_learned(
             _density(job, judged.density, name, classes) for name in leading[:DENSITIES]
         ),
         members=read_members(refined),
+        relevances=read_relevances(model),
         **components,
     )
+
+
+def read_relevances(model: Any) -> tuple[tuple[str, float], ...]:
+    """Mean relevance of columns over the networks that learned it; empty for other families."""
+    table = getattr(model, "relevance_", None)
+    if table is None or not table.size:
+        return ()
+    means = table.mean(axis=1).sort_values(ascending=False, kind="stable")
+    return tuple((str(name), float(mean)) for name, mean in means.items())
 
 
 def _shares(density: Any) -> tuple[float, ...]:

@@ -63,6 +63,8 @@ class Learned:
     means: tuple[tuple[str, tuple[str, ...], tuple[float, ...]], ...]
     """Column, its mean in every component as text, and their posterior standard deviations."""
     members: tuple[Member, ...] = ()  # Of a stack; empty for other families.
+    relevances: tuple[tuple[str, float], ...] = ()
+    """Column and its relevance to the likeness of rows, the largest first; learned by a stack."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ MOST_CLASSES = 12
 """Classes with a reliability diagram of their own: the most frequent."""
 MOST_LINES = 6
 """Classes whose probabilities are drawn over a column: the most frequent."""
+MOST_BARS = 15
 MOST_COLUMNS = 60
 """Columns in the picture of missing cells: those with most of them."""
 
@@ -87,6 +88,7 @@ def _sentences(report: Report) -> dict[str, str]:
         "odd_labels": findings.odd_labels(report),
         "learned": findings.learned(report),
         "members": findings.members(report) if report.learned.members else "",
+        "relevances": findings.relevances(report) if report.learned.relevances else "",
         "filled": findings.filled(report),
         "healthy": findings.healthy(report),
         "model": findings.model(report),
@@ -128,6 +130,7 @@ def _figures(report: Report) -> dict[str, Any]:
         ),
         "band": figures.legend({"where a calibrated model would be, 9 times in 10": "band"}),
         "contributions": column_figures.contributions(report.learned.contributions),
+        "relevances": column_figures.relevances(report.learned.relevances[:MOST_BARS]),
         "told": figures.legend({"known alone": "bar c2", "beside all others": "bar c0"}),
         "effects": [
             decision_figures.effect(one, drawn, report.learned.base)

@@ -420,3 +420,18 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
 def test_the_table_of_recipes_in_the_documentation_is_complete() -> None:
     text = StackedClassifier.__doc__ or ""
     assert all(f"\n    {name} " in text for name in MEMBERS)
+
+
+def test_the_column_that_decides_counts_most_in_the_members_that_learn_rates() -> None:
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(120, 2)), columns=["other", "deciding"])
+    X["kind"] = rng.choice(["u", "v"], 120)
+    y = np.abs(X["deciding"]) > 0.7  # no relevance by itself: the classes' means are the same
+    stack = StackedClassifier(
+        ["K1", "AL", "VG10", "G1"], random_state=0, categorical_features=["kind"]
+    ).fit(X, y)
+    assert stack.relevance_.columns.tolist() == ["AL", "VG10"]
+    assert stack.relevance_.index.tolist() == ["other", "deciding", "kind"]
+    np.testing.assert_array_equal(stack.relevance_.loc["deciding"], 1.0)
+    assert (stack.relevance_.loc["other"] < 0.5).all()
+    assert StackedClassifier(["G1"], random_state=0).fit(X[["other"]], y).relevance_.size == 0

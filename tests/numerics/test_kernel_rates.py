@@ -15,11 +15,7 @@ from scipy.stats import multivariate_normal, norm
 
 from bayesrbf.models import declare_kernel_rates
 from bayesrbf.numerics.kernel_network.expected_distances import expected_distances
-from bayesrbf.numerics.kernel_network.learned_rates import (
-    RateSearch,
-    learn_rates,
-    rate_log_posteriors,
-)
+from bayesrbf.numerics.kernel_network.learned_rates import learn_rates, rate_log_posteriors
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
 from bayesrbf.numerics.kernel_network.rate_log_posterior import CRITERIA, RateLogPosterior
 from bayesrbf.records.kernel_rates import NUGGET, RateRows
@@ -179,7 +175,7 @@ def learned(
     none = np.zeros((table.n_obs, 0))
     moments = CellMoments(table.real, np.zeros_like(table.real), none, none.astype(bool))
     kernel = ProductKernel(name, np.array(start), np.zeros(0), ())
-    judges = rate_log_posteriors(kernel, moments, table, 2, criterion, seed, RateSearch())
+    judges = rate_log_posteriors(kernel, moments, table, 2, criterion, seed, subsamples=4)
     return learn_rates(kernel.rates, judges, steps=50)
 
 

@@ -137,6 +137,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
                 Member("K1", "a network", 0.6, 0.5, 0.2, 0.8, 1.1, 0.4, True),
                 Member(text, text, 0.4, 0.5, 0.2, 0.8, 0.9, 0.5, False),
             ),
+            relevances=((text, 1.0), ("silent", 0.05)),
         ),
         imputations=Imputations(
             missing=3,

@@ -239,6 +239,14 @@ def test_members_of_a_point_have_no_intervals() -> None:
     assert "nan" not in html.lower()
 
 
+def test_columns_that_make_rows_alike_are_named_and_drawn() -> None:
+    report = synthetic("age")
+    told = "Whether two rows count as alike depends most on “age” and “silent”; 1 of 2 columns"
+    assert f"{told} hardly counts." in render(report)
+    without = replace(report, learned=replace(report.learned, relevances=()))
+    assert "What makes two rows alike" not in render(without)
+
+
 def test_a_page_of_a_model_without_a_density() -> None:
     full = synthetic()
     empty = replace(full.learned, densities=(), component_names=(), weights=(), means=())

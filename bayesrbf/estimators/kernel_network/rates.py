@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.fitted.fitted_kernel_network import fixed_kernel
-from bayesrbf.numerics.kernel_network.learned_rates import RateSearch, rate_log_posteriors
+from bayesrbf.numerics.kernel_network.learned_rates import rate_log_posteriors
 from bayesrbf.records import names
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def declare_rates(self: Any) -> pm.Model:
     rows, companions = table.distinct(self.rows_)[0], self.model_.companions
     cells = companions.cells(rows)
     kernel = fixed_kernel(rows, cells, companions, self._settings())
-    first = next(
-        rate_log_posteriors(kernel, cells, rows, n_classes, self.rates, self.seed_, RateSearch(1))
-    )
+    first = next(rate_log_posteriors(kernel, cells, rows, n_classes, self.rates, self.seed_, 1))
     return declare_kernel_rates(
         first.rows, first.fixed, first.criterion, column_names=_columns(self)
     )

@@ -24,6 +24,7 @@ from bayesrbf.estimators.stack.fitting import (
     pool_of,
 )
 from bayesrbf.estimators.stack.members import own_members
+from bayesrbf.estimators.stack.relevance import relevance_table
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
@@ -102,6 +103,8 @@ class StackedClassifier(Classifier):
         Their weights, which sum to one, and their temperatures.
     temperature_ : float
         Temperature of the pool.
+    relevance_ : pandas.DataFrame
+        Rates of the columns (lines) over the largest of their kind, in the members that learn them.
     pointwise_ : tuple of str
         Members that stay at their fitted point when draws are made.
     posterior_ : xarray.DataTree
@@ -215,6 +218,8 @@ class StackedClassifier(Classifier):
         self.status_ = f"{self.status_} {told}".rstrip()
         self._member_draws, self._refits = (None,) * len(self.model_.members.own), None
         return self._infer()
+
+    relevance_ = property(relevance_table)
 
     def _settings(self) -> StackSettings:
         """Which members are fitted, and to what."""

@@ -23,8 +23,8 @@ from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.kernel_rates import RateCriterion, RateRows
 from bayesrbf.records.mixture import Observations
 
-SHARE, FEWEST_ROWS = 0.75, 20
-"""Part of the labelled rows that a sub-sample has, and the fewest where there are as many."""
+SHARE, FEWEST_ROWS, MOST_ROWS = 0.75, 20, 300
+"""Part of the labelled rows that a sub-sample has, and the bounds of their number."""
 MOST_DISTANCES: Final = 2**23
 """Columns times pairs of rows of a sub-sample: 64 MiB, which 300 rows of 187 columns take."""
 SLOPE: Final = 0.1
@@ -40,8 +40,6 @@ class RateSearch:
     subsamples: int = 4
     steps: int = 50
     """Most iterations of the search on each sub-sample."""
-    most_rows: int = 300
-    """Most labelled rows of a sub-sample."""
 
 
 @on_one_blas_thread
@@ -73,16 +71,16 @@ def rate_log_posteriors(
     n_classes: int,
     criterion: RateCriterion,
     seed: int,
-    search: RateSearch,
+    subsamples: int,
 ) -> Iterator[RateLogPosterior]:
     """Log posteriors of the rates given each sub-sample; those of the kernel are the fixed ones.
 
     ``cells`` are the rows as the kernel sees them, of two or more classes.
     """
     labelled = np.flatnonzero(rows.labels >= 0)
-    size = _sample_size(labelled.size, kernel.rates.size, search)
+    size = _sample_size(labelled.size, kernel.rates.size)
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    for draw in range(search.subsamples):
+    for draw in range(subsamples):
         rng = np.random.default_rng([seed, draw])
         chosen = np.sort(rng.choice(labelled, size, replace=False))
         distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
@@ -90,11 +88,11 @@ def rate_log_posteriors(
         yield RateLogPosterior(sample, kernel.rates, criterion)
 
 
-def _sample_size(n_labelled: int, n_columns: int, search: RateSearch) -> int:
+def _sample_size(n_labelled: int, n_columns: int) -> int:
     """Rows of a sub-sample."""
     wanted = max(int(SHARE * n_labelled), FEWEST_ROWS)
     fitting = int(np.sqrt(2 * MOST_DISTANCES / max(n_columns, 1)))
-    return min(wanted, search.most_rows, max(fitting, FEWEST_ROWS), n_labelled)
+    return min(wanted, MOST_ROWS, max(fitting, FEWEST_ROWS), n_labelled)
 
 
 def _climb(log_posterior: RateLogPosterior, steps: int) -> Float[np.ndarray, " column"]:
