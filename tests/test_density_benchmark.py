@@ -18,6 +18,7 @@ from tests.benchmarks.density_scores import (
     crps,
     held,
     level_loss,
+    r_precision,
 )
 from tests.benchmarks.density_tables import KINDS, PLANTED, Cells, Task, plant
 
@@ -54,6 +55,13 @@ def test_average_precision_and_auroc_are_those_of_scikit_learn() -> None:
             average_precision_score(wrong, score)
         )
         assert auroc(score, wrong) == pytest.approx(roc_auc_score(wrong, score))
+
+
+def test_precision_at_the_number_of_errors_counts_ties_by_their_chance() -> None:
+    wrong = np.array([True, False, True, False, True])
+    assert r_precision(np.array([5.0, 4.0, 3.0, 2.0, 1.0]), wrong) == pytest.approx(2 / 3)
+    assert r_precision(np.ones(5), wrong) == pytest.approx(3 / 5)
+    assert r_precision(np.array([9.0, 1.0, 1.0, 1.0, 1.0]), wrong) == pytest.approx(2 / 3)
 
 
 def test_a_level_that_never_was_drawn_has_a_finite_loss() -> None:

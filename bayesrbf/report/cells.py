@@ -21,6 +21,8 @@ LISTED: Final = 20
 MOST_NOVEL: Final = 10
 NOVEL: Final = 0.98
 """Novelty from which a row is listed."""
+POOL: Final = 8
+"""Fits side by side."""
 NAMED: Final = 6
 """Columns whose atoms are named."""
 
@@ -50,6 +52,7 @@ def judge_table(job: Job) -> JudgedTable:
         column_maps="power",
         atoms="auto",
         trim=True,
+        pool=POOL,
         categorical_features=[*job.categorical, job.target],
         random_state=job.seed,
     ).fit(table)
@@ -67,10 +70,11 @@ def with_labels(job: Job) -> pd.DataFrame:
 def _described(density: MixtureDensity) -> str:
     """What was chosen, and where columns have atoms."""
     best, n = density.candidates_[0], len(density.candidates_)
-    chosen = f", the best of {n} by the density of rows held out" if n > 1 else ""
+    parts = sum(one.share > 0 for one in density.candidates_)
+    chosen = f", of {parts} of {n} settings by the density of rows held out" if n > 1 else ""
     said = (
-        f"The density has {plural(best.n_components, 'component')} and "
-        f"{best.covariance_type} covariances{chosen}."
+        f"The density is an average of fits{chosen}; the best one has "
+        f"{plural(best.n_components, 'component')} and {best.covariance_type} covariances."
     )
     atoms = [
         f"{percent(share)} of {clipped(name, 30)} are exactly {exact(value)}"

@@ -43,9 +43,9 @@ class HeldOutCells:
 def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     """Fit without each fold and fill in its cells one at a time, as ``impute`` would.
 
-    The folds hold rows without a label out, too. Settings are those of the whole table: choosing
-    them anew takes many times as long as the fits. Cells of a column without a value in the rows of
-    a fit are left out.
+    The folds hold rows without a label out, too. Settings are the best of the whole table, of all
+    fits of the pool: choosing them anew takes many times as long as the fits. Cells of a column
+    without a value in the rows of a fit are left out.
     """
     table, density = judged.table, judged.density
     hidden = job.labels.max() + 1

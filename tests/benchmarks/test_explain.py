@@ -51,8 +51,8 @@ def seconds(call: Callable[[], object], repeats: int) -> float:
     return min(times)
 
 
-def with_background(model: Any, X: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, float]:
-    """Values of ``shap`` for the same log odds, and its time."""
+def with_background(model: Any, X: np.ndarray, rows: np.ndarray) -> tuple[Any, float]:
+    """Explanation by ``shap`` of the same log odds, and its time."""
     import shap
 
     background = shap.maskers.Independent(X[np.random.default_rng(0).permutation(len(X))[:100]])
@@ -60,8 +60,7 @@ def with_background(model: Any, X: np.ndarray, rows: np.ndarray) -> tuple[np.nda
         lambda cells: to_log_odds(model.predict_log_proba(cells)), background, seed=0
     )
     start = time.perf_counter()
-    values = explainer(rows, silent=True).values
-    return np.asarray(values), time.perf_counter() - start
+    return explainer(rows, silent=True), time.perf_counter() - start
 
 
 def figures(name: str) -> dict[str, object]:
@@ -86,10 +85,14 @@ def figures(name: str) -> dict[str, object]:
             "multiple of orders": orders / predicted,
         }
         if find_spec("shap"):
-            others, lasted = with_background(model, X, rows)
-            ours = told["shapley"].to_numpy()
+            theirs, lasted = with_background(model, X, rows)
+            others, ours = np.asarray(theirs.values), told["shapley"].to_numpy()
+            whole = to_log_odds(model.predict_log_proba(rows)) - theirs.base_values
+            left = told["log_odds"] - told["base"] - told["shapley"].sum("column")
             found |= {
                 "background (s)": lasted,
+                "sum, off by": float(abs(left).max()),
+                "background's sum, off by": float(np.abs(whole - others.sum(axis=1)).max()),
                 "correlation": np.corrcoef(ours.ravel(), others.ravel())[0, 1],
                 "other sign": np.mean(ours * others < 0),
             }
