@@ -20,6 +20,7 @@ from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
+from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, rehearse
 from bayesrbf.inference.draws import MEMORY
@@ -83,6 +84,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     # ---- predicting
 
+    @by_blocks
     def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Log of :meth:`predict_proba`.
 
@@ -107,6 +109,7 @@ class Classifier(ClassifierMixin, Estimator):
         calibrated = tempered(self._class_log_joint(rows), self.temperature_)
         return at_prevalence(calibrated, self._log_ratio())
 
+    @by_blocks
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Class probabilities of each row.
 
@@ -126,6 +129,7 @@ class Classifier(ClassifierMixin, Estimator):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @by_blocks
     def predict(self, X: object) -> Labels:
         """Most probable class of each row.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, get_args
 
@@ -60,17 +61,33 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     codes = [np.where(code == UNKNOWN, MISSING, code) for code in codes]
     known, ordered = codes[: len(columns.levels)], codes[len(columns.levels) :]
     masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
-    atoms = [at_atoms(reals[feature], columns.atoms[feature]) for feature in columns.atomic]
-    for feature, at in zip(columns.atomic, atoms, strict=True):
-        reals[feature] = np.where(at > 0, np.nan, reals[feature])
-    codes = known + masks + atoms
-    return Observations(
+    codes = known + masks
+    rows = Observations(
         np.array(reals, dtype=np.float64).reshape(len(reals), n_rows).T.copy(),
         np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
         np.full(n_rows, -1),
         np.ones(n_rows),
         further_cells(counts, ordered),
     )
+    return at_their_atoms(rows, columns)
+
+
+def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
+    """Rows whose real cells at atoms are missing, and a code of each that says at which.
+
+    >>> rows = Observations(np.array([[0.0], [2.0]]), np.zeros((2, 0), int), *np.ones((2, 2), int))
+    >>> found = at_their_atoms(rows, Columns(("x",), ("real",), (), atoms=((0.0,),)))
+    >>> found.real.ravel(), found.codes.ravel()
+    (array([nan,  2.]), array([1, 0]))
+    """
+    if not columns.atomic:
+        return rows
+    real, codes = rows.real.copy(), [rows.codes]
+    for feature in columns.atomic:
+        at = at_atoms(real[:, feature], columns.atoms[feature])
+        real[at > 0, feature] = np.nan
+        codes.append(at[:, None])
+    return replace(rows, real=real, codes=np.concatenate(codes, axis=1))
 
 
 def _check_columns(cells: Cells, columns: Columns) -> None:
@@ -200,6 +217,22 @@ def encode_labels(
     >>> encode_labels(["b", None, "a", "b"])
     (array(['a', 'b'], dtype=object), array([ 1, -1,  0,  1]))
     """
+    present, hidden = read_labels(y, unlabelled)
+    if hidden.all():
+        raise ValueError(
+            "y needs at least one labelled row, but every label is hidden; "
+            "use MixtureDensity to model X alone."
+        )
+    classes, positions = np.unique(present, return_inverse=True)
+    codes = np.full(len(hidden), -1, dtype=np.intp)
+    codes[~hidden] = positions
+    return classes, codes
+
+
+def read_labels(
+    y: Any, unlabelled: object = None
+) -> tuple[Shaped[np.ndarray, " labelled"], Bool[np.ndarray, " obs"]]:
+    """Labels of the rows that have one, and which rows hide theirs."""
     raw = column_or_1d(_as_array(y), warn=True)
     labels = raw if raw.dtype.kind in "biufU" else clean(raw.tolist(), "y")
     hidden = np.zeros(len(labels), dtype=bool)
@@ -207,20 +240,13 @@ def encode_labels(
         hidden |= missing_cells(labels)
     if unlabelled is not None:
         hidden |= np.asarray(labels == unlabelled)
-    if hidden.all():
-        raise ValueError(
-            "y needs at least one labelled row, but every label is hidden; "
-            "use MixtureDensity to model X alone."
-        )
     present = labels[~hidden]
     if present.dtype.kind == "f" and np.isinf(present).any():
         raise ValueError("Input y contains infinity; labels must be finite, NaN where hidden.")
-    present = _plain(present, raw[~hidden])
-    check_classification_targets(present)
-    classes, positions = np.unique(present, return_inverse=True)
-    codes = np.full(len(labels), -1, dtype=np.intp)
-    codes[~hidden] = positions
-    return classes, codes
+    if present.size:
+        present = _plain(present, raw[~hidden])
+        check_classification_targets(present)
+    return present, hidden
 
 
 def _as_array(y: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -40,24 +41,45 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    pairs = [_mean_and_spread(column, weights) for column in np.ascontiguousarray(real.T)]
+    columns = np.ascontiguousarray(real.T)
+    pairs = [unit_of(column_moments(one, weights), place) for place, one in enumerate(columns)]
     location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
-    if (scale > 1 / _LEAST).any():
-        position = int(np.argmax(scale))
-        raise ValueError(
-            f"Real column {position} has a spread of {scale[position]:.3g}, beyond 1e154; "
-            "rescale it."
-        )
     return Standardisation(location, scale)
 
 
-def _mean_and_spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Location and scale of one column, free of overflow, underflow and cancellation."""
+@dataclass(frozen=True)
+class ColumnMoments:
+    """Weight, mean and spread of the observed cells of a column, and the largest of them."""
+
+    mass: float
+    mean: float
+    spread: float
+    largest: float
+
+    def joined(self, other: ColumnMoments) -> ColumnMoments:
+        """Moments of the cells of both (Chan, Golub and LeVeque, 1983)."""
+        mass = self.mass + other.mass
+        if not self.mass or not other.mass:
+            return self if self.mass else other
+        share, apart = other.mass / mass, other.mean - self.mean
+        parts = (
+            np.sqrt(1 - share) * self.spread,
+            np.sqrt(share) * other.spread,
+            np.sqrt(share * (1 - share)) * apart,
+        )
+        largest = max(self.largest, other.largest)
+        return ColumnMoments(mass, self.mean + share * apart, float(math.hypot(*parts)), largest)
+
+
+def column_moments(
+    column: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+) -> ColumnMoments:
+    """Moments of one column, free of overflow, underflow and cancellation."""
     used = ~np.isnan(column) & (weights > 0)
     if not used.any():
-        return 0.0, 1.0
-    values = column[used]
-    share = weights[used] / weights[used].max()
+        return ColumnMoments(0.0, 0.0, 0.0, 0.0)
+    values, mass = column[used], weights[used]
+    share = mass / mass.max()
     share = share / share.sum()
     # A power of two takes the largest cell into [0.5, 1) without rounding.
     exponent = int(np.frexp(np.abs(values).max())[1])
@@ -65,10 +87,19 @@ def _mean_and_spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, fl
     centre = (unit.min() + unit.max()) / 2
     mean = centre + share @ (unit - centre)
     spread = float(np.sqrt(share @ (unit - mean) ** 2))
-    if spread <= _ROUNDING * np.abs(unit).max():
-        return float(np.ldexp(mean, exponent)), 1.0
-    scale = float(np.ldexp(spread, exponent))
-    return float(np.ldexp(mean, exponent)), scale if scale >= _LEAST else 1.0
+    mean, spread, largest = np.ldexp((mean, spread, np.abs(unit).max()), exponent).tolist()
+    return ColumnMoments(float(mass.sum()), mean, spread, largest)
+
+
+def unit_of(moments: ColumnMoments, position: int) -> tuple[float, float]:
+    """Location and scale of a column; ValueError, which names its position, if it is too wide."""
+    scale = moments.spread
+    if scale > 1 / _LEAST:
+        raise ValueError(
+            f"Real column {position} has a spread of {scale:.3g}, beyond 1e154; rescale it."
+        )
+    told = scale > _ROUNDING * moments.largest and scale >= _LEAST
+    return moments.mean, scale if told else 1.0
 
 
 def marginals(
