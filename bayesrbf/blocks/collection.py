@@ -37,8 +37,8 @@ class Collection:
     """Frames or arrays, whole rows each."""
     lengths: tuple[int, ...] | None
     """Rows of every block; None where only a pass over the data tells."""
-    partitions: tuple[Any, ...] = ()
-    """Those of a Dask collection, which answers keep."""
+    dask: Any = None
+    """The Dask collection, whose partitions answers keep."""
 
     @property
     def n_blocks(self) -> int:
@@ -51,8 +51,8 @@ class Collection:
         Of a Dask collection they are lazy. Of any other, arrays are put together, and tables come
         one by one.
         """
-        if self.partitions:
-            return lazy_answers(self.partitions, answer, like, self.lengths)
+        if self.dask is not None:
+            return lazy_answers(self.dask, answer, like)
         answered = self.blocks.map(answer)
         if not isinstance(like, np.ndarray):
             return iter(answered)
@@ -126,7 +126,7 @@ def _of_dask(X: Any) -> Collection:
     blocks: Blocks[Any] = DaskBlocks(parts)
     if not has_cluster():
         blocks = LocalBlocks(tuple(part.compute for part in parts))
-    return Collection(blocks, lengths, parts)
+    return Collection(blocks, lengths, X)
 
 
 def _of_lazy_frame(X: Any, names: tuple[str, ...] | None) -> Collection:

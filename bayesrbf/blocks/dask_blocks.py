@@ -47,24 +47,18 @@ def dask_parts(X: Any) -> tuple[Any, ...]:
     return tuple(np.ravel(X.to_delayed())) if is_dask(X) else ()
 
 
-def lazy_answers(
-    parts: Sequence[Any], answer: Callable[[Any], Any], like: Any, lengths: Sequence[int] | None
-) -> Any:
+def lazy_answers(X: Any, answer: Callable[[Any], Any], like: Any) -> Any:
     """A lazy array, or frame where ``like`` is one, of what is answered about every partition."""
-    from dask import delayed
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(answer, meta=like[:0], enforce_metadata=False)
+    from dask import array, delayed
 
     shared, then = delayed(answer, pure=False), delayed(_then, pure=False)
-    answers = [then(shared, part) for part in parts]
-    if hasattr(like, "columns"):
-        from dask import dataframe
-
-        return dataframe.from_delayed(answers, meta=like[:0], verify_meta=False)
-    from dask import array
-
-    known: Sequence[float] = lengths or [np.nan] * len(parts)
-    shapes = [(length, *like.shape[1:]) for length in known]
-    pairs = zip(answers, shapes, strict=True)
-    return array.concatenate([array.from_delayed(one, shape, like.dtype) for one, shape in pairs])
+    answers = [
+        array.from_delayed(then(shared, part), (length, *like.shape[1:]), like.dtype)
+        for part, length in zip(dask_parts(X), X.chunks[0], strict=True)
+    ]
+    return array.concatenate(answers)
 
 
 @dataclass(frozen=True)

@@ -143,9 +143,7 @@ class Classifier(ClassifierMixin, Estimator):
         ndarray of shape (n_obs,)
             Class labels.
         """
-        codes = self.predict_log_proba(X).argmax(axis=1)
-        best: Labels = self.classes_[codes]
-        return best
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     def adapt_prior(self, X: object) -> xr.Dataset:
         """Move to the prevalence of a new population, estimated from its unlabelled rows.
@@ -316,8 +314,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Class probabilities of some training rows, under the draws and at the fit."""
         posterior, rows = self._class_posterior(), some_rows(self.rows_)
         fitted = self.model_.point(self._log_posterior())
-        probabilities, _ = posterior.draws(rows)
         return {
-            "probabilities": probabilities,
+            "probabilities": posterior.draws(rows)[0],
             "map_probabilities": posterior.probabilities(posterior.predictor(rows)(fitted)),
         }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, get_args
 
@@ -14,7 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesrbf.records.mixture import Observations
-from bayesrbf.table.atoms import at_atoms
+from bayesrbf.table.atoms import at_their_atoms
 from bayesrbf.table.column_kinds import Columns
 from bayesrbf.table.containers import Cells, as_frame, clean, missing_cells, read_cells
 from bayesrbf.table.further_columns import Further, further_cells, read_counts, split_further
@@ -70,24 +69,6 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         further_cells(counts, ordered),
     )
     return at_their_atoms(rows, columns)
-
-
-def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
-    """Rows whose real cells at atoms are missing, and a code of each that says at which.
-
-    >>> rows = Observations(np.array([[0.0], [2.0]]), np.zeros((2, 0), int), *np.ones((2, 2), int))
-    >>> found = at_their_atoms(rows, Columns(("x",), ("real",), (), atoms=((0.0,),)))
-    >>> found.real.ravel(), found.codes.ravel()
-    (array([nan,  2.]), array([1, 0]))
-    """
-    if not columns.atomic:
-        return rows
-    real, codes = rows.real.copy(), [rows.codes]
-    for feature in columns.atomic:
-        at = at_atoms(real[:, feature], columns.atoms[feature])
-        real[at > 0, feature] = np.nan
-        codes.append(at[:, None])
-    return replace(rows, real=real, codes=np.concatenate(codes, axis=1))
 
 
 def _check_columns(cells: Cells, columns: Columns) -> None:

@@ -19,6 +19,7 @@ from bayesrbf.estimators.mixture.density_choice import (
     find_density,
 )
 from bayesrbf.estimators.mixture.depending import dependence
+from bayesrbf.estimators.mixture.information import aic, bic
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.answering import by_blocks
@@ -26,7 +27,6 @@ from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
 from bayesrbf.estimators.out_of_core.training import of_all_rows, read_collection
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
-from bayesrbf.numerics.mixture.mixture_variables import free_variables
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 
@@ -277,41 +277,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return float(self.score_samples(X).mean())
 
-    def bic(self, X: object) -> float:
-        """Bayesian information criterion: ``-2 log p(X) + P log N``, low is good.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows.
-
-        Returns
-        -------
-        float
-            In nats, with P free parameters.
-        """
-        scores = self.score_samples(X)
-        return float(-2 * scores.sum() + self._n_parameters() * np.log(scores.size))
-
-    def aic(self, X: object) -> float:
-        """Akaike information criterion: ``-2 log p(X) + 2 P``, low is good.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows.
-
-        Returns
-        -------
-        float
-            In nats, with P free parameters.
-        """
-        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
-
-    def _n_parameters(self) -> int:
-        """Number of free parameters: coordinates of the declared graph."""
-        return sum(variable.size for variable in free_variables(self.model_.specification))
-
+    aic, bic = aic, bic
     dependence = dependence
 
     def sample(self, n_samples: int = 1) -> Any:

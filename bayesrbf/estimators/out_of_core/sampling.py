@@ -34,7 +34,7 @@ class Sample:
         places = np.arange(first, first + rows.n_obs)
         by_label = np.zeros(n_classes + 1)
         np.add.at(by_label, rows.labels, rows.weights)  # -1 is the last
-        return cls(rows, keys, places, by_label, most)._drawn()
+        return cls(rows, keys, places, by_label, most).drawn()
 
     def joined(self, other: Sample) -> Sample:
         """The sample of the rows of both."""
@@ -44,9 +44,9 @@ class Sample:
             np.concatenate([self.places, other.places]),
             self.by_label + other.by_label,
             self.most,
-        )._drawn()
+        ).drawn()
 
-    def _drawn(self) -> Sample:
+    def drawn(self) -> Sample:
         """The rows with the smallest keys of every class, in their order."""
         labels, chosen = self.rows.labels, np.zeros(self.rows.n_obs, dtype=bool)
         for label in np.unique(labels):

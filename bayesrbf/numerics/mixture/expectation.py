@@ -31,8 +31,12 @@ class Sums(Protocol):
 
 
 @runtime_checkable
-class Expectation(Sums, Protocol):
+class Expectation(Protocol):
     """Rows of one table under one specification, ready for any parameters in standard units."""
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected sufficient statistics, centred at the means; labels and row weights count."""
+        ...
 
     def component_log_joint(
         self, parameters: MixtureParameters
