@@ -75,7 +75,7 @@ class DaskBlocks[T]:
 
     def __iter__(self) -> Iterator[T]:
         """Every block in turn, in this process."""
-        return map(_computed, self.parts)
+        return map(computed, self.parts)
 
     def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
         """What a function makes of every block; the function travels once a worker."""
@@ -102,7 +102,7 @@ class DaskBlocks[T]:
         while len(level) > 1:
             groups = [level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN)]
             level = [fold(combine, *group) for group in groups]
-        return _computed(level[0])
+        return computed(level[0])
 
 
 def _then[T, S](function: Callable[..., S], block: T, *beside: Any) -> S:
@@ -115,7 +115,7 @@ def _fold[T](combine: Callable[[T, T], T], *blocks: T) -> T:
     return reduce(combine, blocks)
 
 
-def _computed(root: Any) -> Any:
+def computed(root: Any) -> Any:
     """The result of a task; errors of the function are raised as they are."""
     from distributed import KilledWorker, default_client, wait
 
