@@ -11,6 +11,7 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import Solver
 from bayesrbf.numerics.mixture.block_expectation import BlockExpectation
 from bayesrbf.numerics.mixture.mixture_fit import fit_from
+from bayesrbf.numerics.mixture.stepwise import Stream, begun, stepped
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit
@@ -53,3 +54,17 @@ def fit_mixture_blocks(
 def _standardised(rows: Observations, units: Standardisation) -> Observations:
     """Rows in standard units."""
     return replace(rows, real=units.forward(rows.real))
+
+
+def begin_stream(mixture: FittedMixture, rows: Observations) -> Stream:
+    """A stream whose first rows, in the user's units, are those that the mixture was fitted to."""
+    return begun(mixture.standardise(rows), mixture.parameters, mixture.specification)
+
+
+def step(
+    mixture: FittedMixture, stream: Stream, rows: Observations
+) -> tuple[FittedMixture, Stream]:
+    """The mixture after one more block of a stream, in the user's units; its prior stays."""
+    known = mixture.parameters, mixture.specification, mixture.hyperparameters.standardised()
+    stream, parameters = stepped(stream, mixture.standardise(rows), *known)
+    return replace(mixture, parameters=parameters), stream

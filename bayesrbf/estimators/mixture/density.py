@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from bayesrbf.estimators.mixture.density_choice import (
 from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.information import aic, bic
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
+from bayesrbf.estimators.mixture.streaming import partial_fit
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
@@ -227,6 +229,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         fit, way = of_all_rows(self, collection, found.fit, weakened, solver)
         self._report_mixture(fit, way)
         return self._infer()
+
+    partial_fit = works_on(copy)(partial_fit)
 
     @by_blocks
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
