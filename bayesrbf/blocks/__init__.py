@@ -8,11 +8,12 @@ cluster (:class:`DaskBlocks`). :func:`as_collection` cuts what a user hands over
 
 from __future__ import annotations
 
-from bayesrbf.blocks.collection import Collection, as_collection, is_collection
+from bayesrbf.blocks.collection import BLOCK_ROWS, Collection, as_collection, is_collection
 from bayesrbf.blocks.dask_blocks import ClusterError, DaskBlocks, dask_parts
 from bayesrbf.blocks.local_blocks import Blocks, LocalBlocks
 
 __all__ = [
+    "BLOCK_ROWS",
     "Blocks",
     "ClusterError",
     "Collection",

@@ -1,6 +1,6 @@
 """Peak memory of public methods on a million rows, beside the table; and fits from disk.
 
-Every figure is of a process of its own: the kernel's high-water mark of resident memory, reset before
+Every figure is of a process of its own: the high-water mark of resident memory, reset before
 the call, less what was resident then. ``BAYESRBF_ROWS`` sets the rows (1,000,000).
 """
 
@@ -129,7 +129,7 @@ def from_disk(path: str) -> tuple[float, float, int, str]:
     warnings.simplefilter("ignore")
     MixtureDensity(K, **SHORT).fit(table(20_000)[0])
     density = MixtureDensity(K, **SHORT)
-    peak, seconds = measured(lambda: density.fit(path))
+    _, seconds = measured(lambda: density.fit(path))
     return marked("VmHWM"), seconds, density.passes_, density.status_
 
 

@@ -185,6 +185,9 @@ def test_answers_about_dask_are_lazy_and_keep_their_partitions(
     np.testing.assert_array_equal(labels.compute(), whole.predict(X))
     np.testing.assert_allclose(probabilities.compute(), whole.predict_proba(X), rtol=1e-12)
     pd.testing.assert_frame_equal(completed.compute(), whole.impute(X), check_dtype=False)
+    np.testing.assert_allclose(whole.novelty(table).compute(), whole.novelty(X), atol=1e-12)
+    with pytest.raises(ValueError, match=r"impute\(\) draws several tables"):
+        whole.impute(table, draws=2)
 
 
 def test_a_file_is_completed_block_by_block(tmp_path: Path) -> None:

@@ -195,7 +195,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells.
+            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
+            a Parquet file or a Dask collection (:doc:`/scale`).
         y : object
             Ignored.
         sample_weight : array-like of shape (n_obs,), optional

@@ -328,9 +328,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells.
+            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
+            a Parquet file or a Dask collection (:doc:`/scale`), for ``objective="likelihood"``.
         y : array-like of shape (n_obs,)
-            Class labels; NaN and None are hidden.
+            Class labels; NaN and None are hidden. Of a table out of memory, also the name of
+            their column.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: weight 2 is the row twice.
 

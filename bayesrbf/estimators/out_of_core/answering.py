@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from bayesrbf.blocks import as_collection, is_collection
+from bayesrbf.blocks import BLOCK_ROWS, as_collection, is_collection
 
 
 def by_blocks[F: Callable[..., Any]](method: F) -> F:
@@ -22,11 +22,19 @@ def by_blocks[F: Callable[..., Any]](method: F) -> F:
     @wraps(method)
     def answered(self: Any, X: Any, *args: Any, **options: Any) -> Any:
         names = self.__dict__.get("feature_names_in_")
+        if isinstance(X, np.ndarray) and len(X) <= BLOCK_ROWS:
+            return method(self, X, *args, **options)  # a memory map is one block
         collection = as_collection(X, None if names is None else tuple(names))
         if collection is None:
             return method(self, X, *args, **options)
         check_is_fitted(self)
         like = method(self, self._stored_row(), *args, **options)
+        if isinstance(like, list):
+            raise ValueError(
+                f"{method.__name__}() draws several tables from one in memory: of a table read "
+                "block by block, every block would be drawn by the same random numbers. Hand over "
+                "one block at a time, or leave draws out."
+            )
         return collection.answers(_Answer(self, method.__name__, args, options, like), like)
 
     return cast(F, answered)
@@ -68,5 +76,4 @@ class _Answer:
         """Answer about the rows of a block."""
         if not _num_samples(block):
             return self.like[:0]
-        asked = np.asarray(block) if isinstance(block, np.memmap) else block
-        return getattr(self.estimator, self.method)(asked, *self.args, **self.options)
+        return getattr(self.estimator, self.method)(block, *self.args, **self.options)
