@@ -19,6 +19,7 @@ from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
 OPTIONAL = {"feature_names_in_"}  # Fitted attributes that only some tables leave behind.
 MADE_ANEW = {"posterior_", "_prepared", "rehearsal_"}
 """Attributes that no file holds: made from the others when they are read, or by a rehearsal."""
+STREAM = "_stream"  # Where a density keeps its stream: one from a file begins at its fit.
 CONTAINER = "_sklearn_output_config"  # Where scikit-learn keeps the container of ``set_output``.
 REQUESTS = "_metadata_request"
 """Where scikit-learn keeps metadata requests, which belong to a pipeline and not to a fit."""
@@ -73,7 +74,8 @@ def unfitted[E: BaseEstimator](estimator: E) -> E:
     """
     beside = copy(estimator)
     if not getattr(estimator, "warm_start", False):
-        for name in (*fitted_attributes(type(estimator)), *OPTIONAL, *MADE_ANEW):
+        known = (*fitted_attributes(type(estimator)), *OPTIONAL, *MADE_ANEW, STREAM)
+        for name in known:
             beside.__dict__.pop(name, None)
     return beside
 
@@ -81,7 +83,7 @@ def unfitted[E: BaseEstimator](estimator: E) -> E:
 def to_record(estimator: BaseEstimator) -> dict[str, Any]:
     """Constructor arguments and fitted state, for an artefact."""
     arguments = estimator.get_params(deep=False)
-    left_out = {*arguments, *MADE_ANEW, REQUESTS}
+    left_out = {*arguments, *MADE_ANEW, REQUESTS, STREAM}
     state = {name: value for name, value in vars(estimator).items() if name not in left_out}
     return {"arguments": arguments, "state": state}
 

@@ -20,6 +20,7 @@ from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
+from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
 from bayesrbf.inference.draws import MEMORY
@@ -84,6 +85,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     # ---- predicting
 
+    @by_blocks
     def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Log of :meth:`predict_proba`.
 
@@ -108,6 +110,7 @@ class Classifier(ClassifierMixin, Estimator):
         said = tempered(self._class_log_joint(rows), self.temperature_)
         return said if self._prevalence is None else at_prevalence(said, self._log_ratio())
 
+    @by_blocks
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
         """Class probabilities of each row.
 
@@ -127,6 +130,7 @@ class Classifier(ClassifierMixin, Estimator):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @by_blocks
     def predict(self, X: object) -> Labels:
         """Most probable class of each row.
 
@@ -140,9 +144,7 @@ class Classifier(ClassifierMixin, Estimator):
         ndarray of shape (n_obs,)
             Class labels.
         """
-        codes = self.predict_log_proba(X).argmax(axis=1)
-        best: Labels = self.classes_[codes]
-        return best
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     def adapt_prior(self, X: object) -> xr.Dataset:
         """Move to the prevalence of a new population, estimated from its unlabelled rows.
@@ -314,8 +316,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Class probabilities of some training rows, under the draws and at the fit."""
         posterior, rows = self._class_posterior(), some_rows(self.rows_)
         fitted = self.model_.point(self._log_posterior())
-        probabilities, _ = posterior.draws(rows)
         return {
-            "probabilities": probabilities,
+            "probabilities": posterior.draws(rows)[0],
             "map_probabilities": posterior.probabilities(posterior.predictor(rows)(fitted)),
         }

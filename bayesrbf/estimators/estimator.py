@@ -25,6 +25,11 @@ from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import SHARED, row_weights
 from bayesrbf.estimators.column_table import describe_columns, warn_of_units
 from bayesrbf.estimators.conditional import conditional
+from bayesrbf.estimators.out_of_core.answering import (
+    by_blocks,
+    need_all_rows,
+    refuse_collection,
+)
 from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
 from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.trying import try_stored_row
@@ -93,6 +98,7 @@ class Estimator(BaseEstimator, ABC):
     def _check(self, X: object, y: object, sample_weight: object) -> Float[np.ndarray, " obs"]:
         """Check arguments and widths; the row weights."""
         self._check_arguments()
+        refuse_collection(self, X)
         table.as_frame(X)  # has the words for frames that are none, before scikit-learn has
         validate_data(self, X, y, skip_check_array=True)
         if _num_samples(X) == 0:
@@ -164,13 +170,13 @@ class Estimator(BaseEstimator, ABC):
             self._prepared = self.model_, self.model_.log_posterior(self.rows_)
         return self._prepared[1]
 
-    def _report(self, status: Status, trace: Trace) -> None:
+    def _report(self, status: Status, trace: Trace, way: str = "") -> None:
         """Fitted attributes about the way of the fit, and a warning if it did not end well."""
         self._trace = trace
         self.n_iter_ = trace.n_iter
         self.converged_ = status is Status.CONVERGED
         self.lower_bound_ = float(trace.log_posterior[-1])
-        self.status_ = status.sentence
+        self.status_ = f"{status.sentence} {way}".rstrip()
         if status not in (Status.CONVERGED, Status.STOPPED):
             warn(f"{type(self).__name__}: {self.status_}", ConvergenceWarning)
 
@@ -214,6 +220,7 @@ class Estimator(BaseEstimator, ABC):
             If the method is unknown, or none for this model.
         """
         check_is_fitted(self)
+        need_all_rows(self, f"refine({method!r})")
         self._check_method(method)
         log_posterior = self._log_posterior()
         options = {"random_state": self.seed_, **options}
@@ -258,6 +265,7 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.conversion import from_datatree
 
         check_is_fitted(self)
+        need_all_rows(self, "use_posterior()")
         log_posterior = self._log_posterior()
         draws = from_datatree(
             tree, log_posterior, self.model_.description(self.rows_, self._axes).coords
@@ -331,6 +339,7 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.inference.judgements import judge_map
 
         check_is_fitted(self)
+        need_all_rows(self, "findings()")
         log_posterior = self._log_posterior()
         drawn = {} if self.draws_ is None else self._probabilities_of_training()
         return (
@@ -351,6 +360,7 @@ class Estimator(BaseEstimator, ABC):
         raise AttributeError(f"{type(self).__name__} compares rows and has no density of them.")
 
     @available_if(_has_density)  # type: ignore[untyped-decorator]
+    @by_blocks
     def score_samples(self, X: object) -> Float[np.ndarray, " obs"]:
         """Log density of the observed cells of each row.
 
@@ -378,6 +388,7 @@ class Estimator(BaseEstimator, ABC):
     conditional = available_if(_has_density)(conditional)
 
     @available_if(_has_density)  # type: ignore[untyped-decorator]
+    @by_blocks
     def novelty(self, X: object) -> Float[np.ndarray, " obs"]:
         """How unlike the training table each row is, from 0 to 1; high is novel.
 
@@ -424,6 +435,7 @@ class Estimator(BaseEstimator, ABC):
         return parameters
 
     @available_if(_has_density)  # type: ignore[untyped-decorator]
+    @by_blocks
     def impute(self, X: object, draws: int | None = None) -> Any:
         """Fill the missing cells; observed cells are returned as they came.
 

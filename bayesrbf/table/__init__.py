@@ -7,10 +7,11 @@ arrays, and :func:`decode` turns them back.
 
 from __future__ import annotations
 
-from bayesrbf.table.atoms import find_atoms
+from bayesrbf.table.atoms import at_their_atoms, find_atoms
+from bayesrbf.table.block_columns import RowSums, joined_columns
 from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
-from bayesrbf.table.encode import decode, encode, encode_labels
+from bayesrbf.table.encode import decode, encode, encode_labels, read_labels
 from bayesrbf.table.further_columns import further_laws
 from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
 from bayesrbf.table.order import canonical_order
@@ -24,7 +25,9 @@ from bayesrbf.table.row_statistics import (
 
 __all__ = [
     "Columns",
+    "RowSums",
     "as_frame",
+    "at_their_atoms",
     "canonical_order",
     "check_spreads",
     "column_position",
@@ -35,10 +38,12 @@ __all__ = [
     "find_atoms",
     "further_laws",
     "hide",
+    "joined_columns",
     "learn_columns",
     "marginals",
     "missing_per_row",
     "observed_cells",
+    "read_labels",
     "replaced",
     "row_names",
     "standardisation",

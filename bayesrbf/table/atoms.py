@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float
+
+from bayesrbf.records.mixture import Observations
+from bayesrbf.table.column_kinds import Columns
 
 SHARE: Final = 0.05
 """Least share of a column's cells."""
@@ -44,3 +48,21 @@ def at_atoms(cells: Float[np.ndarray, " obs"], atoms: tuple[float, ...]) -> np.n
     same = cells[:, None] == np.asarray(atoms)
     codes = np.where(same.any(axis=1), same.argmax(axis=1) + 1, 0)
     return np.where(np.isnan(cells), -1, codes)
+
+
+def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
+    """Rows whose real cells at atoms are missing, and a code of each that says at which.
+
+    >>> rows = Observations(np.array([[0.0], [2.0]]), np.zeros((2, 0), int), *np.ones((2, 2), int))
+    >>> found = at_their_atoms(rows, Columns(("x",), ("real",), (), atoms=((0.0,),)))
+    >>> found.real.ravel(), found.codes.ravel()
+    (array([nan,  2.]), array([1, 0]))
+    """
+    if not columns.atomic:
+        return rows
+    real, codes = rows.real.copy(), [rows.codes]
+    for feature in columns.atomic:
+        at = at_atoms(real[:, feature], columns.atoms[feature])
+        real[at > 0, feature] = np.nan
+        codes.append(at[:, None])
+    return replace(rows, real=real, codes=np.concatenate(codes, axis=1))

@@ -156,7 +156,7 @@ def learn_columns(
             kind = "categorical" if _is_categorical(cells, position, chosen) else "real"
         kinds.append(kind)
         if kind == "categorical":
-            levels.append(_sorted_levels(column[~mask]))
+            levels.append(sorted_levels(column[~mask]))
         elif kind == "ordinal":
             ordinal_levels.append(_ordered_levels(cells, position, column[~mask]))
     informative = missingness == "informative"
@@ -246,10 +246,10 @@ def _ordered_levels(cells: Cells, position: int, present: np.ndarray) -> tuple[o
             "(pandas.Categorical(..., categories=[lowest, ..., highest], ordered=True)), or "
             "convert it to numbers."
         )
-    return _sorted_levels(present)
+    return sorted_levels(present)
 
 
-def _sorted_levels(present: np.ndarray) -> tuple[object, ...]:
+def sorted_levels(present: np.ndarray) -> tuple[object, ...]:
     """Distinct values in the order of their type; whole numbers as int."""
     if present.dtype == object:
         return tuple(sorted(set(present.tolist())))

@@ -6,11 +6,14 @@ import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from os import PathLike
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from jaxtyping import Int
+
+from bayesrbf.blocks import is_collection
 
 _PANDAS_MISSING = {"NAType", "NaTType"}
 
@@ -68,9 +71,13 @@ def missing_per_row(X: Any) -> Int[np.ndarray, " obs"]:
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """View a pandas or polars frame through narwhals; None when X is no frame.
 
-    ValueError if two columns have the same name. TypeError if the frame is lazy: its cells are not
-    computed yet.
+    ValueError if two columns have the same name. TypeError if the table is not in memory.
     """
+    if is_collection(X):
+        raise TypeError(
+            f"X must be a table in memory here; received {_told(X)}, which is out of memory. Read "
+            "it block by block, or take a random sample of its rows."
+        )
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -83,6 +90,11 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
             ".collect() on it first."
         )
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _told(X: Any) -> str:
+    """A table out of memory in words."""
+    return f"the path {str(X)!r}" if isinstance(X, str | PathLike) else f"a {type(X).__name__}"
 
 
 def row_names(X: Any, n_obs: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesrbf.records.mixture import Observations
-from bayesrbf.table.atoms import at_atoms
+from bayesrbf.table.atoms import at_their_atoms
 from bayesrbf.table.column_kinds import Columns
 from bayesrbf.table.containers import Cells, as_frame, clean, missing_cells, read_cells
 from bayesrbf.table.further_columns import Further, read_counts, split_further
@@ -61,17 +61,15 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     known, ordered = codes[: len(columns.levels)], codes[len(columns.levels) :]
     ordered = [np.where(code < 0, np.nan, code) for code in ordered]
     masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
-    atoms = [at_atoms(reals[feature], columns.atoms[feature]) for feature in columns.atomic]
-    for feature, at in zip(columns.atomic, atoms, strict=True):
-        reals[feature] = np.where(at > 0, np.nan, reals[feature])
-    codes = known + masks + atoms
-    return Observations(
+    codes = known + masks
+    rows = Observations(
         np.array(reals, dtype=np.float64).reshape(len(reals), n_rows).T.copy(),
         np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
         np.full(n_rows, -1),
         np.ones(n_rows),
         tuple(np.column_stack(kind).astype(float) for kind in (counts, ordered) if kind),
     )
+    return at_their_atoms(rows, columns)
 
 
 def _check_columns(cells: Cells, columns: Columns) -> None:
@@ -201,6 +199,22 @@ def encode_labels(
     >>> encode_labels(["b", None, "a", "b"])
     (array(['a', 'b'], dtype=object), array([ 1, -1,  0,  1]))
     """
+    present, hidden = read_labels(y, unlabelled)
+    if hidden.all():
+        raise ValueError(
+            "y needs at least one labelled row, but every label is hidden; "
+            "use MixtureDensity to model X alone."
+        )
+    classes, positions = np.unique(present, return_inverse=True)
+    codes = np.full(len(hidden), -1, dtype=np.intp)
+    codes[~hidden] = positions
+    return classes, codes
+
+
+def read_labels(
+    y: Any, unlabelled: object = None
+) -> tuple[Shaped[np.ndarray, " labelled"], Bool[np.ndarray, " obs"]]:
+    """Labels of the rows that have one, and which rows hide theirs."""
     raw = column_or_1d(_as_array(y), warn=True)
     labels = raw if raw.dtype.kind in "biufU" else clean(raw.tolist(), "y")
     hidden = np.zeros(len(labels), dtype=bool)
@@ -208,20 +222,13 @@ def encode_labels(
         hidden |= missing_cells(labels)
     if unlabelled is not None:
         hidden |= np.asarray(labels == unlabelled)
-    if hidden.all():
-        raise ValueError(
-            "y needs at least one labelled row, but every label is hidden; "
-            "use MixtureDensity to model X alone."
-        )
     present = labels[~hidden]
     if present.dtype.kind == "f" and np.isinf(present).any():
         raise ValueError("Input y contains infinity; labels must be finite, NaN where hidden.")
-    present = _plain(present, raw[~hidden])
-    check_classification_targets(present)
-    classes, positions = np.unique(present, return_inverse=True)
-    codes = np.full(len(labels), -1, dtype=np.intp)
-    codes[~hidden] = positions
-    return classes, codes
+    if present.size:
+        present = _plain(present, raw[~hidden])
+        check_classification_targets(present)
+    return present, hidden
 
 
 def _as_array(y: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -40,14 +41,10 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    location, scale = _means_and_spreads(real, weights)
-    if (scale > 1 / _LEAST).any():
-        position = int(np.argmax(scale))
-        raise ValueError(
-            f"Real column {position} has a spread of {scale[position]:.3g}, beyond 1e154; "
-            "rescale it."
-        )
-    return Standardisation(location, np.where(scale < _LEAST, 1.0, scale))
+    columns = np.ascontiguousarray(real.T)
+    pairs = [unit_of(column_moments(one, weights), place) for place, one in enumerate(columns)]
+    location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
+    return Standardisation(location, scale)
 
 
 def check_spreads(
@@ -56,7 +53,8 @@ def check_spreads(
     names: tuple[str, ...],
 ) -> None:
     """ValueError if a column's spread, which is not zero, has a square that is no normal number."""
-    for name, scale in zip(names, _means_and_spreads(real, weights)[1], strict=True):
+    for name, column in zip(names, np.ascontiguousarray(real.T), strict=True):
+        scale = _scale_of(column_moments(column, weights))
         if not _LEAST <= scale <= 1 / _LEAST:
             beyond = "below 1e-154" if scale < _LEAST else "beyond 1e154"
             raise ValueError(
@@ -65,22 +63,39 @@ def check_spreads(
             )
 
 
-def _means_and_spreads(
-    real: Float[np.ndarray, "obs feature"], weights: Float[np.ndarray, " obs"]
-) -> tuple[Float[np.ndarray, " feature"], Float[np.ndarray, " feature"]]:
-    """Location and scale of every column; the scale is 1 where there is none."""
-    pairs = [_mean_and_spread(column, weights) for column in np.ascontiguousarray(real.T)]
-    location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
-    return location, scale
+@dataclass(frozen=True)
+class ColumnMoments:
+    """Weight, mean and spread of the observed cells of a column, and the largest of them."""
+
+    mass: float
+    mean: float
+    spread: float
+    largest: float
+
+    def joined(self, other: ColumnMoments) -> ColumnMoments:
+        """Moments of the cells of both (Chan, Golub and LeVeque, 1983)."""
+        mass = self.mass + other.mass
+        if not self.mass or not other.mass:
+            return self if self.mass else other
+        share, apart = other.mass / mass, other.mean - self.mean
+        parts = (
+            np.sqrt(1 - share) * self.spread,
+            np.sqrt(share) * other.spread,
+            np.sqrt(share * (1 - share)) * apart,
+        )
+        largest = max(self.largest, other.largest)
+        return ColumnMoments(mass, self.mean + share * apart, float(math.hypot(*parts)), largest)
 
 
-def _mean_and_spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Location and scale of one column, free of overflow, underflow and cancellation."""
+def column_moments(
+    column: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+) -> ColumnMoments:
+    """Moments of one column, free of overflow, underflow and cancellation."""
     used = ~np.isnan(column) & (weights > 0)
     if not used.any():
-        return 0.0, 1.0
-    values = column[used]
-    share = weights[used] / weights[used].max()
+        return ColumnMoments(0.0, 0.0, 0.0, 0.0)
+    values, mass = column[used], weights[used]
+    share = mass / mass.max()
     share = share / share.sum()
     # A power of two takes the largest cell into [0.5, 1) without rounding.
     exponent = int(np.frexp(np.abs(values).max())[1])
@@ -88,9 +103,23 @@ def _mean_and_spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, fl
     centre = (unit.min() + unit.max()) / 2
     mean = centre + share @ (unit - centre)
     spread = float(np.sqrt(share @ (unit - mean) ** 2))
-    if spread <= _ROUNDING * np.abs(unit).max():
-        return float(np.ldexp(mean, exponent)), 1.0
-    return float(np.ldexp(mean, exponent)), float(np.ldexp(spread, exponent))
+    mean, spread, largest = np.ldexp((mean, spread, np.abs(unit).max()), exponent).tolist()
+    return ColumnMoments(float(mass.sum()), mean, spread, largest)
+
+
+def unit_of(moments: ColumnMoments, position: int) -> tuple[float, float]:
+    """Location and scale of a column; ValueError, which names its position, if it is too wide."""
+    scale = _scale_of(moments)
+    if scale > 1 / _LEAST:
+        raise ValueError(
+            f"Real column {position} has a spread of {scale:.3g}, beyond 1e154; rescale it."
+        )
+    return moments.mean, scale if scale >= _LEAST else 1.0
+
+
+def _scale_of(moments: ColumnMoments) -> float:
+    """The spread; 1 for a column that is constant up to rounding."""
+    return moments.spread if moments.spread > _ROUNDING * moments.largest else 1.0
 
 
 def marginals(

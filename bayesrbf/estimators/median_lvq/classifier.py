@@ -35,6 +35,7 @@ from bayesrbf.estimators.median_lvq.dissimilarities import (
     read_rows,
 )
 from bayesrbf.estimators.median_lvq.widths import choose_width, wider_ones, widths_to_try
+from bayesrbf.estimators.out_of_core.answering import refuse_collection
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.fitted.fitted_exemplars import (
     FittedExemplars,
@@ -294,6 +295,7 @@ class MedianLVQClassifier(Classifier):
             If an argument, the rows, the labels or the weights cannot be used.
         """
         self._check_arguments()
+        refuse_collection(self, X)
         rows = read_rows(self, X, reset=True)
         validate_data(self, X, y, skip_check_array=True)
         weights = row_weights(sample_weight, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,7 +22,11 @@ from bayesrbf.estimators.mixture.density_choice import (
 )
 from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
+from bayesrbf.estimators.mixture.streaming import partial_fit
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
+from bayesrbf.estimators.out_of_core.answering import by_blocks
+from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
+from bayesrbf.estimators.out_of_core.training import of_all_rows, read_collection
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
 from bayesrbf.records.priors import MixturePrior
@@ -93,6 +98,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         How the fit ended, in a sentence.
     converged_ : bool
         Whether it converged.
+    passes_ : int
+        Passes over a training table out of memory; 0 for one in memory.
     candidates_ : tuple of DensityCandidate
         What was compared where something was ``"auto"``, the best first, each with its
         held-out ``log_density`` in nats a row; else the one that was used.
@@ -124,6 +131,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
 
     model_: FittedMixture
     candidates_: tuple[DensityCandidate, ...]
+    passes_: int
 
     _rules = SHARED | {
         "n_components": integer("auto"),
@@ -192,7 +200,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells.
+            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
+            a Parquet file or a Dask collection (:doc:`/scale`).
         y : object
             Ignored.
         sample_weight : array-like of shape (n_obs,), optional
@@ -210,8 +219,10 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         if self.inference != "map" or self.warm_start:
             self._check_method(self.inference)
-        weights = self._check(X, None, sample_weight)
-        self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
+        collection = read_collection(self, X, None, sample_weight, AskedLabels(labelled=False))
+        if collection is None:
+            weights = self._check(X, None, sample_weight)
+            self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
         given: Any = self.prior
         declared: MixturePrior = MixturePrior() if given in ("auto", None) else given
         owner, shape = type(self).__name__, self.covariance_type
@@ -222,9 +233,14 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         settings = Settings(declared, asked, solver, self.column_maps, self.trim, self.pool)
         found = find_density(self.rows_, self.columns_, settings, self._start)
         self.rows_, self.model_, self.candidates_ = found.rows, found.model, found.candidates
-        self._report_mixture(found.fit)
+        weakened = declared.weakened(found.candidates[0].strength, self.model_.specification)
+        fit, way = of_all_rows(self, collection, found.fit, weakened, solver)
+        self._report_mixture(fit, way)
         return self._infer()
 
+    partial_fit = works_on(copy)(partial_fit)
+
+    @by_blocks
     def predict_proba(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Responsibilities, as :meth:`transform` gives them.
 
@@ -240,6 +256,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self.transform(X)
 
+    @by_blocks
     def predict(self, X: object) -> Int[np.ndarray, " obs"]:
         """Most probable component of each row.
 
@@ -272,8 +289,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return float(self.score_samples(X).mean())
 
-    bic = bic
-    aic = aic
+    aic, bic = aic, bic
 
     def _check_method(self, method: str) -> None:
         """Refuse draws and starts around a pool, which is no mode of its posterior."""

@@ -38,6 +38,8 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
 )
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
+from bayesrbf.estimators.out_of_core.parts import Asked
+from bayesrbf.estimators.out_of_core.training import of_all_rows, read_collection
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
@@ -179,6 +181,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         a label gained on labelled rows held out, with its standard error.
     converged_ : bool
         Whether it converged.
+    passes_ : int
+        Passes over a training table out of memory; 0 for one in memory.
     atoms_ : dict
         Name of every real column with atoms, and of each atom its share of the cells.
     n_iter_ : int
@@ -213,6 +217,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     covariance_type_: str
     tied_: bool
     unlabelled_weight_: float
+    passes_: int
 
     _has_draws_of_all = True
     _rules = SHARED | {
@@ -319,9 +324,11 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells.
+            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
+            a Parquet file or a Dask collection (:doc:`/scale`), for ``objective="likelihood"``.
         y : array-like of shape (n_obs,)
-            Class labels; NaN and None are hidden.
+            Class labels; NaN and None are hidden. Of a table out of memory, also the name of
+            their column.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: weight 2 is the row twice.
 
@@ -335,13 +342,19 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        weights = self._check(X, y, sample_weight)
         open_weight = self.unlabelled_weight == "cv"
         given = self.unlabelled_weight
         factor = float(given) if isinstance(given, Real) else 1.0
-        labels, weights = self._read_labels(X, y, weights, factor)
+        collection = None
+        if self.objective == "likelihood":
+            target = y if isinstance(y, str) else None
+            asked = Asked(True, target, self.unlabelled, factor)
+            collection = read_collection(self, X, y, sample_weight, asked)
+        if collection is None:
+            weights = self._check(X, y, sample_weight)
+            labels, weights = self._read_labels(X, y, weights, factor)
+            self._read_rows(X, labels, weights)
         components = components_per_class(self.n_components, self.classes_, type(self).__name__)
-        self._read_rows(X, labels, weights)
         specification = MixtureSpecification(
             self.rows_.real.shape[1],
             self.columns_.n_levels,
@@ -373,8 +386,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.model_, fit = fit_mixture_rows(
             distinct, specification, prior, solver, start, self.column_maps
         )
-        self._report_mixture(fit)
-        self.status_ = f"{self.status_} {choice.unlabelled}".rstrip()
+        fit, way = of_all_rows(self, collection, fit, prior, solver, setting.weigh)
+        self._report_mixture(fit, f"{way} {choice.unlabelled}".strip())
         return self._infer()
 
     def _choose(self, task: Task, specification: MixtureSpecification) -> Choice:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.estimators.estimator import LARGEST_SEED
+from bayesrbf.estimators.out_of_core.answering import by_blocks, need_all_rows
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.completed_rows import hide_masked
 from bayesrbf.numerics.mixture.sampling import sample
@@ -46,10 +47,10 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
         return previous.start
 
-    def _report_mixture(self, fit: Fit) -> None:
+    def _report_mixture(self, fit: Fit, way: str) -> None:
         """Fitted attributes about the way of the fit, and a warning if a covariance is singular."""
         self._n_features_out = self.model_.specification.n_components
-        self._report(fit.status, fit.trace)
+        self._report(fit.status, fit.trace, way)
         if fit.floored:
             warn(
                 f"{type(self).__name__}: a covariance is singular to rounding, and its smallest "
@@ -73,6 +74,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     # ---- rows
 
+    @by_blocks
     def transform(self, X: object) -> Float[np.ndarray, "obs component"]:
         """Responsibilities: p(component | row), labels not used.
 
@@ -91,6 +93,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         responsibilities: Float[np.ndarray, "obs component"] = softmax(log_joint, axis=1)
         return responsibilities
 
+    @by_blocks
     def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:
         """Most probable component of each row: a clustering.
 
@@ -173,6 +176,7 @@ def declare(self: Any, latent: Literal["marginal", "explicit"] = "marginal") -> 
         Free variables under the names of ``posterior_``.
     """
     check_is_fitted(self)
+    need_all_rows(self, "declare()")
     return self.model_.declare(self.rows_, self._axes, latent=latent)
 
 

@@ -22,6 +22,15 @@ COMPILED_FROM = 200_000
 
 
 @runtime_checkable
+class Sums(Protocol):
+    """Rows wherever they are, as EM asks for them."""
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected sufficient statistics, centred at the means; labels and row weights count."""
+        ...
+
+
+@runtime_checkable
 class Expectation(Protocol):
     """Rows of one table under one specification, ready for any parameters in standard units."""
 

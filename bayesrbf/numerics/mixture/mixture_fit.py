@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from bayesrbf.numerics.mixture.ascent import Acceleration, Ascent, Problem, Step, ascend
-from bayesrbf.numerics.mixture.expectation import Expectation, prepare
+from bayesrbf.numerics.mixture.expectation import Sums, prepare
 from bayesrbf.numerics.mixture.initialisation import starting_point
 from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.numerics.mixture.mixture_points import MixturePoints
@@ -68,8 +68,27 @@ def fit_mixture(
     return _best(runs, specification)
 
 
+def fit_from(
+    start: MixtureParameters,
+    rows: Sums,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+    *,
+    tolerance: float,
+    max_iter: int,
+    acceleration: Acceleration,
+) -> Fit:
+    """Climb from one start over rows wherever they are, all in standard units."""
+    with one_blas_thread():
+        problem = problem_of(rows, specification, hyperparameters)
+        run = ascend(
+            problem, start, tolerance=tolerance, max_iter=max_iter, acceleration=acceleration
+        )
+    return _best([run], specification)
+
+
 def problem_of(
-    expectation: Expectation,
+    expectation: Sums,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> Problem:

@@ -1,0 +1,63 @@
+"""The E-step over blocks of rows: sums of every block, added up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from bayesrbf.blocks import Blocks
+from bayesrbf.numerics.mixture.expectation import Sums, prepare
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.numerics.threads import one_blas_thread
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
+
+
+class BlockExpectation:
+    """E-step over blocks of rows in standard units, which stay where they are.
+
+    Sums alone come back, so ``pointwise`` is empty. ``passes`` counts the E-steps.
+    """
+
+    def __init__(self, rows: Blocks[Observations], specification: MixtureSpecification) -> None:
+        self._prepared = rows.map(partial(_prepared, specification=specification)).kept()
+        self.passes = 0
+
+    def statistics(self, parameters: MixtureParameters) -> Statistics:
+        """Expected sufficient statistics, centred at the means; labels and row weights count."""
+        self.passes += 1
+        return self._prepared.map(partial(_sums, parameters=parameters)).reduce(added)
+
+
+def _prepared(rows: Observations, specification: MixtureSpecification) -> Sums:
+    """Rows of a block, ready for any parameters."""
+    return prepare(rows, specification)
+
+
+def _sums(rows: Sums, parameters: MixtureParameters) -> Statistics:
+    """Statistics of a block, without what has a number a row."""
+    with one_blas_thread():
+        return replace(rows.statistics(parameters), pointwise=np.zeros(0))
+
+
+def added(one: Statistics, other: Statistics) -> Statistics:
+    """Statistics of the rows of both, at the same parameters."""
+    return Statistics(
+        one.counts + other.counts,
+        one.first + other.first,
+        one.second + other.second,
+        tuple(map(np.add, one.category_counts, other.category_counts)),
+        one.log_likelihood + other.log_likelihood,
+        np.zeros(0),
+        tuple(map(_added, one.further, other.further)),
+    )
+
+
+def _added(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Sums of a further law; a histogram is as long as the largest count of its own block."""
+    longer, shorter = (one, other) if one.shape[-1] >= other.shape[-1] else (other, one)
+    total = longer.copy()
+    total[..., : shorter.shape[-1]] += shorter
+    return total

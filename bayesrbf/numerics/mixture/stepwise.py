@@ -1,0 +1,103 @@
+r"""Stepwise EM: statistics of a stream of rows, of which each block is seen once.
+
+Statistics s of a unit of weight are moved towards those of a block, and the M-step follows:
+
+.. math:: s \leftarrow (1 - \gamma_t) s + \gamma_t \hat s_t, \qquad \gamma_t = (t + 1)^{-0.6}
+
+for the t-th block after the one that the stream began with. The steps add up to infinity and their
+squares do not, so that the parameters converge to a mode.
+
+References
+----------
+Cappé and Moulines (2009), On-line expectation-maximization algorithm for latent data models,
+Journal of the Royal Statistical Society B 71, 593-613, section 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.numerics.mixture.block_expectation import added
+from bayesrbf.numerics.mixture.expectation import prepare
+from bayesrbf.numerics.mixture.maximisation import maximise
+from bayesrbf.numerics.mixture.statistics import Statistics
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.priors import MixtureHyperparameters
+from bayesrbf.records.specification import MixtureSpecification
+
+POWER: Final = 0.6
+"""Of the step size; between a half and one."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What is left of the rows seen so far."""
+
+    statistics: Statistics
+    """Of a unit of weight."""
+    centre: Float[np.ndarray, "component feature"]
+    """Means at which the statistics are centred."""
+    mass: float
+    """Weight of the rows seen."""
+    n_steps: int
+
+
+def begun(
+    rows: Observations, parameters: MixtureParameters, specification: MixtureSpecification
+) -> Stream:
+    """A stream that has seen some rows, in standard units, to which the parameters were fitted."""
+    mass = float(rows.weights.sum())
+    statistics = scaled(prepare(rows, specification).statistics(parameters), 1 / mass)
+    return Stream(statistics, parameters.means, mass, 0)
+
+
+def stepped(
+    stream: Stream,
+    rows: Observations,
+    parameters: MixtureParameters,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+) -> tuple[Stream, MixtureParameters]:
+    """See one more block, in standard units; the prior counts beside all rows seen so far."""
+    weight = float(rows.weights.sum())
+    n_steps, mass = stream.n_steps + 1, stream.mass + weight
+    share = (n_steps + 1) ** -POWER
+    before = recentred(stream.statistics, stream.centre - parameters.means)
+    block = prepare(rows, specification).statistics(parameters)
+    statistics = added(scaled(before, 1 - share), scaled(block, share / weight))
+    following = maximise(scaled(statistics, mass), parameters, hyperparameters, specification)
+    return Stream(statistics, parameters.means, mass, n_steps), following
+
+
+def scaled(statistics: Statistics, factor: float) -> Statistics:
+    """Statistics of rows whose weights are multiplied by a factor."""
+    return Statistics(
+        factor * statistics.counts,
+        factor * statistics.first,
+        factor * statistics.second,
+        tuple(factor * counts for counts in statistics.category_counts),
+        factor * statistics.log_likelihood,
+        np.zeros(0),
+        tuple(factor * sums for sums in statistics.further),
+    )
+
+
+def recentred(statistics: Statistics, shift: Float[np.ndarray, "component feature"]) -> Statistics:
+    """The same moments about other means; ``shift`` is the old means less the new ones."""
+    counts, first, second = statistics.counts[:, None], statistics.first, statistics.second
+    moved = first + counts * shift
+    if second.ndim == 4:  # of (x - mu, f, 1), the last of which is what a shift multiplies
+        change = np.zeros_like(second) + np.eye(second.shape[-1])
+        change[..., 0, -1] = shift
+        about = change @ second @ change.swapaxes(-1, -2)
+    elif second.ndim == 3:
+        cross = first[:, :, None] * shift[:, None, :]
+        about = second + cross + cross.swapaxes(1, 2)
+        about += counts[:, :, None] * shift[:, :, None] * shift[:, None, :]
+    else:
+        about = second + 2 * first * shift + counts * shift**2
+    return replace(statistics, first=moved, second=about)

@@ -1,0 +1,152 @@
+"""What the columns of a table are, and sums over its rows, learnt block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.specification import MixtureSpecification
+from bayesrbf.table.column_kinds import Columns, Kind, sorted_levels
+from bayesrbf.table.row_statistics import ColumnMoments, column_moments, unit_of
+
+Found = tuple[Kind | None, tuple[object, ...]]
+"""Kind of a column, None where it has no cell, and its levels."""
+
+
+def joined_columns(one: Columns, other: Columns) -> Columns:
+    """The columns of the rows of two blocks, without masks and atoms.
+
+    A column that is empty in one block is what it is in the other. ValueError if the blocks have
+    other columns, TypeError if a column holds another kind of cells.
+
+    >>> from bayesrbf.table import learn_columns
+    >>> joined_columns(learn_columns([[1.5, "b"]]), learn_columns([[None, "a"]])).levels
+    (('a', 'b'),)
+    """
+    if one.names != other.names:
+        raise ValueError(
+            "All blocks of X must have the same columns in the same order; received "
+            f"{', '.join(map(repr, one.names[:20]))} and {', '.join(map(repr, other.names[:20]))}."
+        )
+    found = list(map(_joined, one.names, _found(one), _found(other)))
+    return replace(
+        one,
+        kinds=tuple(kind or "real" for kind, _ in found),
+        levels=tuple(levels for kind, levels in found if kind == "categorical"),
+        ordinal_levels=tuple(levels for kind, levels in found if kind == "ordinal"),
+        empty=tuple(place for place, (kind, _) in enumerate(found) if kind is None),
+        missing=tuple(map(sum, zip(one.missing, other.missing, strict=True))),
+    )
+
+
+def _found(columns: Columns) -> list[Found]:
+    """Kind and levels of every column."""
+    levels = dict(zip(columns.categorical_positions, columns.levels, strict=True))
+    levels |= dict(zip(columns.positions("ordinal"), columns.ordinal_levels, strict=True))
+    kinds = enumerate(columns.kinds)
+    return [(None if at in columns.empty else kind, levels.get(at, ())) for at, kind in kinds]
+
+
+def _joined(name: str, one: Found, other: Found) -> Found:
+    """Kind and levels of a column in both blocks."""
+    if one[0] is None or other[0] is None or one == other:
+        return other if one[0] is None else one
+    together = one[1] + other[1]
+    types = {type(level) if isinstance(level, str | bool) else float for level in together}
+    if one[0] != other[0] or len(types) > 1:
+        raise TypeError(
+            f"Column {name!r} holds other kinds of cells in some blocks of X than in others "
+            f"({one[0]} and {other[0]}); make every cell text to read the column as categories, or "
+            "every cell a number (NaN where missing)."
+        )
+    if one[0] == "ordinal" and str in types:
+        raise ValueError(
+            f"Column {name!r} is ordered in one way in some blocks of X and in another way in "
+            "others; give all of them the same ordered Categorical."
+        )
+    numeric = float in types
+    return one[0], sorted_levels(np.array(together, dtype=float if numeric else object))
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """Sums over rows that units, priors and sampling ask for."""
+
+    by_label: Float[np.ndarray, " label"]
+    """Weight of the rows of every class, and last of those without a label."""
+    reals: tuple[ColumnMoments, ...]
+    levels: tuple[Float[np.ndarray, " _"], ...]
+    """Weight of every level of every categorical column."""
+    further: tuple[tuple[np.ndarray, np.ndarray], ...]
+    """Of every further law the distinct cells, one column of a row each, and their weights."""
+
+    @classmethod
+    def of(cls, rows: Observations, n_levels: tuple[int, ...], n_classes: int) -> Self:
+        """Sums over some rows."""
+        seen = [codes >= 0 for codes in rows.codes.T]
+        return cls(
+            _counts(rows.labels % (n_classes + 1), rows.weights, n_classes + 1),
+            tuple(column_moments(column, rows.weights) for column in rows.real.T),
+            tuple(
+                _counts(codes[known], rows.weights[known], size)
+                for codes, known, size in zip(rows.codes.T, seen, n_levels, strict=True)
+            ),
+            tuple(_distinct_cells(cells, rows.weights) for cells in rows.further),
+        )
+
+    def joined(self, other: Self) -> Self:
+        """Sums over the rows of both."""
+        further = (
+            _again(*map(np.concatenate, zip(one, two, strict=True)))
+            for one, two in zip(self.further, other.further, strict=True)
+        )
+        return replace(
+            self,
+            by_label=self.by_label + other.by_label,
+            reals=tuple(map(ColumnMoments.joined, self.reals, other.reals)),
+            levels=tuple(map(np.add, self.levels, other.levels)),
+            further=tuple(further),
+        )
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale of the real columns, as of the whole table."""
+        pairs = [unit_of(moments, place) for place, moments in enumerate(self.reals)]
+        location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
+        return Standardisation(location, scale)
+
+    @property
+    def marginals(self) -> tuple[Float[np.ndarray, " _"], ...]:
+        """Smoothed level frequencies, as of the whole table."""
+        return tuple((counts + 0.5) / (counts + 0.5).sum() for counts in self.levels)
+
+    def centred(self, specification: MixtureSpecification) -> MixtureSpecification:
+        """A structure whose further laws have their priors centred on all rows."""
+        pairs = zip(specification.further, self.further, strict=True)
+        further = tuple(law.centred(cells, weights) for law, (cells, weights) in pairs)
+        return replace(specification, further=further)
+
+
+def _counts(codes: np.ndarray, weights: np.ndarray, size: int) -> Float[np.ndarray, " _"]:
+    """Weight of every code; NumPy gives integers where there is no row."""
+    return np.bincount(codes, weights, size).astype(np.float64)
+
+
+def _distinct_cells(cells: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct cells of every column, each in a row of its own, and the weight of each."""
+    place, column = np.nonzero(~np.isnan(cells))
+    alone = np.full((place.size, cells.shape[1]), np.nan)
+    alone[np.arange(place.size), column] = cells[place, column]
+    return _again(alone, weights[place])
+
+
+def _again(alone: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same cells once each, weights of copies added up."""
+    column = (~np.isnan(alone)).argmax(axis=1)
+    keys = np.column_stack([column, np.nan_to_num(alone).sum(axis=1)])
+    _, first, copy = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return alone[first], _counts(copy, weights, first.size)

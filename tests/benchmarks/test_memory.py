@@ -1,0 +1,162 @@
+"""Peak memory of public methods on a million rows, beside the table; and fits from disk.
+
+Every figure is of a process of its own: the high-water mark of resident memory, reset before
+the call, less what was resident then. ``BAYESRBF_ROWS`` sets the rows (1,000,000).
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from bayesrbf import HybridMixtureClassifier, MixtureDensity
+from bayesrbf.estimators.out_of_core import training
+
+ROWS = int(os.environ.get("BAYESRBF_ROWS", "1000000"))
+COLUMNS, K = 10, 8
+SHORT: dict[str, Any] = {"n_init": 1, "max_iter": 4, "random_state": 0}
+
+
+def table(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Eight overlapping clusters in two classes, 5 % of the cells missing."""
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(99).normal(scale=1.5, size=(K, COLUMNS))
+    own = rng.integers(0, K, rows)
+    cells = rng.normal(size=(rows, COLUMNS))
+    cells += centres[own]
+    cells[rng.random((rows, COLUMNS), dtype=np.float32) < 0.05] = np.nan
+    return cells, own % 2
+
+
+def marked(name: str) -> float:
+    """A field of the kernel's status of this process, in MiB."""
+    (line,) = (one for one in Path("/proc/self/status").read_text().splitlines() if name in one)
+    return int(line.split()[1]) / 1024
+
+
+def measured(call: Callable[[], Any]) -> tuple[float, float]:
+    """Peak of resident memory above what was there before, in MiB, and seconds."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")
+    before, began = marked("VmRSS"), time.perf_counter()
+    call()
+    return marked("VmHWM") - before, time.perf_counter() - began
+
+
+def in_child(job: Callable[..., Any], *args: Any) -> Any:
+    """What a job gives in a process of its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(job, args)
+
+
+def classifier() -> HybridMixtureClassifier:
+    return HybridMixtureClassifier(
+        K // 2,
+        objective="likelihood",
+        covariance_type="full",
+        tied=False,
+        column_maps=None,
+        calibrate=False,
+        **SHORT,
+    )
+
+
+def of_method(kind: str, method: str) -> tuple[float, float]:
+    """Peak and seconds of one method."""
+    warnings.simplefilter("ignore")
+    X, y = table(ROWS)
+    estimator: Any = MixtureDensity(K, **SHORT) if kind == "density" else classifier()
+    some = slice(0, 20_000)
+    estimator.fit(X[some].copy(), y[some])  # compiles the kernels
+    if method == "fit":
+        return measured(lambda: estimator.fit(X, y))
+    return measured(lambda: getattr(estimator, method)(X))
+
+
+METHODS = {
+    "density": [
+        "fit",
+        "score_samples",
+        "predict_proba",
+        "predict",
+        "impute",
+        "novelty",
+        "surprise",
+    ],
+    "classifier": ["fit", "predict_proba", "predict", "score_samples", "uncertainty"],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"), [(kind, method) for kind, known in METHODS.items() for method in known]
+)
+def test_peak_of_a_method(kind: str, method: str) -> None:
+    peak, seconds = in_child(of_method, kind, method)
+    size = ROWS * COLUMNS * 8 / 2**20
+    print(
+        f"{kind:10} {method:14} {ROWS} rows: peak {peak:7.0f} MiB, {peak / size:5.2f} times the "
+        f"table, {seconds:6.1f} s",
+        flush=True,
+    )
+
+
+def written(folder: Path, rows: int) -> Path:
+    """A Parquet file in row groups of 131,072 rows, written group by group."""
+    path, group = folder / f"{rows}.parquet", 131_072
+    names = [f"x{place}" for place in range(COLUMNS)]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    with parquet.ParquetWriter(path, schema) as file:
+        for seed, first in enumerate(range(0, rows, group)):
+            cells, _ = table(min(group, rows - first), seed)
+            columns = [pa.array(column, from_pandas=True) for column in cells.T]
+            file.write_table(pa.table(columns, names=names))
+    return path
+
+
+def from_disk(path: str) -> tuple[float, float, int, str]:
+    """Whole resident memory, seconds and passes of a fit to a file."""
+    warnings.simplefilter("ignore")
+    MixtureDensity(K, **SHORT).fit(table(20_000)[0])
+    density = MixtureDensity(K, **SHORT)
+    _, seconds = measured(lambda: density.fit(path))
+    return marked("VmHWM"), seconds, density.passes_, density.status_
+
+
+def in_memory(rows: int) -> tuple[float, float, int, str]:
+    """The same of a table in memory."""
+    warnings.simplefilter("ignore")
+    X, _ = table(rows)
+    MixtureDensity(K, **SHORT).fit(X[:20_000].copy())
+    density = MixtureDensity(K, **SHORT)
+    _, seconds = measured(lambda: density.fit(X))
+    return marked("VmHWM"), seconds, density.n_iter_ + 1, density.status_
+
+
+@pytest.mark.parametrize("rows", [ROWS // 10, ROWS, 10 * ROWS])
+def test_fit_from_disk(rows: int, tmp_path: Path) -> None:
+    path = written(tmp_path, rows)
+    peak, seconds, passes, status = in_child(from_disk, str(path))
+    print(
+        f"from disk  {rows} rows: resident {peak:6.0f} MiB, {seconds:6.1f} s, {passes} passes, "
+        f"{1e6 * seconds / rows / passes:5.2f} us a row and pass\n{status}",
+        flush=True,
+    )
+    if rows <= ROWS:
+        peak, seconds, passes, _ = in_child(in_memory, rows)
+        print(
+            f"in memory  {rows} rows: resident {peak:6.0f} MiB, {seconds:6.1f} s, "
+            f"{1e6 * seconds / rows / passes:5.2f} us a row and E-step",
+            flush=True,
+        )
+    assert rows > training.SAMPLE_ROWS

@@ -1,0 +1,264 @@
+"""Tables out of memory: fits and answers are those of the same table in memory."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import zarr
+
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    SDGMClassifier,
+    StackedClassifier,
+    load,
+)
+from bayesrbf.estimators.out_of_core import training
+from bayesrbf.fitted.fitted_mixture import FittedMixture
+from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
+from bayesrbf.records.priors import MixturePrior
+from bayesrbf.table import distinct
+from tests.estimators.registries import KINDS, ROWS, in_partitions, registry
+
+X, Y = registry()
+SETTINGS: dict[str, Any] = {
+    "objective": "likelihood",
+    "covariance_type": "full",
+    "tied": False,
+    "column_maps": None,
+    "calibrate": False,
+    "unlabelled_weight": 1.0,
+    "n_init": 2,
+    "random_state": 0,
+}
+
+
+@pytest.fixture(autouse=True)
+def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample is a part of the registry."""
+    monkeypatch.setattr(training, "SAMPLE_ROWS", 120)
+
+
+def classifier(**settings: Any) -> HybridMixtureClassifier:
+    return HybridMixtureClassifier(2, **SETTINGS | KINDS | settings)
+
+
+def numbers(mixture: FittedMixture) -> dict[str, np.ndarray]:
+    """All parameters of a mixture by name."""
+    held = {one.name: getattr(mixture.parameters, one.name) for one in fields(mixture.parameters)}
+    levels, further = held.pop("category_probabilities"), held.pop("further")
+    units = {"location": mixture.units.location, "scale": mixture.units.scale}
+    return held | dict(enumerate(levels)) | dict(further) | units
+
+
+def assert_same(one: FittedMixture, other: FittedMixture, rtol: float = 1e-10) -> None:
+    mine, theirs = numbers(one), numbers(other)
+    assert mine.keys() == theirs.keys()
+    for name, value in mine.items():
+        np.testing.assert_allclose(value, theirs[name], rtol=rtol, atol=rtol, err_msg=str(name))
+
+
+def chunkings() -> list[list[int]]:
+    """Where partitions end: every kind of odd block among them."""
+    rng = np.random.default_rng(7)
+    some = [np.sort(rng.integers(0, ROWS, rng.integers(1, 9))).tolist() for _ in range(13)]
+    alone = [[0], [ROWS], [1], [ROWS - 1], [0, 0, 1, 1, 2, 130], list(range(0, ROWS, 20))]
+    return [*some, *alone, [5, 5, 9, 200]]
+
+
+def odd_order() -> np.ndarray:
+    """Rows so that some blocks have one class only, no label, or no observed cell of a column."""
+    return np.lexsort([X["age"].isna(), Y.fillna("")])
+
+
+@pytest.fixture(scope="module")
+def whole() -> HybridMixtureClassifier:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(training, "SAMPLE_ROWS", 120)
+        order = odd_order()
+        table = in_partitions(X.iloc[order], [])
+        return classifier().fit(table, in_partitions(Y.iloc[order], []))
+
+
+@pytest.mark.parametrize("ends", chunkings(), ids=str)
+def test_the_blocks_do_not_matter(ends: list[int], whole: HybridMixtureClassifier) -> None:
+    order = odd_order()
+    table, labels = in_partitions(X.iloc[order], ends), in_partitions(Y.iloc[order], ends)
+    model = classifier().fit(table, labels)
+    assert model.passes_ > 5
+    assert_same(model.model_, whole.model_)
+
+
+def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[FittedMixture] = []
+    refit = training.fit_mixture_blocks
+
+    def spied(rows: Any, mixture: FittedMixture, *rest: Any) -> Any:
+        begun.append(mixture)
+        return refit(rows, mixture, *rest)
+
+    monkeypatch.setattr(training, "fit_mixture_blocks", spied)
+    model = classifier().fit(in_partitions(X, [50, 51, 51, 180]), Y)
+    inside = classifier(max_iter=5)
+    with pytest.warns(Warning, match="max_iter"):
+        inside.fit(X, Y)
+    rows, solver = distinct(inside.rows_)[0], Solver(2, 1000, 1e-6, "squarem", 0)
+    start = begun[0]
+    mixture, fit = fit_mixture_rows(
+        rows, start.specification, MixturePrior(), solver, start.start, None
+    )
+    assert_same(model.model_, mixture)
+    assert model.n_iter_ == fit.trace.n_iter
+    assert f"{model.passes_} passes over {ROWS} rows in 5 blocks" in model.status_
+    assert model.columns_ == inside.columns_
+    assert abs(start.parameters.means - mixture.parameters.means).max() > 1e-3
+
+
+def test_a_table_that_the_sample_holds_is_fitted_as_one_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "SAMPLE_ROWS", ROWS)
+    model = classifier().fit(in_partitions(X, [50, 51, 51, 180]), Y)
+    inside = classifier().fit(X, Y)
+    assert model.lower_bound_ >= inside.lower_bound_ - 1e-9
+    np.testing.assert_allclose(model.predict_proba(X), inside.predict_proba(X), atol=1e-3)
+
+
+def forms(folder: Path) -> dict[str, Any]:
+    """The real columns of the registry in every form that is read block by block."""
+    real = X[["age", "dose", "visits"]]
+    cells = real.to_numpy()
+    real.to_parquet(folder / "one.parquet", row_group_size=70)
+    (folder / "many").mkdir()
+    for part in range(3):
+        real.iloc[part * 100 : (part + 1) * 100].to_parquet(folder / "many" / f"{part}.parquet")
+    mapped = np.memmap(folder / "cells", dtype=float, mode="w+", shape=cells.shape)
+    mapped[:] = cells
+    stored = zarr.open_array(
+        folder / "cells.zarr", mode="w", shape=cells.shape, chunks=(60, 2), dtype=float
+    )
+    stored[:] = cells
+    return {
+        "file": folder / "one.parquet",
+        "folder": str(folder / "many"),
+        "memory map": mapped,
+        "Zarr": stored,
+        "LazyFrame": pl.from_pandas(real).lazy(),
+        "dask.array": da.from_array(cells, chunks=(90, 2)),
+        "dask.dataframe": in_partitions(real, [33, 200]),
+    }
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["file", "folder", "memory map", "Zarr", "LazyFrame", "dask.array", "dask.dataframe"],
+)
+def test_every_form_is_fitted_and_answered(form: str, tmp_path: Path) -> None:
+    table = forms(tmp_path)[form]
+    inside = X[["age", "dose", "visits"]]
+    inside = inside.to_numpy() if form in ("memory map", "Zarr", "dask.array") else inside
+    model = MixtureDensity(2, random_state=0).fit(table)
+    density = model.score_samples(table)
+    assert model.passes_ > 3
+    np.testing.assert_allclose(density, model.score_samples(inside), rtol=1e-12)
+    assert np.asarray(model.predict_proba(table)).shape == (ROWS, 2)
+    np.testing.assert_array_equal(model.predict(table), model.predict(inside))
+
+
+def test_answers_about_dask_are_lazy_and_keep_their_partitions(
+    whole: HybridMixtureClassifier,
+) -> None:
+    table = in_partitions(X, [0, 40, 41, 200])
+    labels, probabilities = whole.predict(table), whole.predict_proba(table)
+    completed = whole.impute(table)
+    assert labels.npartitions == probabilities.npartitions == completed.npartitions == 5
+    np.testing.assert_array_equal(labels.compute(), whole.predict(X))
+    np.testing.assert_allclose(probabilities.compute(), whole.predict_proba(X), rtol=1e-12)
+    pd.testing.assert_frame_equal(completed.compute(), whole.impute(X), check_dtype=False)
+    np.testing.assert_allclose(whole.novelty(table).compute(), whole.novelty(X), atol=1e-12)
+    with pytest.raises(ValueError, match=r"impute\(\) draws several tables"):
+        whole.impute(table, draws=2)
+
+
+def test_a_file_is_completed_block_by_block(tmp_path: Path) -> None:
+    X.assign(label=Y).to_parquet(tmp_path / "table.parquet", row_group_size=100)
+    model = classifier().fit(tmp_path / "table.parquet", "label")
+    assert model.classes_.tolist() == ["ill", "well"]
+    blocks = list(model.impute(tmp_path / "table.parquet"))
+    assert list(map(len, blocks)) == [100, 100, 60]
+    expected = model.impute(X)
+    pd.testing.assert_frame_equal(pd.concat(blocks, ignore_index=True), expected, check_dtype=False)
+
+
+def test_weights_are_those_of_copies() -> None:
+    weights = np.random.default_rng(3).integers(0, 3, ROWS)
+    table, settings = X[["age", "dose"]], {"n_components": 2, "random_state": 0, "tol": 1e-12}
+    model = MixtureDensity(**settings).fit(in_partitions(table, [70, 180]), None, weights)
+    copies = MixtureDensity(**settings).fit(
+        in_partitions(table.loc[table.index.repeat(weights)], [100])
+    )
+    np.testing.assert_allclose(model.score_samples(table), copies.score_samples(table), atol=1e-4)
+
+
+def test_an_estimator_of_many_rows_is_a_file(
+    tmp_path: Path, whole: HybridMixtureClassifier
+) -> None:
+    whole.save(tmp_path / "model.safetensors")
+    read = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(read.predict_proba(X), whole.predict_proba(X))
+    assert read.passes_ == whole.passes_
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelNetworkClassifier(),
+        MedianLVQClassifier(),
+        RBFNetworkClassifier(),
+        SDGMClassifier(),
+        StackedClassifier(),
+        HybridMixtureClassifier(),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_family_that_needs_all_rows_says_so(estimator: Any) -> None:
+    with pytest.raises(TypeError, match=r"takes a table in memory.*rows.*sample"):
+        estimator.fit(in_partitions(X, [100]), Y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [({"inference": "laplace"}, "inference='laplace'"), ({"trim": True}, "trim=True")],
+)
+def test_an_argument_that_needs_all_rows_says_so(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"{sentence}.*out of memory.*sample"):
+        MixtureDensity(**settings).fit(in_partitions(X[["age"]], [100]))
+
+
+@pytest.mark.parametrize("what", ["refine", "findings", "declare"])
+def test_a_posterior_needs_all_rows(what: str, whole: HybridMixtureClassifier) -> None:
+    with pytest.raises(ValueError, match=rf"{what}\(.*block by block.*sample"):
+        getattr(whole, what)()
+
+
+def test_blocks_that_disagree_are_named() -> None:
+    text = X[["age"]].astype(object).to_numpy().copy()
+    text[100:] = "old"
+    with pytest.raises(TypeError, match=r"'x0' holds other kinds of cells in some blocks"):
+        MixtureDensity().fit(da.from_array(text, chunks=(100, 1)))
+    with pytest.raises(ValueError, match="partitions of X, which has 2; received 3"):
+        classifier().fit(in_partitions(X, [100]), in_partitions(Y, [50, 60]))
+    with pytest.raises(ValueError, match="X has 260 rows and y has 10"):
+        classifier().fit(in_partitions(X, [100]), Y.iloc[:10])
+    with pytest.raises(FileNotFoundError, match="no Parquet file"):
+        MixtureDensity().fit("nowhere.parquet")
