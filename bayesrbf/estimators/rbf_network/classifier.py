@@ -220,11 +220,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.handle_unknown = handle_unknown
         self.inference = inference
 
-    @property
-    def _averages(self) -> bool:
-        """Without a temperature the fitted point is too sure of itself, and the mean less so."""
-        return not self.calibrate
-
     # ---- fitting
 
     @works_on(unfitted)
