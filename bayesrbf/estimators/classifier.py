@@ -123,8 +123,8 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         ndarray of shape (n_obs, n_classes)
             Probabilities in the order of ``classes_``; rows sum to one. After :meth:`refine`
-            they are those of the fit, to which scores and temperatures belong; mixtures, RBF
-            networks and exemplars that were not calibrated give the mean over the draws.
+            they are those of the fit, to which scores and temperatures belong; mixtures and
+            exemplars that were not calibrated give the mean over the draws.
             ``class_prior`` moves what they would be without it by Bayes' rule: each times
             ``class_prior`` over the weighted share of its class among the labelled rows.
         """

@@ -43,7 +43,7 @@ CLASSIFIERS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "mixture": (HybridMixtureClassifier, QUICK),
     "mixture, likelihood": (generative, ("laplace", "gibbs", "bootstrap", "advi", "nuts")),
     "network": (partial(RBFNetworkClassifier, n_init=2), QUICK),
-    "network, tempered": (partial(RBFNetworkClassifier, n_init=2, calibrate=True), QUICK),
+    "network, untempered": (partial(RBFNetworkClassifier, n_init=2, calibrate=False), QUICK),
     "kernel": (KernelNetworkClassifier, QUICK),
     "exemplars": (MedianLVQClassifier, ("gibbs", "laplace")),
     "sdgm": (partial(SDGMClassifier, n_init=1), QUICK),
