@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bayesrbf.models.kernel_network import declare_kernel_network
-from bayesrbf.models.kernel_rates import declare_kernel_rates
+from bayesrbf.models.kernel_network import declare_kernel_network, declare_kernel_rates
 from bayesrbf.models.median_lvq import declare_median_lvq
 from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 from bayesrbf.models.rbf_network import declare_rbf_network

@@ -1,4 +1,4 @@
-"""The declared graph of a kernel network's output layer."""
+"""The declared graphs of a kernel network: its output layer, and the rates of its kernel."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from jaxtyping import Float, Int
+from pytensor.tensor import TensorVariable
+from scipy.linalg import helmert
+from scipy.spatial.distance import squareform
 
 from bayesrbf.models.densities import label_draw, label_logp
 from bayesrbf.records import names
+from bayesrbf.records.kernel_rates import NUGGET, RATE_PRIORS, Normal, RateCriterion, RateRows
+
+OBS_BIS, CONTRAST = "obs_bis", "contrast"
 
 
 def declare_kernel_network(
@@ -91,3 +97,108 @@ def declare_kernel_network(
             dims=names.OBS,
         )
     return model
+
+
+def declare_kernel_rates(
+    rows: RateRows,
+    fixed: Float[np.ndarray, " column"],
+    criterion: RateCriterion,
+    *,
+    column_names: Sequence[object] | None = None,
+) -> pm.Model:
+    r"""Declare the rates of a kernel, judged by Gaussian processes on class indicators.
+
+    .. math::
+       a_j = a^0_j g_j h, \quad K = e^{-\sum_j a_j D_j} + \epsilon I, \quad
+       \log g_j, \log h, \log \nu, \log s, \log t \sim N, \\
+       \text{evidence: } R_c \sim N(0, s K + \nu V^{-1}), \\
+       \text{leave-one-out: } \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n], \quad
+       F_n = R_n - (G^{-1} R)_n / c_n, \quad G = K + \nu V^{-1}
+
+    with :math:`c_n = (G^{-1})_{nn}` for weights up to one; of larger ones a single copy is left
+    out. R are the class indicators less the shares :math:`\pi`; for the evidence their contrasts,
+    in units of their root mean square, and a row of weight two is the row twice. The evidence is a
+    log density. The leave-one-out score is none: it is a potential, and the graph a
+    pseudo-posterior.
+
+    Parameters
+    ----------
+    rows : RateRows
+        Distances of labelled rows in every column, labels, weights v and shares of the classes.
+    fixed : ndarray of shape (n_columns,)
+        Rates that a factor of 1 leaves as they are.
+    criterion : {"evidence", "leave-one-out"}
+        What judges the rates.
+    column_names : sequence of length n_columns, optional
+        Names of the columns; numbers by default.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``log_rate_factors``, ``log_common_factor``, ``log_noise`` and ``log_signal``
+        or ``log_temperature``; deterministic ``rates``.
+
+    Examples
+    --------
+    >>> distances = np.array([[1.0, 3.0, 2.0]])
+    >>> rows = RateRows(distances, np.array([0, 0, 1]), np.ones(3), np.array([0.6, 0.4]))
+    >>> model = declare_kernel_rates(rows, np.ones(1), "evidence", column_names=["height"])
+    >>> [variable.name for variable in model.free_RVs]
+    ['log_rate_factors', 'log_common_factor', 'log_noise', 'log_signal']
+    """
+    n_obs, n_contrasts = rows.labels.size, rows.shares.size - 1
+    coords: dict[str, Any] = {
+        names.COLUMN: range(fixed.size) if column_names is None else list(column_names),
+        names.OBS: range(n_obs),
+        OBS_BIS: range(n_obs),
+        CONTRAST: range(n_contrasts),
+    }
+    priors = RATE_PRIORS[criterion]
+    with pm.Model(coords=coords) as model:
+        factors = _normal(names.LOG_RATE_FACTORS, priors.factors, dims=names.COLUMN)
+        common = _normal(names.LOG_COMMON_FACTOR, priors.common)
+        noise = pt.exp(_normal(names.LOG_NOISE, priors.noise))
+        rates = pm.Deterministic(names.RATES, fixed * pt.exp(factors + common), dims=names.COLUMN)
+        squares = np.array([squareform(one) for one in rows.distances])
+        distances = pm.Data("distances", squares, dims=(names.COLUMN, names.OBS, OBS_BIS))
+        kernel = pt.exp(-pt.tensordot(rates, distances, axes=1)) + NUGGET * np.eye(n_obs)
+        noises = pt.diag(noise / pm.Data("row_weight", rows.weights, dims=names.OBS))
+        if criterion == "evidence":
+            signal = pt.exp(_normal(names.LOG_SIGNAL, priors.output_scale))
+            _observe(rows, signal * kernel + noises, noise)
+        else:
+            temperature = pt.exp(_normal(names.LOG_TEMPERATURE, priors.output_scale))
+            _score(rows, kernel + noises, noise, temperature)
+    return model
+
+
+def _normal(name: str, prior: Normal, **dims: Any) -> TensorVariable:
+    """A logarithm under its prior."""
+    return pm.Normal(name, np.float64(prior.mean), np.float64(prior.sd), **dims)
+
+
+def _observe(rows: RateRows, covariance: TensorVariable, noise: TensorVariable) -> None:
+    """Contrasts of the indicators under the Gaussian process; a row of weight v is v rows."""
+    contrasts = helmert(rows.shares.size) @ rows.residuals.T
+    mean_squares = (contrasts**2 @ rows.weights) / rows.weights.sum()
+    pm.MvNormal(
+        names.OBSERVED_LABEL,
+        np.zeros(rows.labels.size),
+        cov=covariance,
+        observed=contrasts / np.sqrt(mean_squares.mean()),
+        dims=(CONTRAST, names.OBS),
+    )
+    of_copies = (rows.weights - 1) * pt.log(2 * np.pi * noise) + np.log(rows.weights)
+    pm.Potential("copies", -0.5 * len(contrasts) * of_copies.sum())
+
+
+def _score(
+    rows: RateRows, gram: TensorVariable, noise: TensorVariable, temperature: TensorVariable
+) -> None:
+    """Log score of every label given the other rows and the other copies of its own."""
+    precision, left_out = pt.linalg.inv(gram), np.minimum(rows.weights, 1)
+    own = left_out / rows.weights * pt.diag(precision) + (rows.weights - left_out) / noise
+    predicted = rows.residuals - (precision @ rows.residuals) / own[:, None]
+    log_p = pm.math.log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
+    own = log_p[np.arange(rows.labels.size), rows.labels]
+    pm.Potential("leave_one_out", (rows.weights * own).sum())
