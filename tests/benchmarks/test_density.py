@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf.datasets import TARGET, demo_tables
 from tests.benchmarks.density_models import OURS
 from tests.benchmarks.density_scores import (
     auroc,
@@ -208,3 +209,21 @@ def test_density(data_folder: object, tmp_path: Path, capsys: pytest.CaptureFixt
         if len(absent):
             print(f"\n### not answered\n\n{absent.to_markdown(index=False)}")
     assert np.isfinite(results["value"]).all()
+
+
+def test_density_of_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    """Cells below a tail where nothing was planted, and how many chance puts there."""
+    lines = []
+    for seed in range(SEEDS):
+        table, _ = demo_tables(np.random.default_rng(seed))
+        cells = [name for name in table if name != TARGET]
+        for name in ("trimmed", "trimmed pool"):
+            density = OURS[name].make().set_params(categorical_features=[TARGET]).fit(table)
+            log_tail = density.surprise(table)["log_tail"].sel(column=cells).to_numpy()
+            n = int((~np.isnan(log_tail)).sum())
+            for tail in (0.01, 0.001, 1 / n):
+                row = {"seed": seed, "model": name, "tail": tail, "chance": n * tail}
+                lines.append(row | {"cells": int((log_tail < np.log(tail)).sum())})
+    with capsys.disabled():
+        print("\n\n" + pd.DataFrame(lines).to_markdown(index=False))
+    assert all(row["cells"] >= 0 for row in lines)
