@@ -21,7 +21,6 @@ from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.decisions import constant, expected_costs, mistakes, paid
 from bayesrbf.posterior.held_out import (
     LEVEL,
-    Interval,
     OneAgainstRest,
     mean,
     one_against_rest,
@@ -31,9 +30,8 @@ from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, brier, correct, log_loss
 from bayesrbf.posterior.two_tables import tail_of_count
 from bayesrbf.reading import TableError
-from bayesrbf.report.check import Remark, printed
+from bayesrbf.report.check import Remark
 from bayesrbf.report.costs import costs_of, decisions
-from bayesrbf.report.row import aligned
 from bayesrbf.report.words import clipped, listing, number, percent, plural
 
 PROB: Final = LEVEL
@@ -43,14 +41,6 @@ CHANCE: Final = 0.01
 LEAST_ROWS: Final = 2
 """Labelled rows that an interval needs."""
 LISTED: Final = 6
-
-FIGURES: Final = {
-    "AUROC": "auroc",
-    "average precision": "average_precision",
-    "sensitivity": "sensitivity",
-    "specificity": "specificity",
-}
-"""Figures of a class against the rest, by their heading."""
 
 Shares = Float[np.ndarray, " label"]
 CostMatrix = Float[np.ndarray, "label decision"]
@@ -291,40 +281,3 @@ def _two_sided(counts: Int[np.ndarray, " label"], trained: Shares, before: int) 
         more = tail_of_count(now, of, then, before)
         fewer = tail_of_count(of - now, of, before - then, before)
         yield 2 * min(more, fewer)
-
-
-def lines_of(told: Labelled) -> list[str]:
-    """The judgement as text for a terminal."""
-    interval = f"{percent(told.prob)} interval"
-    scores = [["score", "", "here", interval, "expected", "frequencies"]]
-    for one in told.scores:
-        between = f"{number(one.lower)} to {number(one.upper)}"
-        figures = [number(one.value), between, number(one.expected), number(one.frequencies)]
-        scores.append([one.name, "", *figures])
-    classes = [["class", "", "rows", "share", interval, "expected", "training"]]
-    for each in told.classes:
-        between = f"{percent(each.lower)} to {percent(each.upper)}"
-        shares = [percent(each.share), between, percent(each.expected), percent(each.trained)]
-        classes.append([clipped(each.label, 24), "", str(each.rows), *shares])
-    rest = [
-        [clipped(label, 24), "", *(_between(getattr(one, name)) for name in FIGURES.values())]
-        for label, one in told.against_rest.items()
-        if one.rows
-    ]
-    without = f"; {plural(told.unlabelled, 'row')} without a label" if told.unlabelled else ""
-    return [
-        f"{plural(told.rows, 'row')} labelled by {clipped(told.target)}{without}",
-        *aligned(scores),
-        "  expected: by the model, if its probabilities are right; frequencies: of the class "
-        "frequencies of training.",
-        *aligned(classes),
-        *aligned([["against the rest", "", *FIGURES], *rest]),
-        *printed(told.remarks),
-    ]
-
-
-def _between(found: Interval) -> str:
-    """A figure and its interval; a dash where no row bears on it."""
-    if np.isnan(found.value):
-        return number(found.value)
-    return f"{number(found.value)} ({number(found.lower)} to {number(found.upper)})"
