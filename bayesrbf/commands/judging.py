@@ -52,7 +52,8 @@ def validate(
     from bayesrbf.reading import TableError
     from bayesrbf.report.costs import problems_of_costs
     from bayesrbf.report.label_column import read_labelled
-    from bayesrbf.report.labelled import judge_labelled, lines_of
+    from bayesrbf.report.labelled import judge_labelled
+    from bayesrbf.report.labelled_text import lines_of
     from bayesrbf.report.options import read_options
     from bayesrbf.report.output import MODEL
 

@@ -38,7 +38,7 @@ def problems_of_costs(
 ) -> Iterator[str]:
     """Costs of classes that the owner does not have, and costs that are not above 0, as sentences.
 
-    >>> list(problems_of_costs({"ill": 0}, ["sick", "well"], "the model"))
+    >>> list(problems_of_costs({"ill": 0.0}, ["sick", "well"], "the model"))
     ["--cost names 'ill', which is no class of the model: sick, well.", '--cost ill=0 must be above
     0 and finite.']
     """

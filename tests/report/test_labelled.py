@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from bayesrbf.reading import TableError
-from bayesrbf.report.labelled import Labelled, judge_labelled, lines_of
+from bayesrbf.report.labelled import Labelled, judge_labelled
+from bayesrbf.report.labelled_text import lines_of
 
 CLASSES = np.array(["a", "b", "c"])
 
