@@ -24,6 +24,7 @@ from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_sl
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
 from bayesrbf.numerics.mixture.mixture_variables import free_variables
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 
@@ -181,6 +182,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         return tags
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, and draw from it if ``inference`` asks.
 
@@ -300,8 +302,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """Number of free parameters: coordinates of the declared graph."""
         return sum(variable.size for variable in free_variables(self.model_.specification))
 
-    dependence = dependence
-
     def sample(self, n_samples: int = 1) -> Any:
         """Draw new rows at the fitted point.
 
@@ -317,4 +317,4 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self._draw(n_samples, self.model_.parameters)[0]
 
-    declare = declare
+    declare, dependence = declare, dependence
