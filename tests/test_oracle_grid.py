@@ -6,9 +6,12 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tests.invariance import FAMILIES, LAWS, broken
+from bayesrbf import MixtureDensity
+from bayesrbf.numerics.mixture.mixture_variables import variables_of
+from tests.invariance import FAMILIES, LAWS, broken, table
 from tests.oracle_grid import TOLERANCE, Case, cases, furthest, graph_equals_numerics, some
 from tests.precise import PreciseMixture
 
@@ -29,6 +32,36 @@ def test_the_product_is_whole() -> None:
 @pytest.mark.parametrize("case", [EVERY, *some(2, seed=5)], ids=str)
 def test_the_graph_is_the_same_density(case: Case) -> None:
     graph_equals_numerics(case)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "factor"])
+def test_a_fitted_table_of_every_kind_of_column_has_the_density_of_fifty_digits(
+    covariance_type: str,
+) -> None:
+    """Atoms, maps, informative holes, counts and ordered levels, from the frame on."""
+    X, _ = table(0)
+    rng = np.random.default_rng(0)
+    X["a"] = X["a"].where(rng.random(len(X)) < 0.7, 0.0)
+    X["visits"] = rng.poisson(3.0, len(X)).astype(float)
+    X["stage"] = pd.Categorical(rng.choice(["I", "II", "III"], len(X)), ordered=True)
+    model = MixtureDensity(
+        2,
+        covariance_type=covariance_type,
+        n_factors=1 if covariance_type == "factor" else None,
+        atoms="auto",
+        column_maps="power",
+        missingness="informative",
+        count_features=["visits"],
+        ordinal_features=["stage"],
+        random_state=0,
+    ).fit(X)
+    fitted = model.model_
+    values = variables_of(fitted.start, fitted.hyperparameters, fitted.specification)
+    exact = PreciseMixture(fitted.specification, fitted.hyperparameters, values, fitted.maps)
+    assert len(model.columns_.atoms) == 3
+    assert fitted.maps is not None
+    expected = np.array([float(v) for v in exact.log_density(model.rows_)])
+    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-9)
 
 
 MUTATIONS = {

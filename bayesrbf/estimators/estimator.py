@@ -39,6 +39,7 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.posterior.novelty import novelty
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.results import Status, Trace
@@ -191,6 +192,7 @@ class Estimator(BaseEstimator, ABC):
         """Refuse a method that cannot draw from this posterior, or a posterior that is none."""
 
     @works_on(copy)
+    @on_one_blas_thread
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw from the posterior, starting at the fitted point.
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import row_weights
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.table import standardisation
 
 
@@ -53,6 +54,7 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return tags
 
     @works_on(copy)
+    @on_one_blas_thread
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn location, scale and ranks of every column.
 

@@ -29,7 +29,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     command_line.SECTION,
     load.SECTION,
     *calibration.SECTIONS,
-    oracles.SECTION,
+    *oracles.SECTIONS,
     *degenerate.SECTIONS,
     reproducibility.SECTION,
 )

@@ -25,6 +25,7 @@ from bayesrbf.fitted.fitted_kernel_network import (
 )
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import OutputFit
 from bayesrbf.numerics.kernel_network.product_kernels import KernelName
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
@@ -217,6 +218,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     # ---- fitting
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit the companion, place the exemplars and find the output weights.
 

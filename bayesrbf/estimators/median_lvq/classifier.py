@@ -48,6 +48,7 @@ from bayesrbf.fitted.fitted_exemplars import (
 from bayesrbf.fitted.fitted_model import Axes
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.median_lvq import Dissimilarities, MedianLVQPrior, Prototypes
 from bayesrbf.records.mixture import Observations
 from bayesrbf.solvers.pairwise import Metric
@@ -271,6 +272,7 @@ class MedianLVQClassifier(Classifier):
     # ---- fitting
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Find the exemplars, choose sigma, calibrate, and draw if ``inference`` asks.
 
@@ -390,6 +392,7 @@ class MedianLVQClassifier(Classifier):
         self.model_ = self.model_.with_draws(self.draws_.theta)
         return self
 
+    @on_one_blas_thread
     def refine(self, method: str = "gibbs", **options: Any) -> Self:
         """Draw exemplars (and sigma, if it is free) from the posterior.
 

@@ -29,6 +29,7 @@ from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
 from bayesrbf.estimators.out_of_core.training import of_all_rows, read_collection
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import COVARIANCE_TYPES, CovarianceType
 
@@ -194,6 +195,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         return tags
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, and draw from it if ``inference`` asks.
 
@@ -300,8 +302,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
                 "Use pool=None."
             )
 
-    dependence = dependence
-
     def sample(self, n_samples: int = 1) -> Any:
         """Draw new rows at the fitted point.
 
@@ -317,4 +317,4 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self._draw(n_samples, self.model_.parameters)[0]
 
-    declare = declare
+    declare, dependence = declare, dependence

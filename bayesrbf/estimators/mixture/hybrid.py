@@ -44,6 +44,7 @@ from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.numerics.log_sums import at_prevalence
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters
 from bayesrbf.records.objective import OBJECTIVES, ObjectiveName
 from bayesrbf.records.priors import MixturePrior
@@ -318,6 +319,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     # ---- fitting
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Find the mode of the posterior, calibrate, and draw if ``inference`` asks.
 

@@ -29,6 +29,7 @@ from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.categories import draw_categories
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
@@ -224,6 +225,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     # ---- fitting
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 

@@ -35,6 +35,7 @@ from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.mixture.completion import with_holes
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.posterior.recalibration import fit_noise
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
@@ -214,6 +215,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     # ---- fitting
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit hidden and output layer, calibrate, and draw if ``inference`` asks.
 

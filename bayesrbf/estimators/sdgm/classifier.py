@@ -28,6 +28,7 @@ from bayesrbf.fitted.fitted_sdgm import FittedSDGM, Prediction
 from bayesrbf.fitted.sdgm_fitting import SDGMSolver, fit_rows_sdgm
 from bayesrbf.numerics.sdgm.ard_fit import Settings
 from bayesrbf.numerics.sdgm.sdgm_features import has_all_products
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
@@ -217,6 +218,7 @@ class SDGMClassifier(Classifier):
     # ---- fitting
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Maximise the evidence, calibrate, and draw if ``inference`` asks.
 

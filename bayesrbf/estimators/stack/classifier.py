@@ -29,6 +29,7 @@ from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
 
@@ -178,6 +179,7 @@ class StackedClassifier(Classifier):
         self.inference = inference
 
     @works_on(unfitted)
+    @on_one_blas_thread
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Hold out, temper, pool, and fit all members to all rows.
 
@@ -228,6 +230,7 @@ class StackedClassifier(Classifier):
         levels, n_classes = self.columns_.n_levels, self.classes_.size
         return StackSettings(own_members(self.members), extra, levels, n_classes, prior, self.seed_)
 
+    @on_one_blas_thread
     def refine(self, method: str = "laplace", **options: Any) -> Self:
         """Draw weights and temperatures, and with them the parameters of the members.
 
