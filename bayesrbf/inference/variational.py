@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -188,7 +189,7 @@ def fit_gaussian(
         mean=mean,
         log_sd=log_sd,
         factor=response.factor if linear_response else np.diag(np.exp(log_sd)),
-        elbo=float(0.5 * mean.size * np.log(2 * np.pi * np.e) - values.mean()),
+        elbo=float(0.5 * mean.size * np.log(2 * np.pi * math.e) - values.mean()),
         elbo_error=float(_standard_error(excess)),
         mean_error=_mean_error(gradients, response, objective.gaussian.factor),
         slope=float(np.max(np.abs(gradients.mean(axis=0)), initial=0.0)),
