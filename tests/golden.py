@@ -1,6 +1,5 @@
 """Model files of every released version, kept for ever; ``python -m tests.golden`` writes one.
 
-
 They are small models of the families of ``tests.mutations``, with rows and what they predict. A
 folder that is there is never written again: a file that can no longer be read is a broken promise.
 """

@@ -13,7 +13,9 @@ import joblib
 import numpy as np
 import pytest
 
+from tests.estimators.interrupting import interruptions
 from tests.mutations import fitted
+from tests.trust.sections import program
 
 NAMES = ("mixture", "kernel network", "stack with draws")
 
@@ -64,3 +66,49 @@ def test_other_processes_predict_the_same_bits(method: str) -> None:
         found = list(pool.map(predicted, [model] * 2, [rows] * 2))
     for one in found:
         np.testing.assert_array_equal(one, model.predict_proba(rows))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="of POSIX")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_forked_copies_predict_the_same_bits() -> None:
+    """After the parent has predicted, with its threads and kernels; in time, that is, unlocked."""
+    model, rows = fitted("stack with draws")
+    alone = model.predict_proba(rows)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        found = pool.starmap_async(predicted, [(model, rows)] * 4).get(timeout=120)
+    for one in found:
+        np.testing.assert_array_equal(one, alone)
+
+
+@pytest.mark.slow
+def test_dask_predicts_the_same_bits() -> None:
+    dask = pytest.importorskip("dask")
+    model, rows = fitted("kernel network")
+    later = [dask.delayed(predicted)(model, rows) for _ in range(4)]
+    for one in dask.compute(*later, scheduler="processes", num_workers=2):
+        np.testing.assert_array_equal(one, model.predict_proba(rows))
+
+
+def test_fits_in_a_loop_leave_nothing_behind() -> None:
+    """Fifty; ``make trust`` makes a thousand."""
+    said = program("tests.looping", 50)
+    assert said["threads"] == 0
+    assert said["files"] == 0
+    assert said["grown"] < 30, said
+
+
+def test_interrupted_prediction_leaves_the_estimator_as_it_was() -> None:
+    model, rows = fitted("mixture with draws")
+    before, said = dict(vars(model)), model.predict_proba(rows)
+    places = 0
+    for one in interruptions(model, lambda copied: copied.predict_proba(rows), points=25):
+        places += 1
+        assert {name: id(value) for name, value in vars(one).items()} == {
+            name: id(value) for name, value in vars(model).items()
+        }
+    assert places == 25
+    assert {name: id(value) for name, value in before.items()} == {
+        name: id(value) for name, value in vars(model).items()
+    }
+    np.testing.assert_array_equal(model.predict_proba(rows), said)

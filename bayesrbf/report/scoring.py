@@ -14,6 +14,8 @@ from bayesrbf.report.output import predictions_frame, to_csv
 
 KEPT: Final = 1000
 """Novel rows that are kept to say what is odd about them."""
+MEMORY: Final = 2**28
+"""Bytes that arrays over draws take at once; with more, 20,000 rows are answered no sooner."""
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Scored:
     def over(self, blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """The predictions of each block, counted on the way."""
         for rows in blocks:
-            uncertainty = self.model.uncertainty(rows)
+            uncertainty = self.model.uncertainty(rows, memory=MEMORY)
             ids = None if rows.index.name is None else rows.index
             predictions = predictions_frame(
                 uncertainty, costs=self.costs, ids=ids, first=self.rows + 1

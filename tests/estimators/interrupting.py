@@ -132,12 +132,12 @@ class Interrupter:
         return None
 
 
-def interruptions(old: Any, work: Callable[[Any], object]) -> Iterator[Any]:
+def interruptions(old: Any, work: Callable[[Any], object], points: int = POINTS) -> Iterator[Any]:
     """Copies of an estimator, each interrupted at another point of the work on it."""
     work(copy(old))  # imports what it needs
     with Interrupter() as interrupter:
         last = interrupter.calls(lambda: work(copy(old)))
-        for call in np.unique(np.linspace(1, last, POINTS).astype(int)):
+        for call in np.unique(np.linspace(1, last, points).astype(int)):
             model = copy(old)
             interrupter.calls(partial(work, model), int(call))
             yield model

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.mutations import FAMILIES, try_all
-from tests.trust.sections import Section, Tried, suite
+from tests.trust.sections import Section, Tried, program, suite
 
-MOST = {True: 300, False: 20}
+MOST = {True: 840, False: 20}
 """Alterations of a family in the long form and in the short one."""
 
 
@@ -30,6 +30,19 @@ def run(long: bool) -> Iterator[Tried | str]:
         ),
     )
     yield suite("forged, cut and flipped model files", "tests/test_artefact.py", long=long)
+    tried, wrong = program("tests.killing_saves", 200 if long else 20)
+    yield Tried("`save` killed after a random time", tried, len(wrong), "; ".join(wrong))
+    said = program("tests.fuzzing", 1_000_000 if long else 3000)
+    found = said["found"]
+    finds = sorted(set(found) - {"read", "refused"})
+    yield Tried(
+        "manifests at random, with a right digest",
+        sum(found.values()),
+        sum(found[find] for find in finds),
+        "; ".join([f"{found['refused']} refused, {found['read']} read", *finds]),
+    )
+    yield suite("files of released versions, read again", "tests/test_golden.py", long=long)
+    yield suite("what reading opens and imports", "tests/test_loading.py", long=long)
 
 
 def mutated(most: int) -> Counter[str]:
