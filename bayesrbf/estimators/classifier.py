@@ -144,7 +144,8 @@ class Classifier(ClassifierMixin, Estimator):
         ndarray of shape (n_obs,)
             Class labels.
         """
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        codes = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def adapt_prior(self, X: object) -> xr.Dataset:
         """Move to the prevalence of a new population, estimated from its unlabelled rows.
@@ -231,8 +232,7 @@ class Classifier(ClassifierMixin, Estimator):
 
         rows = self._read(X)
         posterior = replace(self._class_posterior(), memory=memory)
-        file = None if path is None else Path(path)
-        probabilities, thinning = posterior.draws(rows, file)
+        probabilities, thinning = posterior.draws(rows, None if path is None else Path(path))
         return predictions(
             probabilities,
             labels=self.classes_,

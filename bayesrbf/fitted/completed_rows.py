@@ -145,6 +145,14 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
 
     Counts and codes of ordered levels are the whole numbers nearest to their conditional means.
     """
+    blocks = (_most_likely(mixture, some, columns) for _, some in rows.in_blocks())
+    real, codes, further = zip(*blocks, strict=True)
+    pairs = zip(*further, strict=True)
+    return np.concatenate(real), np.concatenate(codes), tuple(map(np.concatenate, pairs))
+
+
+def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
+    """The same of one block."""
     standard, structure = mixture.standardise(rows), mixture.specification
     atoms = column_atoms(mixture, columns)
     if mixture.maps is None and not atoms:

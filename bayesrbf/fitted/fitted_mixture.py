@@ -102,8 +102,11 @@ class FittedMixture(FittedModel):
 
     def component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """``log pi_c + log w_k + log p(x_o | k)`` in standard units; labels are not used."""
-        prepared = prepare(self.standardise(rows), self.specification)
-        return prepared.component_log_joint(self.parameters)
+        log_joint = np.empty((rows.n_obs, self.specification.n_components))
+        for part, some in rows.in_blocks():
+            prepared = prepare(self.standardise(some), self.specification)
+            log_joint[part] = prepared.component_log_joint(self.parameters)
+        return log_joint
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0

@@ -98,11 +98,8 @@ def fit_mixture_rows(
         units = table.standardisation(canonical.real, canonical.weights)
     marginals = table.marginals(canonical.codes, structure.levels, canonical.weights)
     hyperparameters = prior.resolve(structure, units, marginals)
-    problem = (
-        replace(canonical, real=units.forward(canonical.real)),
-        structure,
-        hyperparameters.standardised(),
-    )
+    canonical = replace(canonical, real=units.forward(canonical.real))
+    problem = canonical, structure, hyperparameters.standardised()
     begin = None
     if start is not None:
         begin = start.reordered(order, specification).standardised(units)

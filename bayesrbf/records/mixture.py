@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.records.specification import MixtureSpecification, Order
+
+BLOCK_ROWS: Final = 131_072
+"""Rows that are looked at together, where each is looked at alone."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,13 @@ class Observations:
             tuple(cells[rows] for cells in self.further),
             self.log_jacobian[rows] if self.log_jacobian.ndim else self.log_jacobian,
         )
+
+    def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
+        """Blocks of neighbouring rows, and which rows they are: what is made of each is small."""
+        for first in range(0, max(1, self.n_obs), BLOCK_ROWS):
+            part = slice(first, min(first + BLOCK_ROWS, self.n_obs))
+            whole = part == slice(0, self.n_obs)
+            yield part, self if whole else self.take(np.arange(part.start, part.stop))
 
     def reordered(self, order: Order) -> Observations:
         """Put columns and classes in another order; rows stay in theirs."""

@@ -126,7 +126,7 @@ def _read_array(X: Any) -> Cells:
     array = _as_array(X)
     names = _names_of(array.shape)
     if array.dtype.kind in "biuf":
-        columns = tuple(array.astype(np.float64).T)
+        columns = tuple(array.astype(np.float64, copy=False).T)
     else:
         columns = tuple(
             clean(column.tolist(), name) for column, name in zip(array.T, names, strict=True)

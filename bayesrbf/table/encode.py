@@ -62,8 +62,11 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
     ordered = [np.where(code < 0, np.nan, code) for code in ordered]
     masks = [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
     codes = known + masks
+    real = np.empty((n_rows, len(reals)))
+    for feature, column in enumerate(reals):
+        real[:, feature] = column
     rows = Observations(
-        np.array(reals, dtype=np.float64).reshape(len(reals), n_rows).T.copy(),
+        real,
         np.array(codes, dtype=np.intp).reshape(len(codes), n_rows).T.copy(),
         np.full(n_rows, -1),
         np.ones(n_rows),
@@ -115,7 +118,7 @@ def _real_column(cells: Cells, columns: Columns, position: int) -> np.ndarray:
             f"Column {name!r} held numbers at fit, but now holds text such as {present[0]!r}; "
             "convert it to numbers, or mark the cell as missing."
         )
-    return column.astype(np.float64)
+    return column.astype(np.float64, copy=False)
 
 
 def decode(

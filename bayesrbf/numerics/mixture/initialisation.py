@@ -6,6 +6,8 @@ made by weight, so that a row of weight 2 and the same row twice start alike.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -23,6 +25,9 @@ OWN_CLUSTER = 0.9
 
 LLOYD_STEPS = 5
 
+MOST_ROWS = 100_000
+"""Rows that a start looks at."""
+
 START_VARIANCE = 0.5
 """Variance of a fresh component, where the whole column has 1."""
 
@@ -35,8 +40,9 @@ def starting_point(
 ) -> MixtureParameters:
     """Draw a starting point: clusters as components, all of ``START_VARIANCE``.
 
-    Rows, distinct and weighted, and prior are in standard units.
+    Rows, distinct and weighted, and prior are in standard units. Of many, some are drawn.
     """
+    observations = _some(observations, specification.n_classes, rng)
     embedding = _embed(observations, specification)
     memberships = np.zeros((observations.n_obs, specification.n_components))
     for label, part in enumerate(specification.class_slices):
@@ -48,6 +54,20 @@ def starting_point(
             )
     memberships *= observations.weights[:, None]
     return _from_memberships(observations, memberships, specification, hyperparameters)
+
+
+def _some(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
+    """All labelled rows of small classes, and random ones of large ones, which weigh as all do."""
+    if observations.n_obs <= MOST_ROWS:
+        return observations
+    chosen, weights = [], observations.weights.copy()
+    for label in range(n_classes):
+        own = np.flatnonzero(observations.labels == label)
+        drawn = np.sort(rng.permutation(own)[: MOST_ROWS // n_classes])
+        if drawn.size < own.size:
+            weights[drawn] *= weights[own].sum() / weights[drawn].sum()
+        chosen.append(drawn)
+    return replace(observations, weights=weights).take(np.concatenate(chosen))
 
 
 def _embed(
