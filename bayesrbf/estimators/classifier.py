@@ -43,7 +43,6 @@ class Classifier(ClassifierMixin, Estimator):
     classes_: Shaped[np.ndarray, " label"]
     temperature_: float
     _prevalence: Float[np.ndarray, " label"] | None
-
     _rehearsal = Rehearsal()
     _has_draws_of_all = False  # Whether draws are of all that predicts: their mean predicts, too.
 
@@ -267,8 +266,8 @@ class Classifier(ClassifierMixin, Estimator):
 
         rows = self._read(X)
         posterior = replace(self._class_posterior(), memory=memory)
-        delivered, averaged = np.exp(self._delivered(rows)), self._averages
-        summary = posterior.summary(rows, prob, delivered, centred=not averaged)
+        delivered = np.exp(self._delivered(rows))
+        summary = posterior.summary(rows, prob, delivered, centred=not self._averages)
         novelty = self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan)
         told = held_in_rehearsal(self, prob), posterior.n_draws == 1
         return to_dataset(summary, self.classes_, table.row_names(X, rows.n_obs), novelty, *told)
@@ -289,8 +288,7 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         xarray.DataTree
-            ``posterior_predictive`` and ``observed_data``, both with ``y`` as
-            class codes, beside the groups of :meth:`predict_posterior`.
+            The groups of :meth:`predict_posterior`, ``posterior_predictive`` and ``observed_data``.
 
         Raises
         ------
