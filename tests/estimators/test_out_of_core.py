@@ -238,7 +238,11 @@ def test_a_family_that_needs_all_rows_says_so(estimator: Any) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
-    [({"inference": "laplace"}, "inference='laplace'"), ({"trim": True}, "trim=True")],
+    [
+        ({"inference": "laplace"}, "inference='laplace'"),
+        ({"trim": True}, "trim=True"),
+        ({"pool": 8}, "pool=8"),
+    ],
 )
 def test_an_argument_that_needs_all_rows_says_so(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=f"{sentence}.*out of memory.*sample"):
