@@ -51,10 +51,11 @@ pd.DataFrame(
 ).T.round(3)
 
 # %%
-# Rows in groups of like probability: what was predicted for ``benign``, and what share was benign.
-# A calibrated classifier lies within the grey bars nine times in ten.
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
-for ax, (name, p) in zip(axes, held_out.items(), strict=True):
-    plot_reliability(np.column_stack([1 - p, p]), y, axes=np.array([ax]))
-    ax.set_title(name)
+# Rows in groups of like probability: what was predicted for a class (``benign`` above, ``malignant``
+# below), and what share was of it. A calibrated classifier lies within the grey bars nine times in
+# ten.
+figure, axes = plt.subplots(2, 3, figsize=(10, 7.2), layout="constrained")
+for column, (name, p) in zip(axes.T, held_out.items(), strict=True):
+    plot_reliability(np.column_stack([1 - p, p]), y, axes=column)
+    column[0].set_title(name)
 plt.show()

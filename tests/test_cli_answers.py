@@ -305,7 +305,7 @@ def test_a_reader_that_leaves_is_no_error(words: list[str], code: int) -> None:
     ids=["Ctrl-C", "SIGTERM"],
 )
 def test_ending_while_workers_fit_leaves_nothing(
-    fitted: tuple[Path, Path],
+    tmp_path_factory: pytest.TempPathFactory,
     tmp_path: Path,
     tell: Callable[[int, int], None],
     code: int,
@@ -313,7 +313,9 @@ def test_ending_while_workers_fit_leaves_nothing(
 ) -> None:
     """A terminal tells every process of the command, a machine that shuts down the first."""
     said, out = tmp_path / "said", tmp_path / "out"
-    words = ["fit", fitted[0], "--target", "outcome", "--out", out / "deep"]
+    table = tmp_path_factory.mktemp("long") / "table.csv"
+    mixed_table(900).to_csv(table, index=False)  # so many that they are being fitted for long
+    words = ["fit", table, "--target", "outcome", "--out", out / "deep"]
     command = [sys.executable, "-m", "bayesrbf", *map(str, words)]
     with said.open("w") as errors:
         going = subprocess.Popen(
