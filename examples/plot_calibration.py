@@ -51,9 +51,9 @@ pd.DataFrame(
 ).T.round(3)
 
 # %%
-# Rows in groups of like probability: what was predicted for a class (``benign`` above, ``malignant``
-# below), and what share was of it. A calibrated classifier lies within the grey bars nine times in
-# ten.
+# Rows in groups of like probability: what was predicted for a class (``benign`` above,
+# ``malignant`` below), and what share was of it. A calibrated classifier lies within the grey bars
+# nine times in ten.
 figure, axes = plt.subplots(2, 3, figsize=(10, 7.2), layout="constrained")
 for column, (name, p) in zip(axes.T, held_out.items(), strict=True):
     plot_reliability(np.column_stack([1 - p, p]), y, axes=column)
