@@ -23,4 +23,5 @@ def ranked(
     falling = values[order]
     least = falling[:-1] - rounding * np.maximum(1.0, np.abs(falling[:-1]))
     lower = ~(falling[1:] >= least)  # so that NaN is lowest
-    return order[np.lexsort([order, np.cumsum(np.append(False, lower))])]
+    group = np.cumsum(np.append(False, lower)[: values.size])
+    return order[np.lexsort([order, group])]
