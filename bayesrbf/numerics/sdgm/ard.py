@@ -59,7 +59,7 @@ Gamma is the part of its prior variance that the rows explain.
 """
 SETTLED = 0.1
 """Once no log precision changes by more than this, single precisions may jump to their maximum."""
-ALIKE = 1e-6
+TIED = 1e-6
 """Moves of log precisions that differ by less are a tie.
 
 Weights of the two levels of a column mirror each other: without a tie rounding would say which of
@@ -190,7 +190,7 @@ def _update(
         moves = np.abs(np.log(precisions / state.precisions))
         change = float(moves.max(initial=0.0))
         if settled and moves.size:
-            most = int(ranked(moves, ALIKE)[0])
+            most = int(ranked(moves, TIED)[0])
             precisions[most] = _best(state.precisions[most], determined[most], penalty[most])
             active[most] = precisions[most] < alpha_max
             change = change if active[most] else np.inf
