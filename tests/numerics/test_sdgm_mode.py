@@ -51,6 +51,24 @@ def dual(data: CompletedRows) -> np.ndarray:
     return KernelBasis("polynomial", data.points).at(data.points)
 
 
+def test_a_rise_that_rounding_hides_is_taken() -> None:
+    """A step of 1e-9 raises the log posterior by 1e-18: no sum of rows shows it."""
+    data, rng = rows(), np.random.default_rng(0)
+    problem = EvidenceProblem(data, factor_features(dual(data), True))
+    state = start(problem.factored.features.shape[1])
+    whitened, labels = state.whitened(problem.factored), problem.labels(state.component_class)
+    proportions = np.log(state.proportions)
+    place = whitened.coordinates(state.coefficients)
+    for _ in range(2):
+        place = find_mode(
+            whitened.designs, labels, proportions, place, tol=1e-24, max_steps=200
+        ).coordinates
+    for _ in range(20):
+        near = place + 1e-9 * rng.normal(size=place.size)
+        found = find_mode(whitened.designs, labels, proportions, near, tol=1e-22, max_steps=200)
+        np.testing.assert_allclose(found.coordinates, place, atol=1e-11)
+
+
 def test_the_mode_has_no_gradient_and_the_reduced_mode_is_the_same() -> None:
     """The rank of the kernel's features is 6: 61 weights a component become 6 coordinates."""
     data = rows()

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from bayesrbf.numerics.median_lvq.glvq import MarginSum
 from bayesrbf.numerics.median_lvq.moving_exemplars import Exemplars, Objective
 from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
+from bayesrbf.numerics.ties import ranked
 from bayesrbf.records.median_lvq import (
     Dissimilarities,
     MedianLVQParameters,
@@ -72,7 +73,7 @@ def fit_exemplars(
     objective = objective_of(rows, prototypes, sigma)
     runs = [climb(objective, start, optimizer, max_iter) for start in starts]
     reached = np.array([float(trace.log_posterior[-1]) for _, trace, _ in runs])
-    parameters, trace, status = runs[int(reached.argmax())]
+    parameters, trace, status = runs[ranked(reached)[0]]
     return ExemplarFit(parameters, trace, status, reached)
 
 

@@ -14,6 +14,7 @@ from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.mixture_prior import DeclaredPrior
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.threads import one_blas_thread
+from bayesrbf.numerics.ties import ranked
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.priors import MixtureHyperparameters
 from bayesrbf.records.results import Fit, Status, Trace
@@ -61,7 +62,7 @@ def fit_mixture(
         ]
         first_leg = max_iter if n_starts <= FINALISTS else min(SHORT_RUN, max_iter)
         runs = [climb(point, max_iter=first_leg) for point in starts]
-        for index in np.argsort([-run.log_posterior for run in runs], kind="stable")[:FINALISTS]:
+        for index in ranked(np.array([run.log_posterior for run in runs]))[:FINALISTS]:
             if runs[index].status is Status.MAX_ITER and max_iter > first_leg:
                 rest = climb(runs[index].parameters, max_iter=max_iter - first_leg + 1)
                 runs[index] = _joined(runs[index], rest)
@@ -117,8 +118,11 @@ def _joined(first: Ascent, rest: Ascent) -> Ascent:
 
 
 def _best(runs: list[Ascent], specification: MixtureSpecification) -> Fit:
-    """The run with the highest log posterior gives parameters, trace and status."""
+    """The run with the highest log posterior gives parameters, trace and status.
+
+    Starts often end at one mode with its components in another order: the first is taken.
+    """
     finals = np.array([run.log_posterior for run in runs])
-    winner = runs[int(np.argmax(finals))]
+    winner = runs[ranked(finals)[0]]
     floored = laws_of(specification).reals.at_floor(winner.parameters.precisions_cholesky)
     return Fit(winner.parameters, winner.trace, winner.status, finals, floored)

@@ -16,6 +16,7 @@ from bayesrbf.numerics.rbf_network.network_components import (
     without,
 )
 from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
+from bayesrbf.numerics.ties import ranked
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.rbf_network import (
     RBFNetworkHyperparameters,
@@ -75,7 +76,7 @@ def fit_published(
         _run(problem, _start(problem, specification, rng), specification, rng)
         for _ in range(n_init)
     ]
-    return max(runs, key=lambda run: run.joint[-1])
+    return runs[ranked(np.array([run.joint[-1] for run in runs]))[0]]
 
 
 def _start(

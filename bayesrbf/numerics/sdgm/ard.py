@@ -43,6 +43,7 @@ from bayesrbf.numerics.sdgm.mode_search import (
     is_wide,
     spread_of_components,
 )
+from bayesrbf.numerics.ties import ranked
 from bayesrbf.records.results import Status
 from bayesrbf.records.sdgm import CompletedRows, SDGMParameters, SDGMTrace
 
@@ -58,6 +59,12 @@ Gamma is the part of its prior variance that the rows explain.
 """
 SETTLED = 0.1
 """Once no log precision changes by more than this, single precisions may jump to their maximum."""
+TIED = 1e-6
+"""Moves of log precisions that differ by less are a tie.
+
+Weights of the two levels of a column mirror each other: without a tie rounding would say which of
+them jumps, or is pruned.
+"""
 LOOSE = 1e-8
 """Mode searches between updates end where a step would raise the log posterior by half of it."""
 TIGHT = 1e-16  # The same for the last mode search of a run; both in nats.
@@ -183,7 +190,7 @@ def _update(
         moves = np.abs(np.log(precisions / state.precisions))
         change = float(moves.max(initial=0.0))
         if settled and moves.size:
-            most = int(moves.argmax())
+            most = int(ranked(moves, TIED)[0])
             precisions[most] = _best(state.precisions[most], determined[most], penalty[most])
             active[most] = precisions[most] < alpha_max
             change = change if active[most] else np.inf

@@ -19,6 +19,7 @@ from bayesrbf.numerics.sdgm.ard_state import State, factor_features
 from bayesrbf.numerics.sdgm.label_likelihood import class_log_probabilities, expect
 from bayesrbf.numerics.sdgm.mode_search import find_mode, is_wide
 from bayesrbf.numerics.sdgm.sdgm_features import standard_points
+from bayesrbf.numerics.ties import ranked
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.sdgm import Basis, CompletedRows, SDGMFit, SDGMModes, SDGMParameters
@@ -97,7 +98,7 @@ def fit_sdgm(
     _check_size(problem, phi.shape[0], specification.n_components)
     runs = _restarts(problem, observations.take(some), specification, rng, settings)
     masses = log_masses(runs, settings.alpha_max)
-    number = int(masses.argmax())
+    number = int(ranked(masses)[0])
     chosen, begun = runs[number], _begun_with(specification, number)
     if some.size == n_rows:
         modes = probable_modes(problem, runs, masses)
@@ -276,7 +277,7 @@ def probable_modes(
     """
     kept: list[int] = []
     seen: list[np.ndarray] = []
-    for number in np.argsort(-masses, kind="stable"):
+    for number in ranked(masses):
         here = _probabilities(problem, runs[number].parameters)
         if all(np.abs(here - other).max(initial=0.0) > ALIKE for other in seen):
             kept.append(int(number))

@@ -38,6 +38,7 @@ from bayesrbf.numerics.sdgm.label_likelihood import (
 )
 
 HALVINGS = 30  # Most halvings of a step in the line search.
+ROUNDING = 1e-13  # Relative error of a log posterior.
 BLENDS = (0.0, 0.25, 0.5, 1.0)
 """Fractions of the hidden information that stay in the Hessian, tried in turn.
 
@@ -147,12 +148,16 @@ def _search(
     value: float,
     decrement: float,
 ) -> tuple[np.ndarray, LabelExpectation, float] | None:
-    """The first of ever shorter steps that raises the value; None if rounding hides every rise."""
+    """The first of ever shorter steps that raises the value; None if there is none.
+
+    A rise that rounding would hide is taken on trust: the gradient knows it to more digits.
+    """
+    hidden = ROUNDING * max(1.0, abs(value))
     for halving in range(HALVINGS):
         size = 0.5**halving
         trial = here + size * step
         expectation, reached = evaluate(trial)
-        if reached >= value + 1e-4 * size * decrement:
+        if reached >= value + 1e-4 * size * decrement - hidden:
             return trial, expectation, reached
     return None
 
