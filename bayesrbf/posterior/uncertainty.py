@@ -185,8 +185,8 @@ _DESCRIPTIONS = {
     "lower": "lower end of the equal-tailed interval of the class probability",
     "upper": "upper end of the equal-tailed interval of the class probability",
     "total_entropy": "entropy of the class probabilities (nats)",
-    "aleatoric_entropy": "what knowing the draw would leave of it: overlap of the classes (nats)",
-    "epistemic_entropy": "what knowing the draw would take away of it: doubt about the model (nats)",
+    "aleatoric_entropy": "what knowing the draw would leave: overlap of the classes (nats)",
+    "epistemic_entropy": "what knowing the draw would take away: doubt about the model (nats)",
     "log_density": "log density of the observed cells under the mixture (nats)",
     "novelty": "share of the model's own rows with the same holes that are more typical",
 }
