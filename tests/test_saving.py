@@ -107,3 +107,13 @@ def test_a_pickle_leaves_the_prepared_log_posterior_behind() -> None:
     copied = pickle.loads(pickle.dumps(model))
     assert set(vars(model)) - set(vars(copied)) == {"_prepared"}
     np.testing.assert_array_equal(copied.score_samples(holes()), model.score_samples(holes()))
+
+
+def test_a_model_of_categorical_columns_alone_comes_back(tmp_path: Path) -> None:
+    """The prior of covariances that are of no column has no strength."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.choice(["a", "b", "c"], size=(60, 3)), columns=["one", "two", "three"])
+    model = generative(random_state=0).fit(X, rng.integers(0, 2, 60))
+    model.save(tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

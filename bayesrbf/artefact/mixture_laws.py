@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from bayesrbf.artefact.laws import (
+    LEAST_SCALE,
     MOST_PARTS,
     MOST_SCALE,
     TOLERANCE,
@@ -109,7 +110,9 @@ def _mixture_parameters(point: Any) -> Lines:
 
 def _mixture_hyperparameters(prior: Any) -> Lines:
     yield within(prior.scale, 1e-305), "positive scales"
-    yield scales((prior.degrees_of_freedom, prior.mean_precision)), "positive strengths"
+    yield scales(prior.mean_precision), "a positive strength of the means"
+    least = LEAST_SCALE if prior.location.size else 0  # without real columns it is 0
+    yield within(prior.degrees_of_freedom, least, MOST_SCALE), "a positive strength of covariances"
     concentrations = prior.weight_concentration, prior.class_concentration
     yield scales(concentrations), "positive concentrations"
     yield all(map(scales, prior.category_concentrations)), "positive concentrations of levels"

@@ -193,10 +193,9 @@ class ClassPosterior:
     ) -> dict[str, np.ndarray]:
         """Fields of the summary of a block of rows whose draws fit into the memory."""
         p, weights, log_density = self._of_draws(observations)
-        moved = None
         if centred and delivered is not None:
-            moved = self._centred(observations, p, weights, delivered)
-        told = summarised(p, weights, prob, delivered, moved)
+            p = self._centred(observations, p, weights, delivered)
+        told = summarised(p, weights, prob, delivered)
         return {**told, "log_density": logsumexp(log_density, axis=0) - np.log(self.n_draws)}
 
     def _of_draws(

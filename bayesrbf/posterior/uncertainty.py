@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 GOLDEN: Final = (np.sqrt(5) - 1) / 2
+ROUNDING: Final = 1e-13  # Entropy in nats below which nothing is told of its kinds.
 LEAST = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
 
 
@@ -27,11 +28,18 @@ class PredictiveSummary:
 
     Where the fitted point is given out, draws are moved in log odds, class by class, so that
     it is their median, or that their median is so much further out that it is about their mean,
-    and mixed with stray labels; where their mean is given out, they stay. The entropy of what is
-    given out is the total uncertainty. What more data would tell is the information that the
-    draws have on the class,
+    and mixed with stray labels; where their mean is given out, they stay. Spread, interval and the
+    kinds of doubt are those of the same draws :math:`p_s`. The entropy of what is given out,
+    :math:`p`, is the total uncertainty. What would be left of it if the draw were known is the
+    share that the mean entropy of the draws has of the entropy of their mean,
 
-    .. math:: I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
+    .. math:: H_\text{aleatoric} = H[p] \, \frac{\overline{H[p_s]}}{H[\bar p]}, \quad
+        H_\text{epistemic} = H[p] - H_\text{aleatoric}
+        = H[p] \, \frac{I(c; \theta)}{H[\bar p]}, \quad
+        I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
+
+    Entropy is concave, so both are between 0 and the total. Where the mean is given out, the
+    epistemic entropy is the information :math:`I` of the draws on the class itself.
     """
 
     mean: Float[np.ndarray, "obs label"]
@@ -40,14 +48,14 @@ class PredictiveSummary:
     lower: Float[np.ndarray, "obs label"]  # Lower end of the equal-tailed interval of the draws.
     upper: Float[np.ndarray, "obs label"]  # Its upper end.
     total: Float[np.ndarray, " obs"]  # Entropy of ``mean``, in nats.
-    aleatoric: Float[np.ndarray, " obs"]  # What more data would leave of that entropy, in nats.
+    aleatoric: Float[np.ndarray, " obs"]  # What knowing the draw would leave of it, in nats.
     log_density: Float[np.ndarray, " obs"]
     """Log of the posterior mean density of the observed cells."""
     prob: float  # Probability inside the interval.
 
     @property
     def epistemic(self) -> Float[np.ndarray, " obs"]:
-        """Mutual information of class and parameters, in nats: what more data would tell."""
+        """What knowing the draw would take away of the total, in nats."""
         return self.total - self.aleatoric
 
 
@@ -78,33 +86,44 @@ def summarised(
     weights: Float[np.ndarray, "draw obs"] | None,
     prob: float,
     delivered: Float[np.ndarray, "obs label"] | None = None,
-    moved: Float[np.ndarray, "draw obs label"] | None = None,
 ) -> dict[str, np.ndarray]:
     """Spread, interval and entropies of class probabilities over draws, as in the summary's fields.
 
     The weights of the draws sum to one for every row; None weighs all alike. ``delivered`` are the
-    probabilities that are given out, by default the mean of the draws; spread and interval are
-    those of the ``moved`` draws, by default of the draws.
+    probabilities that are given out, by default the mean of the draws.
     """
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
     mean = np.einsum("sn,snc->nc", shares, p)
-    information = label_information(p, shares)
     delivered = mean if delivered is None else delivered
-    moved = p if moved is None else moved
-    total = entropy(delivered)
-    lower, upper = _quantiles(moved, weights, ((1 - prob) / 2, (1 + prob) / 2))
-    away = moved - np.einsum("sn,snc->nc", shares, moved)
+    lower, upper = _quantiles(p, weights, ((1 - prob) / 2, (1 + prob) / 2))
     unbiased = n_draws / (n_draws - 1) if n_draws > 1 else np.nan
+    variance = unbiased * np.einsum("sn,snc->nc", shares, (p - mean) ** 2)
+    total = entropy(delivered)
     return {
         "mean": delivered,
-        "sd": np.sqrt(unbiased * np.einsum("sn,snc->nc", shares, away**2)),
+        "sd": np.sqrt(variance),
         # A median lies between them but for rounding; a mean may not where draws are skewed.
         "lower": np.minimum(lower, delivered),
         "upper": np.maximum(upper, delivered),
         "total": total,
-        "aleatoric": np.clip(total - information, 0, total),
+        "aleatoric": total * shared_entropy(p / p.sum(axis=2, keepdims=True), shares),
     }
+
+
+def shared_entropy(
+    p: Float[np.ndarray, "draw obs label"], shares: Float[np.ndarray, "draw obs"]
+) -> Float[np.ndarray, " obs"]:
+    """Share that the mean entropy of draws has of the entropy of their mean; 1 if that is none.
+
+    >>> p = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]])
+    >>> shared_entropy(p, np.full((2, 2), 0.5)).round(4)
+    array([0.6163, 1.    ])
+    """
+    of_mean = entropy(np.einsum("sn,snc->nc", shares, p))
+    of_draws = np.einsum("sn,sn->n", shares, entropy(p))
+    share = np.divide(of_draws, of_mean, out=np.ones_like(of_mean), where=of_mean > ROUNDING)
+    return np.minimum(share, 1)  # The entropy is concave: more is rounding.
 
 
 def centred_draws(
@@ -166,8 +185,8 @@ _DESCRIPTIONS = {
     "lower": "lower end of the equal-tailed interval of the class probability",
     "upper": "upper end of the equal-tailed interval of the class probability",
     "total_entropy": "entropy of the class probabilities (nats)",
-    "aleatoric_entropy": "total less epistemic entropy: what more rows would not resolve (nats)",
-    "epistemic_entropy": "what the draws tell of the class: what more rows would resolve (nats)",
+    "aleatoric_entropy": "what knowing the draw would leave: overlap of the classes (nats)",
+    "epistemic_entropy": "what knowing the draw would take away: doubt about the model (nats)",
     "log_density": "log density of the observed cells under the mixture (nats)",
     "novelty": "share of the model's own rows with the same holes that are more typical",
 }

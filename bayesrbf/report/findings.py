@@ -39,9 +39,9 @@ def unsure(report: Report) -> str:
     if not doubt.epistemic.any():
         return f"{text}; without a posterior the kinds of doubt cannot be told apart."
     return (
-        f"{text}; of all doubt under the fit to every row, up to {percent(share)} is about the "
-        "model, and more rows or a better kind of model would take it away; the rest is overlap of "
-        "the classes."
+        f"{text}; of all doubt under the fit to every row, {percent(share)} is about the model, "
+        "and more rows or a better kind of model may take it away; the rest is overlap "
+        "of the classes in these columns."
     )
 
 

@@ -201,6 +201,34 @@ def test_entropies_split_and_are_not_negative():
     np.testing.assert_allclose(summary.total, summary.aleatoric + summary.epistemic)
 
 
+@pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("way", ["averaged", "point", "centred", "stretched, with strays"])
+@pytest.mark.parametrize("log_ratio", [AS_TRAINED, MOVED], ids=["as trained", "moved"])
+def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, spread, log_ratio):
+    """However far draws lie apart, and whatever is given out: the overlap of a row is not lost."""
+    p = posterior(log_ratio=log_ratio)
+    p = replace(p, theta=spread * p.theta)
+    given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.3), size=N_OBS)
+    if way == "stretched, with strays":
+        p = replace(p, stretch=lambda some: 1.5 + np.abs(some.real[:, [0, 1, 0]]), n_labelled=99.0)
+    averaged, centred = way == "averaged", way not in ("averaged", "point")
+    found = p.summary(rows(), 0.9, None if averaged else given, centred)
+    expected = entropy(p.mean(rows()) if averaged else given)
+    np.testing.assert_allclose(found.total, expected, rtol=1e-12)
+    np.testing.assert_allclose(found.aleatoric + found.epistemic, found.total, rtol=1e-12)
+    assert (found.aleatoric > 0.01 * found.total).all()
+    assert (found.epistemic > 0).all()
+
+
+def test_draws_that_say_the_same_for_sure_say_nothing_of_the_kinds_of_doubt():
+    p = posterior()
+    given = np.full((N_OBS, N_CLASSES), 1 / N_CLASSES)
+    sure = replace(p, theta=0 * p.theta, log_ratio=np.array([0.0, -800.0, -800.0]))
+    found = sure.summary(rows(), 0.9, given, centred=False)
+    np.testing.assert_array_equal(found.epistemic, 0)
+    np.testing.assert_allclose(found.total, np.log(N_CLASSES))
+
+
 def test_equal_draws_leave_nothing_epistemic():
     p = posterior()
     same = np.broadcast_to(p.theta[:1, :1], p.theta.shape)
