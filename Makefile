@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-all test-torch trust lint hooks docs bench env clean
+.PHONY: help demo check test test-all test-torch trust versions supply lint hooks docs bench env clean
 
 ifneq ($(wildcard ../shared/data/.),)
 export BAYESRBF_DATA ?= $(abspath ../shared/data)
@@ -17,6 +17,8 @@ help:
 	@echo "make test-all  the tests with long simulations"
 	@echo "make test-torch  the tests of bayesrbf.torch, in .venv-torch/ with PyTorch (5 GB)"
 	@echo "make trust   what was tried to break it, how many, what held: docs/trust.md"
+	@echo "make versions  quick tests with the lowest and the newest versions of what is needed"
+	@echo "make supply  the wheel twice, a bill of materials, known weaknesses, the workflows"
 	@echo "make lint    style, types, import directions, docstrings"
 	@echo "make hooks   the checks of lint before every commit"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
@@ -56,6 +58,14 @@ test-torch: .venv-torch/.with-test-torch
 
 trust: .venv/.with-test
 	$(bin)/python -m tests.trust $(ARGS)
+
+# Each makes environments of its own, with the Python of .venv/.
+versions: .venv/bin/python
+	PYTHON=$(bin)/python .ci/versions lowest
+	PYTHON=$(bin)/python .ci/versions newest
+
+supply: .venv/bin/python
+	PYTHON=$(bin)/python .ci/supply
 
 lint: .venv/.with-test
 	$(bin)/ruff check

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.mutations import FAMILIES, try_all
-from tests.trust.sections import Section, Tried, program, suite
+from tests.trust.sections import Section, Tried, portion, program, suite
 
-MOST = {True: 840, False: 20}
+MOST = {True: portion(840), False: 20}
 """Alterations of a family in the long form and in the short one."""
 
 
@@ -30,9 +30,9 @@ def run(long: bool) -> Iterator[Tried | str]:
         ),
     )
     yield suite("forged, cut and flipped model files", "tests/test_artefact.py", long=long)
-    tried, wrong = program("tests.killing_saves", 200 if long else 20)
+    tried, wrong = program("tests.killing_saves", portion(200) if long else 20)
     yield Tried("`save` killed after a random time", tried, len(wrong), "; ".join(wrong))
-    said = program("tests.fuzzing", 1_000_000 if long else 3000)
+    said = program("tests.fuzzing", portion(1_000_000) if long else 3000)
     found = said["found"]
     finds = sorted(set(found) - {"read", "refused"})
     yield Tried(

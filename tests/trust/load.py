@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.trust.sections import Section, Tried, program, suite
+from tests.trust.sections import Section, Tried, portion, program, suite
 
 
 def run(long: bool) -> Iterator[Tried | str]:
     """Each suite is an attack."""
     yield suite("threads, processes and pickles", "tests/test_sharing.py", long=long)
-    said = program("tests.looping", 1000 if long else 50)
+    said = program("tests.looping", portion(1000) if long else 50)
     grown = f"memory grew by {said['grown']:.0f} MiB"
     yield Tried(
         "fits and draws in a loop", said["fits"], int(said["files"] + said["threads"] > 0), grown

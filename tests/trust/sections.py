@@ -58,6 +58,8 @@ def written(section: Section, long: bool) -> tuple[str, int]:
         )
         through += one.through
         print(lines[-1], flush=True)
+    if long and portion(10_000) < 10_000:
+        below += ["", f"Run with {portion(10_000) / 100:g} % of the repetitions of the long form."]
     return "\n".join([*lines, *below]) + "\n", through
 
 
