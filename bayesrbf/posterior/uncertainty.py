@@ -154,7 +154,7 @@ def stray_rates(n_rows: float, n_draws: int) -> Float[np.ndarray, " draw"]:
 
     Examples
     --------
-    >>> np.quantile(stray_rates(200, 1000), [0.4, 0.95]).round(4)
+    >>> np.quantile(stray_rates(200.0, 1000), [0.4, 0.95]).round(4)
     array([0.    , 0.0114])
     """
     places = (0.5 + np.arange(n_draws) * GOLDEN) % 1

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesrbf.posterior.chance import beyond_chance, improbable_labels
-from bayesrbf.posterior.uncertainty import entropy
+from bayesrbf.posterior.uncertainty import LEAST, entropy
 from bayesrbf.report.cells import JudgedTable, novel_rows, odd_cells
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
@@ -76,7 +76,7 @@ def _unsure(
     """The least sure rows in words."""
     nearest = _nearest(job.X.iloc[worst], density)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
-    own = entropy(model.predict_proba(job.X.iloc[worst]))
+    own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST)
     worth = None
     if density is not None or job.family == "stack":
         worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
@@ -84,7 +84,8 @@ def _unsure(
     for place, row in enumerate(worst):
         here = uncertainty.isel(obs=row)
         best = int(here["mean"].to_numpy().argmax())
-        total, epistemic = float(here["total_entropy"]), float(here["epistemic_entropy"])
+        total = max(float(here["total_entropy"]), LEAST)
+        epistemic = float(here["epistemic_entropy"])
         given = job.y.iloc[row]
         result.append(
             UnsureRow(
