@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import bayesrbf
-from bayesrbf.artefact import pack
+from bayesrbf.artefact import pack, unpack
 from bayesrbf.artefact.state_file import ArtefactError, encode, load_state
 
 Mutant = tuple[str, Callable[[], tuple[Any, dict[str, np.ndarray]]]]
