@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import bayesrbf
-from bayesrbf.artefact.packing import pack
+from bayesrbf.artefact import pack, unpack
 from bayesrbf.artefact.state_file import ArtefactError, encode, load_state
 
 Mutant = tuple[str, Callable[[], tuple[Any, dict[str, np.ndarray]]]]
@@ -119,9 +119,13 @@ def fitted(name: str) -> tuple[Any, Any]:
 def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Paths of every value in a tree."""
     yield path
-    if isinstance(tree, dict | list):
+    if isinstance(tree, dict | list) and not _is_array(tree):
         for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
             yield from _places(value, (*path, key))
+
+
+def _is_array(tree: Any) -> bool:
+    return isinstance(tree, dict) and tree.keys() in ({"array"}, {"coded"})
 
 
 def _with(tree: Any, path: tuple[Any, ...], value: Any) -> Any:
@@ -205,19 +209,20 @@ def mutants(tree: Any, arrays: dict[str, np.ndarray]) -> Iterator[Mutant]:
     places = list(_places(tree))
     for path in places:
         value = _at(tree, path)
-        if path[-1:] == ("array",):
-            for what, other in _arrays(arrays[value]):
-                changed = {**arrays, value: other}
-                yield f"{_words(path)}: {what}", partial(_both, tree, changed)
-        elif value is not None and not isinstance(value, dict):
+        if isinstance(value, dict):
+            for what, other in _arrays(unpack(value, arrays)) if _is_array(value) else ():
+                yield f"{_words(path)}: {what}", partial(_placed, tree, path, arrays, other)
+        elif value is not None:
             for what, other in _leaves(value):
                 if other != value or type(other) is not type(value):
                     altered = partial(_with, tree, path, other)
                     yield f"{_words(path)}: {what}", partial(_later, altered, arrays)
 
 
-def _both(tree: Any, arrays: Any) -> tuple[Any, Any]:
-    return tree, arrays
+def _placed(tree: Any, path: tuple[Any, ...], arrays: Any, other: np.ndarray) -> tuple[Any, Any]:
+    """Another array at a path, on a strip of its own."""
+    node = {"array": ["other", 0, list(other.shape)]}
+    return _with(tree, path, node), {**arrays, "other": other.ravel()}
 
 
 def _later(tree: Callable[[], Any], arrays: Any) -> tuple[Any, Any]:
@@ -225,7 +230,7 @@ def _later(tree: Callable[[], Any], arrays: Any) -> tuple[Any, Any]:
 
 
 def _words(path: tuple[Any, ...]) -> str:
-    left_out = ("dict", "record", "tuple", 1, "state", "array")
+    left_out = ("dict", "record", "tuple", 1, "state")
     return ".".join(str(key) for key in path if key not in left_out)
 
 

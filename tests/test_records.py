@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from bayesrbf.artefact import HOMES, StateError, pack, unpack
+from bayesrbf.artefact import arrays as packed_arrays
 from bayesrbf.records.mixture import MixtureParameters, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Fit, Status, Trace
@@ -91,9 +92,11 @@ def test_every_home_has_its_class() -> None:
 def test_arrays_that_are_not_contiguous_keep_their_cells() -> None:
     array = np.arange(6.0).reshape(2, 3)
     for view in (array.T, array[:, ::2], np.asfortranarray(array)):
-        _, beside = pack(view)
-        assert beside["0"].flags.c_contiguous
-        np.testing.assert_array_equal(beside["0"], view)
+        tree, beside = pack(view)
+        np.testing.assert_array_equal(beside["0"], view.ravel())
+        back = unpack(tree, beside)
+        assert back.flags.c_contiguous
+        np.testing.assert_array_equal(back, view)
 
 
 @pytest.mark.parametrize("dtype", [object, str])
@@ -160,8 +163,25 @@ def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
         {"pairs": [[1, 2], [1, 3]]},
         {"pairs": [[[1], 2]]},
         {"pairs": [[1, 2, 3]]},
-        {"array": "7"},
+        {"array": "0"},
         {"array": ["0"]},
+        {"array": ["7", 0, [1]]},
+        {"array": [0, 0, [1]]},
+        {"array": ["0", -1, [1]]},
+        {"array": ["0", True, [1]]},
+        {"array": ["0", 0.0, [1]]},
+        {"array": ["0", 1, [2]]},
+        {"array": ["0", 0, [3]]},
+        {"array": ["0", 0, [-1]]},
+        {"array": ["0", 0, [2**62, 0]]},
+        {"array": ["0", 0, [2**31, 2**31, 4]]},
+        {"array": ["0", 0, 2]},
+        {"coded": ["1", "0"]},
+        {"coded": [["1", 0, [3]]]},
+        {"coded": [["0", 0, [2]], ["0", 0, [2]]]},  # reals for numbers
+        {"coded": [["1", 0, [3]], ["0", 0, [2]]]},  # a number beyond the values
+        {"coded": [["1", 0, [2]], ["0", 0, [0]]]},
+        {"coded": [["1", 0, [2]], ["0", 0, [2, 1]]]},
         {"objects": ["O", [3], ["a"]]},
         {"objects": ["O", [-1], ["a"]]},
         {"objects": ["O", [2**60, 2**60], ["a"]]},
@@ -170,7 +190,7 @@ def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
         {"record": ["Status", {}]},
         {"record": [["Columns"], {}]},
         {"record": ["Standardisation", {"location": 1}]},
-        {"record": ["Trace", {"log_posterior": {"array": "0"}, "also": 1}]},
+        {"record": ["Trace", {"log_posterior": {"array": ["0", 0, [2]]}, "also": 1}]},
         {"record": ["MixturePrior", dict.fromkeys(vars(MixturePrior()), -1.0)]},
         {"enum": ["Status", "unheard of"]},
         {"enum": ["Columns", "x"]},
@@ -181,7 +201,50 @@ def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
 )
 def test_a_hostile_tree_is_refused(tree: object) -> None:
     with pytest.raises(StateError):
-        unpack(tree, {"0": np.ones(2)})
+        unpack(tree, {"0": np.ones(2), "1": np.array([0, 1, 2], np.uint8)})
+
+
+def test_places_of_arrays_are_read_as_written() -> None:
+    """So that the refusals above are of what is wrong with each."""
+    strips = {"0": np.array([5.0, 7.0]), "1": np.array([0, 1, 2], np.uint8)}
+    found = unpack([{"array": ["0", 1, [1]]}, {"coded": [["1", 0, [2, 1]], ["0", 0, [2]]]}], strips)
+    np.testing.assert_array_equal(found[0], [7.0], strict=True)
+    np.testing.assert_array_equal(found[1], [[5.0], [7.0]], strict=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint16, bool])
+def test_an_array_of_few_values_comes_back_bit_by_bit_from_less(dtype: type) -> None:
+    values = np.array([0.0, -0.0, 1.0, np.nan, np.inf, 5e-324]).view(np.uint64)
+    bits = values if dtype is np.float64 else np.arange(6, dtype=np.uint64)
+    array = np.random.default_rng(0).choice(bits, (40, 9))
+    array = array.view(dtype) if dtype is np.float64 else array.astype(dtype)
+    tree, strips = pack(array)
+    back = unpack(tree, strips)
+    assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
+    assert back.flags.writeable
+    assert back.flags.c_contiguous
+    stored = sum(strip.nbytes for strip in strips.values())
+    assert stored <= array.size + 6 * array.itemsize
+
+
+def test_the_same_rows_in_other_units_have_the_same_numbers() -> None:
+    """Draws see training rows in units of their own: only the values differ from draw to draw."""
+    rows = np.random.default_rng(0).integers(0, 30, (100, 4)).astype(float)
+    _, strips = pack([np.log1p(rows + shift) for shift in range(20)])
+    assert sum(strip.nbytes for strip in strips.values()) <= rows.size + 20 * 30 * 8
+
+
+def test_places_that_name_the_same_cells_cannot_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(packed_arrays, "MOST_READ", 8000)
+    strips = {"0": np.zeros(1000), "1": np.zeros(1000, np.uint8)}
+    coded = [{"coded": [["1", i, [300]], ["0", 0, [1]]]} for i in range(4)]
+    plain = [{"array": ["0", i, [300]]} for i in range(4)]
+    for tree in (coded, plain):
+        unpack(tree[:1] * 100, strips)
+        with pytest.raises(StateError, match="more than 8000 bytes"):
+            unpack(tree, strips)
 
 
 def test_a_record_is_read_as_its_own_class_only() -> None:

@@ -13,7 +13,10 @@ list             a list
 tuple            ``{"tuple": [...]}``
 dict             ``{"dict": {...}}``, ``{"pairs": [[key, value], ...]}`` for
                  keys that are no strings
-numeric array    ``{"array": "3"}``: the third array beside the JSON
+numeric array    ``{"array": ["0", 30, [2, 3]]}``: six numbers of the first
+                 strip beside the JSON, which begin behind 30 others
+of few values    ``{"coded": [place, place]}``: for every cell the number
+                 of its value; the values
 array of objects ``{"objects": ["O" or "U", shape, [...]]}``
 record           ``{"record": ["Columns", {field: value}]}``
 equal record     ``{"same": 3}``: the fourth record that was finished

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -12,6 +11,8 @@ from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
+
+from bayesrbf.artefact.arrays import PackedArrays
 
 HOMES: Final = {
     "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
@@ -89,24 +90,23 @@ def class_named(name: str) -> Any:
 
 
 def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
-    """Split a state into a tree for ``json.dumps`` and contiguous numeric arrays by number.
+    """Split a state into a tree for ``json.dumps`` and one strip of numbers for each dtype.
 
     The values are those in the table of :mod:`bayesrbf.artefact`; StateError names the place of any
     other.
 
     >>> pack({"scale": np.ones(2), "cv": None})[0]
-    {'dict': {'scale': {'array': '0'}, 'cv': None}}
+    {'dict': {'scale': {'array': ['0', 0, [2]]}, 'cv': None}}
     """
     made = _Made()
-    return _pack(state, "state", made), made.arrays
+    return _pack(state, "state", made), made.arrays.strips
 
 
 @dataclasses.dataclass
 class _Made:
     """What was packed so far: arrays and records that are equal are stored once."""
 
-    arrays: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
-    names: dict[tuple[str, tuple[int, ...], bytes], str] = dataclasses.field(default_factory=dict)
+    arrays: PackedArrays = dataclasses.field(default_factory=PackedArrays)
     records: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of every record by its JSON, in the order in which they were finished."""
     numbers: dict[int, int] = dataclasses.field(default_factory=dict)
@@ -157,11 +157,7 @@ def _pack_array(value: np.ndarray, where: str, made: _Made) -> dict[str, Any]:
             "convert it to float64, int64 or bool."
         )
     # safetensors writes bytes as they are: only C order and little-endian read back right.
-    stored = np.array(value, dtype=value.dtype.newbyteorder("<"), order="C")
-    key = stored.dtype.str, stored.shape, hashlib.sha256(stored).digest()
-    name = made.names.setdefault(key, str(len(made.names)))
-    made.arrays.setdefault(name, stored)
-    return {"array": name}
+    return made.arrays.node(np.array(value, dtype=value.dtype.newbyteorder("<"), order="C"))
 
 
 def _pack_mapping(value: Mapping[Any, Any], where: str, made: _Made) -> dict[str, Any]:

@@ -32,6 +32,8 @@ MOST_ARRAYS: Final = 10_000
 MOST_FILE: Final = 2**31
 """Bytes of a file."""
 
+_NODE: Final = re.compile(r'\{"(?:array|coded)":')
+"""Where a value of the state is an array."""
 _SEAL: Final = b'\\"sha256\\":\\"'
 """What stands before the digest in the file; the first one there is, as texts are escaped twice."""
 _NONE: Final = "0" * 64
@@ -155,7 +157,7 @@ def _check_limits(text: str, n_arrays: int, size: int, path: str) -> None:
         (size, MOST_FILE, "bytes"),
         (len(text.encode()), MOST_BYTES, "bytes of manifest"),
         (_depth(text), MOST_DEPTH, "levels of nesting"),
-        (n_arrays, MOST_ARRAYS, "arrays"),
+        (n_arrays + len(_NODE.findall(text)), MOST_ARRAYS, "arrays"),
     ):
         if count > most:
             raise ArtefactError(f"{path} may have at most {most} {what}; it has {count}.")

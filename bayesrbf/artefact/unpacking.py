@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from bayesrbf.artefact.arrays import StoredArrays
 from bayesrbf.artefact.conforming import check_record
 from bayesrbf.artefact.packing import (
     ENUMERATIONS,
@@ -21,7 +22,7 @@ from bayesrbf.artefact.packing import (
 )
 
 
-def unpack(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+def unpack(tree: Any, strips: Mapping[str, np.ndarray]) -> Any:
     """Build the state that :func:`pack` took apart; the tree is not trusted.
 
     StateError where it holds anything outside the table of :mod:`bayesrbf.artefact`.
@@ -30,13 +31,13 @@ def unpack(tree: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     >>> unpack(*pack({"levels": ("a", True, 2, float("inf"))}))
     {'levels': ('a', True, 2, inf)}
     """
-    return _unpack(tree, _Read(arrays, []))
+    return _unpack(tree, _Read(StoredArrays(strips), []))
 
 
 class _Read(NamedTuple):
     """Arrays, and the records that were built so far, in the order in which they were finished."""
 
-    arrays: Mapping[str, np.ndarray]
+    arrays: StoredArrays
     records: list[Any]
 
 
@@ -144,7 +145,8 @@ _READERS: Final[Mapping[str, Callable[[Any, _Read], Any]]] = {
     "tuple": lambda content, read: tuple(_unpack(item, read) for item in _list(content)),
     "dict": lambda content, read: {k: _unpack(v, read) for k, v in content.items()},
     "pairs": _read_pairs,
-    "array": lambda content, read: read.arrays[content],
+    "array": lambda content, read: read.arrays.at(content),
+    "coded": lambda content, read: read.arrays.decoded(content),
     "objects": _read_objects,
     "record": _read_record,
     "same": _read_same,

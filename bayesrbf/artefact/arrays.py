@@ -1,0 +1,143 @@
+"""Arrays laid end to end, one strip for each dtype; what repeats is stored once."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+Place = list[Any]
+"""Name of the strip, number of cells before the array, and its shape."""
+
+ENTRY: Final = 64
+"""Bytes, nearly, that one place takes in the JSON."""
+MOST_READ: Final = 2**31
+"""Bytes of all arrays of a file together."""
+
+
+class PackedArrays:
+    """Arrays of one file as they are packed.
+
+    An array of few different values is stored as those values, and for every cell the number of
+    its value, both in the order of their first appearance. What draws derive from the same rows
+    has other values and the same numbers, which are then stored once.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, tuple[int, ...], bytes], Place] = {}
+        self._parts: dict[str, list[np.ndarray]] = {}
+        self._lengths: dict[str, int] = {}
+        self._nodes: dict[tuple[str, tuple[int, ...], bytes], dict[str, Any]] = {}
+
+    def node(self, array: np.ndarray) -> dict[str, Any]:
+        """Where a little-endian array in C order is stored, as JSON."""
+        key = _key(array)
+        if key not in self._nodes:
+            coded = _coded(array)
+            self._nodes[key] = (
+                {"array": self._place(array)}
+                if coded is None
+                else {"coded": [self._place(part) for part in coded]}
+            )
+        return self._nodes[key]
+
+    def _place(self, array: np.ndarray) -> Place:
+        """Put an array at the end of its strip, if no equal one was."""
+        key = _key(array)
+        if key not in self._places:
+            start = self._lengths.get(array.dtype.str, 0)
+            self._parts.setdefault(array.dtype.str, []).append(array.ravel())
+            self._lengths[array.dtype.str] = start + array.size
+            strip = str(list(self._parts).index(array.dtype.str))
+            self._places[key] = [strip, start, list(array.shape)]
+        return self._places[key]
+
+    @property
+    def strips(self) -> dict[str, np.ndarray]:
+        """One long array for each dtype."""
+        return {str(i): np.concatenate(parts) for i, parts in enumerate(self._parts.values())}
+
+
+class StoredArrays:
+    """Arrays of one file as they are read; places are not trusted.
+
+    The same node is the same array, which owns its memory.
+    """
+
+    def __init__(self, strips: Mapping[str, np.ndarray]) -> None:
+        self._strips = strips
+        self._read: dict[str, np.ndarray] = {}
+        self._left = MOST_READ
+
+    def at(self, place: Any) -> np.ndarray:
+        """The array at a place."""
+        return self._kept(str(place), lambda: self._cells(place).copy())
+
+    def decoded(self, places: Any) -> np.ndarray:
+        """The array of which numbers and values are at two places."""
+        return self._kept(str(places), lambda: self._decode(*_list(places, 2)))
+
+    def _kept(self, key: str, read: Callable[[], np.ndarray]) -> np.ndarray:
+        """An array that is read once, however often it is named."""
+        if key not in self._read:
+            self._read[key] = read()
+        return self._read[key]
+
+    def _decode(self, numbers_at: Any, values_at: Any) -> np.ndarray:
+        """For every cell the value that its number has."""
+        numbers, values = self._cells(numbers_at), self._cells(values_at)
+        if numbers.dtype.kind != "u" or values.ndim != 1:
+            raise ValueError("its numbers are not unsigned, or its values no list")
+        if numbers.size and int(numbers.max()) >= values.size:
+            raise ValueError("a number without a value")
+        self._spend(numbers.size * values.itemsize)
+        return values[numbers]
+
+    def _cells(self, place: Any) -> np.ndarray:
+        """The cells at a place, which are not copied."""
+        name, start, shape = _list(place, 3)
+        if not all(type(n) is int and n >= 0 for n in [start, *_list(shape)]):
+            raise ValueError(f"{place} is no place: it needs a start and a shape of whole numbers")
+        strip, size = self._strips[name], math.prod(shape)
+        if start + size > strip.size:
+            raise ValueError(f"{place} reaches beyond its {strip.size} cells")
+        self._spend(size * strip.itemsize)
+        return strip[start : start + size].reshape(shape)
+
+    def _spend(self, n_bytes: int) -> None:
+        """Refuse more bytes than a file may have: many places could name the same cells."""
+        self._left -= n_bytes
+        if self._left < 0:
+            raise ValueError(f"all arrays together have more than {MOST_READ} bytes")
+
+
+def _key(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
+    """What equal arrays have in common: bit by bit, so that -0 is not 0."""
+    return array.dtype.str, array.shape, hashlib.sha256(array).digest()
+
+
+def _coded(array: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Number of the value of every cell, and the values, bit by bit; None where that is larger."""
+    if array.itemsize == 1 or array.size * array.itemsize <= ENTRY:
+        return None
+    flat = array.ravel()
+    _, first, inverse = np.unique(
+        flat.view(f"<u{array.itemsize}"), return_index=True, return_inverse=True
+    )
+    numbers_type = np.min_scalar_type(first.size - 1).newbyteorder("<")
+    size = array.size * numbers_type.itemsize + first.size * array.itemsize
+    if size + ENTRY >= array.nbytes:
+        return None
+    rank = np.empty(first.size, numbers_type)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse].reshape(array.shape), flat[np.sort(first)]
+
+
+def _list(content: Any, length: int | None = None) -> list[Any]:
+    """The content, which must be a list, of a length."""
+    if not isinstance(content, list) or (length is not None and len(content) != length):
+        raise ValueError(f"a list was expected, received {content!r}"[:80])
+    return content
