@@ -53,7 +53,8 @@ def at_atoms(cells: Float[np.ndarray, " obs"], atoms: tuple[float, ...]) -> np.n
 def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
     """Rows whose real cells at atoms are missing, and a code of each that says at which.
 
-    >>> rows = Observations(np.array([[0.0], [2.0]]), np.zeros((2, 0), int), *np.ones((2, 2), int))
+    >>> cells, no_codes = np.array([[0.0], [2.0]]), np.zeros((2, 0), int)
+    >>> rows = Observations(cells, no_codes, np.ones(2, int), np.ones(2))
     >>> found = at_their_atoms(rows, Columns(("x",), ("real",), (), atoms=((0.0,),)))
     >>> found.real.ravel(), found.codes.ravel()
     (array([nan,  2.]), array([1, 0]))
