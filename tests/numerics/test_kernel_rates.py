@@ -14,8 +14,11 @@ from scipy.special import log_softmax
 from scipy.stats import multivariate_normal, norm
 
 from bayesrbf.models import declare_kernel_rates
-from bayesrbf.numerics.kernel_network.expected_distances import expected_distances
-from bayesrbf.numerics.kernel_network.learned_rates import learn_rates, rate_log_posteriors
+from bayesrbf.numerics.kernel_network.learned_rates import (
+    expected_distances,
+    learn_rates,
+    rate_log_posteriors,
+)
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
 from bayesrbf.numerics.kernel_network.rate_log_posterior import CRITERIA, RateLogPosterior
 from bayesrbf.records.kernel_rates import NUGGET, RateRows

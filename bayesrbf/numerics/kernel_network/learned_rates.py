@@ -3,6 +3,18 @@ r"""Rates of a kernel that are learned from the labels, column by column.
 The rates of one table are partly chance. So the mode is found, by L-BFGS from the fixed rates, on
 several sub-samples of the labelled rows, and the logarithms of the rates are averaged. On eight
 tables two sub-samples were worse by .004 nats of held-out log loss, and eight no better.
+
+A rate multiplies the distance of two rows in its column, expected where a cell is missing. With
+difference d of the means and sum :math:`s^2` of the variances of two real cells, and probability o
+that two levels agree,
+
+.. math::
+   E|x - x'| = s \sqrt{2 / \pi}\, e^{-d^2 / (2 s^2)} + d\, \mathrm{erf}(d / (s \sqrt 2)), \quad
+   \tfrac12 E (x - x')^2 = \tfrac12 (d^2 + s^2), \quad
+   P(\text{other level}) = 1 - o.
+
+Each distance is a negative definite function of two rows, so :math:`\exp(-\sum_j a_j D_j)`, with
+ones on its diagonal, is a kernel for any rates :math:`a_j \ge 0` (Schoenberg 1938).
 """
 
 from __future__ import annotations
@@ -14,9 +26,14 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
+from scipy.special import erf
 
-from bayesrbf.numerics.kernel_network.expected_distances import expected_distances
-from bayesrbf.numerics.kernel_network.product_kernels import CellMoments, ProductKernel
+from bayesrbf.numerics.categories import split_levels
+from bayesrbf.numerics.kernel_network.product_kernels import (
+    CellMoments,
+    KernelName,
+    ProductKernel,
+)
 from bayesrbf.numerics.kernel_network.rate_log_posterior import RateLogPosterior
 from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.numerics.threads import on_one_blas_thread
@@ -86,6 +103,34 @@ def rate_log_posteriors(
         distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
         sample = RateRows(distances, rows.labels[chosen], rows.weights[chosen], shares)
         yield RateLogPosterior(sample, kernel.rates, criterion)
+
+
+def expected_distances(
+    cells: CellMoments, levels: tuple[int, ...], name: KernelName
+) -> Float[np.ndarray, "column pair"]:
+    """Distances of all pairs of rows, reals then categorical columns, in the order of pdist."""
+    i, j = np.triu_indices(cells.n_rows, 1)
+    means, variances = (np.ascontiguousarray(one.T) for one in (cells.mean, cells.variance))
+    gap = np.abs(means.take(i, 1) - means.take(j, 1))
+    if variances.any():
+        variance = variances.take(i, 1) + variances.take(j, 1)
+        reals = _absolute(gap, variance) if name == "laplace" else 0.5 * (gap**2 + variance)
+    else:
+        reals = gap if name == "laplace" else 0.5 * gap**2
+    parts = split_levels(cells.probabilities, levels)
+    agree = [one[:, i, j] for one in ((part @ part.T)[None] for part in parts)]
+    return np.concatenate([reals, *(1 - one for one in agree)])
+
+
+def _absolute(
+    gap: Float[np.ndarray, "feature pair"], variance: Float[np.ndarray, "feature pair"]
+) -> Float[np.ndarray, "feature pair"]:
+    """Mean of the absolute value of normal differences; the gap itself where both are known."""
+    result, holes = gap.copy(), variance > 0
+    d, s = gap[holes], np.sqrt(variance[holes])
+    z = d / (s * np.sqrt(2))
+    result[holes] = s * np.sqrt(2 / np.pi) * np.exp(-(z**2)) + d * erf(z)
+    return result
 
 
 def _sample_size(n_labelled: int, n_columns: int) -> int:
