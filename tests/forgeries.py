@@ -10,6 +10,7 @@ from typing import Any
 
 from bayesrbf.artefact.state_file import MANIFEST, seal
 
+SEAL = re.compile(rb'(\\"sha256\\":\\")[0-9a-f]{64}')
 Forgery = Callable[[dict[str, Any], dict[str, Any]], None]
 """A change of header and manifest, in place."""
 
@@ -24,14 +25,12 @@ def parts(content: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
 
 def assemble(header: dict[str, Any], manifest: str, data: bytes) -> bytes:
     """A file with the right digest, where its manifest has a place for one."""
-    whole = {"__metadata__": {MANIFEST: manifest}, **header}
-    encoded = json.dumps(whole, separators=(",", ":")).encode()
+    encoded = compact({"__metadata__": {MANIFEST: manifest}, **header}).encode()
     return sealed(len(encoded).to_bytes(8, "little") + encoded + data)
 
 
 def sealed(content: bytes) -> bytes:
-    place = rb'(\\"sha256\\":\\")[0-9a-f]{64}'
-    return re.sub(place, rb"\g<1>" + seal(content).encode(), content, count=1)
+    return SEAL.sub(lambda found: found[1] + seal(content).encode(), content, count=1)
 
 
 def forge(path: Path, change: Forgery) -> None:
@@ -41,8 +40,7 @@ def forge(path: Path, change: Forgery) -> None:
     path.write_bytes(assemble(header, compact(manifest), data))
 
 
-def compact(manifest: object) -> str:
-    return json.dumps(manifest, separators=(",", ":"))
+compact: Callable[[object], str] = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def put(**items: object) -> Forgery:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import marshal
 import os
 import random
 import resource
@@ -22,8 +23,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.artefact.state_file import MANIFEST, ArtefactError, load_state, save_state
-from tests.forgeries import compact, parts, sealed
+from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
+from tests.forgeries import assemble, compact, parts, sealed
 
 STATE: Final = {
     "a": np.arange(4.0).reshape(2, 2),
@@ -67,12 +68,11 @@ class Target:
         self.content = self.path.read_bytes()
         self.header, self.manifest, self.data = parts(self.content)
         self.text = compact(self.manifest)
+        self.tree = marshal.dumps(self.manifest)
 
     def file(self, text: str) -> bytes:
         """A file with this manifest and the right digest."""
-        whole = {"__metadata__": {MANIFEST: text}, **self.header}
-        encoded = json.dumps(whole, separators=(",", ":")).encode("utf-8", "surrogatepass")
-        return sealed(len(encoded).to_bytes(8, "little") + encoded + self.data)
+        return assemble(self.header, text, self.data)
 
     def outcome(self, content: bytes) -> str:
         """What becomes of a file: "read", "refused", or what was found."""
@@ -95,7 +95,7 @@ def at_random(target: Target, rng: random.Random) -> bytes:
     if how < 0.45:
         return target.file(_text(target.text, rng))
     if how < 0.9:
-        return target.file(compact(_tree(json.loads(target.text), rng)))
+        return target.file(compact(_tree(marshal.loads(target.tree), rng)))
     return _bytes(target.content, rng)
 
 
@@ -122,7 +122,7 @@ def _tree(tree: Any, rng: random.Random) -> Any:
             del holder[key]
         elif do < 0.9:
             other, place = rng.choice(_places(tree))
-            holder[key] = json.loads(json.dumps(other[place]))
+            holder[key] = marshal.loads(marshal.dumps(other[place]))
         elif isinstance(holder, dict):
             holder[rng.choice(("state", "array", "x", "", "dict", "record"))] = holder.pop(key)
         if not tree or not _places(tree):

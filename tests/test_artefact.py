@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bayesrbf.artefact.state_file import BRACKET, ArtefactError, load_state, save_state
+from bayesrbf.artefact.state_file import STRING, ArtefactError, _depth, load_state, save_state
 from tests.forgeries import Forgery, assemble, compact, forge, parts, put
 
 STATE = {"a": np.arange(6.0).reshape(2, 3).T, "b": (1, None, "x"), "c": np.array([True, False])}
@@ -228,15 +229,20 @@ UNCLOSED = ['"' * 60_001, '\\"' * 30_000, '["' * 30_000 + "\\", '"\\' * 30_000, 
 
 
 @pytest.mark.parametrize("text", UNCLOSED, ids=range(len(UNCLOSED)))
-def test_the_depth_of_brackets_is_found_in_one_pass(text: str) -> None:
+def test_strings_are_found_in_one_pass(text: str) -> None:
     """Doubling the text doubles the steps: a character is matched once."""
-    ends = [match.end() for match in BRACKET.finditer(text)]
-    starts = [match.start() for match in BRACKET.finditer(text)]
-    assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
-    unmatched = set(range(len(text))) - {
-        i for a, b in zip(starts, ends, strict=True) for i in range(a, b)
-    }
-    assert not any(text[i] in '"[]{}' for i in unmatched)
+    spans = [match.span() for match in STRING.finditer(text)]
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+    unmatched = set(range(len(text))) - {i for span in spans for i in range(*span)}
+    assert not any(text[i] == '"' for i in unmatched)
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"),
+    [("", 0), ("{}", 1), ('["[[["]', 1), ('["\\"[[",[]]', 2), ("]]][", 0), ('{"é": [[]]}', 3)],
+)
+def test_depth_counts_brackets_outside_strings(text: str, depth: int) -> None:
+    assert _depth(text) == depth
 
 
 def test_what_is_no_plain_file_is_refused_before_it_is_read(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import math
 import os
 import re
 from collections.abc import Callable
-from itertools import accumulate
 from typing import Any, BinaryIO, Final, NoReturn
 
 import numpy as np
@@ -163,15 +162,17 @@ def _check_limits(text: str, n_arrays: int, size: int, path: str) -> None:
             raise ArtefactError(f"{path} may have at most {most} {what}; it has {count}.")
 
 
-BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-"""A string, to the end where it is not closed, or a bracket: no character is looked at twice."""
+STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A string, to the end where it is not closed: no character is looked at twice."""
+_STEPS: Final = np.zeros(256, np.int8)
+_STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 
 
 def _depth(text: str) -> int:
     """Depth of brackets outside strings, without recursion."""
-    steps = {"[": 1, "{": 1, "]": -1, "}": -1}
-    found = (match.group()[0] for match in BRACKET.finditer(text))
-    return max(accumulate(steps.get(character, 0) for character in found), default=0)
+    outside = STRING.sub("", text).encode("ascii", "replace")
+    steps = _STEPS[np.frombuffer(outside, np.uint8)]
+    return int(np.cumsum(steps, dtype=np.int64).max(initial=0))
 
 
 def _strict_json(text: str) -> Any:

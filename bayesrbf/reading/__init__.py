@@ -10,6 +10,7 @@ from bayesrbf.reading.tabular_files import (
     names_in_file,
     read_blocks,
     read_file,
+    text_dtype,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "read_blocks",
     "read_file",
     "read_table",
+    "text_dtype",
 ]

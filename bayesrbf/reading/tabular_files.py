@@ -222,7 +222,7 @@ def _assembled(
 
     index: pd.Index = pd.RangeIndex(len(raw.lines))
     if options.id is not None:
-        index = pd.Index(columns[options.id].values, dtype="str", name=options.id)
+        index = pd.Index(columns[options.id].values, dtype=text_dtype(), name=options.id)
     notes = [*_notes(columns, model, options), *raw.notes]
     if not any(note.topic == "decimal commas" for note in notes):
         notes = [note for note in notes if note.topic != "points"]
@@ -233,13 +233,13 @@ def _assembled(
     roles: dict[Any, str] = {**kinds, **dict.fromkeys(options.ignore, "ignored"), **parts}
 
     def held(values: Values) -> Any:
-        return values if _is_real(values) else pd.array(values, dtype="str")
+        return values if _is_real(values) else pd.array(values, dtype=text_dtype())
 
-    def series(name: str | None, text: str = "str") -> pd.Series | None:
+    def series(name: str | None, text: Any = None) -> pd.Series | None:
         if name is None:
             return None
         values = columns[name].values
-        dtype = "float64" if _is_real(values) else text
+        dtype = "float64" if _is_real(values) else text or text_dtype()
         return pd.Series(values, index, dtype=dtype, name=name)
 
     return ReadTable(
@@ -296,6 +296,13 @@ def _notes(
         untimed = int(np.isnan(np.asarray(columns[options.time].values, dtype=float)).sum())
         if untimed:
             yield Note("without time", options.time, count=untimed)
+
+
+def text_dtype() -> Any:
+    """As what pandas keeps texts; before its version 3, "str" makes the text None of no text."""
+    import pandas as pd
+
+    return pd.Series(["text"]).dtype
 
 
 def _taken(header: Sequence[str], roles: Mapping[Any, str], notes: Sequence[Note]) -> pd.DataFrame:

@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from bayesrbf.reading import ReadTable, TableError, names_in_file, read_blocks, read_file
+from bayesrbf.reading import (
+    ReadTable,
+    TableError,
+    names_in_file,
+    read_blocks,
+    read_file,
+    text_dtype,
+)
 from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.density import columns_of
 from bayesrbf.report.words import clipped, listing, number, plural
@@ -105,7 +112,7 @@ class _Asked:
         empty = {
             name: pd.Series(np.nan if name in self.reals else None, index, dtype)
             for name in self.absent
-            for dtype in ["float64" if name in self.reals else "str"]
+            for dtype in ["float64" if name in self.reals else text_dtype()]
         }
         return NewRows(read.frame.assign(**empty)[list(self.columns)], self.absent, self.extra)
 

@@ -25,7 +25,7 @@ from tests.trust.sections import ROOT, Section, written
 
 PAGE: Final = ROOT / "docs" / "trust.md"
 SECTIONS: Final[tuple[Section, ...]] = (
-    artefact.SECTION,
+    *artefact.SECTIONS,
     command_line.SECTION,
     load.SECTION,
     *calibration.SECTIONS,

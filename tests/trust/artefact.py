@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from tests.trust.sections import Section, Tried, portion, program, suite
 
 MOST = {True: portion(840), False: 20}
 """Alterations of a family in the long form and in the short one."""
+
+RUN = 250_000
+"""Manifests of one process."""
 
 
 def run(long: bool) -> Iterator[Tried | str]:
@@ -32,15 +36,6 @@ def run(long: bool) -> Iterator[Tried | str]:
     yield suite("forged, cut and flipped model files", "tests/test_artefact.py", long=long)
     tried, wrong = program("tests.killing_saves", portion(200) if long else 20)
     yield Tried("`save` killed after a random time", tried, len(wrong), "; ".join(wrong))
-    said = program("tests.fuzzing", portion(1_000_000) if long else 3000)
-    found = said["found"]
-    finds = sorted(set(found) - {"read", "refused"})
-    yield Tried(
-        "manifests at random, with a right digest",
-        sum(found.values()),
-        sum(found[find] for find in finds),
-        "; ".join([f"{found['refused']} refused, {found['read']} read", *finds]),
-    )
     yield suite("files of released versions, read again", "tests/test_golden.py", long=long)
     yield suite("what reading opens and imports", "tests/test_loading.py", long=long)
 
@@ -54,4 +49,29 @@ def mutated(most: int) -> Counter[str]:
     return total
 
 
-SECTION = Section("artefact", "Model files", run)
+def fuzzed(long: bool) -> Iterator[Tried | str]:
+    """Ten million manifests, in runs that are told as they end."""
+    found, seconds, grown = Counter[str](), 0.0, 0.0
+    whole = portion(10_000_000) if long else 3000
+    for seed, start in enumerate(range(0, whole, RUN)):
+        said = program("tests.fuzzing", min(RUN, whole - start), seed)
+        found.update(said["found"])
+        seconds, grown = seconds + said["seconds"], max(grown, said["grown"])
+        print(f"{found.total()} of {whole} in {seconds:.0f} s", dict(found), file=sys.stderr)
+    finds = sorted(set(found) - {"read", "refused"})
+    remark = (
+        f"{found['refused']} refused, {found['read']} read, {found.total() / seconds:.0f} a "
+        f"second, memory grew by {grown:.0f} MiB"
+    )
+    yield Tried(
+        "manifests at random, with a right digest",
+        found.total(),
+        sum(found[find] for find in finds),
+        "; ".join([remark, *finds]),
+    )
+
+
+SECTIONS = (
+    Section("artefact", "Model files", run),
+    Section("fuzz", "Model files: manifests at random", fuzzed),
+)
