@@ -27,8 +27,10 @@ from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.stack.disagreement import (
+    bounded_spread,
     disagreed,
     disagreement_draws,
+    squared_scale,
     stretch_of_median,
     variance_of_kinds,
 )
@@ -158,9 +160,24 @@ def bootstrap_stretch(
     model: FittedStack, refits: StackRefits, rows: Observations
 ) -> Float[np.ndarray, "obs label"]:
     """How much further out than what is delivered for new rows the median of the draws lies."""
+    return stretch_of_median(_scale(model, refits, rows))
+
+
+def bootstrap_spread(
+    model: FittedStack, refits: StackRefits, rows: Observations
+) -> Float[np.ndarray, " obs"]:
+    """How many times as far draws spread at new rows: further at those unlike the rows held out."""
+    companion = model.companion
+    spread = refits.usual.spread(companion.standardise(rows), _law(companion))
+    return bounded_spread(spread, _scale(model, refits, rows))
+
+
+def _scale(
+    model: FittedStack, refits: StackRefits, rows: Observations
+) -> Float[np.ndarray, "obs label"]:
+    """Squared scale of what one kind of member more may say of new rows."""
     variance = _variance(model, model.members.log_probabilities(rows))
-    n_kinds = np.unique(_kinds(model.names)).size
-    return stretch_of_median(variance, refits.table_variance, n_kinds)
+    return squared_scale(variance, refits.table_variance, np.unique(_kinds(model.names)).size)
 
 
 def _kinds(members: tuple[str, ...]) -> Int[np.ndarray, " member"]:
@@ -178,10 +195,7 @@ def _pool(
 
 
 def bootstrap_predictor(
-    log_posterior: StackLogPosterior,
-    members: FittedMembers,
-    companion: FittedMixture,
-    refits: StackRefits,
+    model: FittedStack, log_posterior: StackLogPosterior, refits: StackRefits
 ) -> Callable[[Observations, np.ndarray], Predictor]:
     """Prepare rows for predictions of the whole stack under its draws.
 
@@ -191,8 +205,8 @@ def bootstrap_predictor(
     """
 
     def prepare(new: Observations, log_density: np.ndarray) -> Predictor:
-        spread = refits.usual.spread(companion.standardise(new), _law(companion))
-        return BootstrapPredictor(log_posterior, members, refits, new, log_density, spread)
+        spread = bootstrap_spread(model, refits, new)
+        return BootstrapPredictor(log_posterior, model.members, refits, new, log_density, spread)
 
     return prepare
 
