@@ -120,18 +120,21 @@ def test_one_who_knows_nothing_spreads_as_jeffreys_prior() -> None:
     assert odds.std() == pytest.approx(NOTHING_KNOWN, rel=1e-3)
 
 
-def test_no_row_spreads_further_than_one_who_knows_nothing() -> None:
+def test_no_row_spreads_further_from_its_median_than_one_who_knows_nothing() -> None:
     """However many rows were held out; a row that is less known than that stays as it is."""
     rng = np.random.default_rng(0)
     spread = np.maximum(1, 10 ** rng.uniform(-2, 4, size=500))
-    scale = 10 ** rng.uniform(-4, 1, size=(500, 3))
-    found, most = bounded_spread(spread, scale), np.sqrt(scale.max(axis=1))
-    assert (found * most <= np.maximum(most, NOTHING_KNOWN) * (1 + 1e-12)).all()
+    scale, median = 10 ** rng.uniform(-4, 1, size=(500, 3)), rng.normal(0, 3, size=(500, 3))
+    found = bounded_spread(spread, scale, median)
+    nothing = logit(beta(0.5, 0.5).ppf((np.arange(2000) + 0.5) / 2000))
+    distance = np.array([np.mean((nothing - m) ** 2) for m in median.flat]).reshape(median.shape)
+    squared = found[:, None] ** 2 * scale
+    assert (squared <= np.maximum(scale, 1.01 * distance)).all()
     assert ((found >= 1) & (found <= spread)).all()
-    free = spread * most <= NOTHING_KNOWN
+    free = (spread[:, None] ** 2 * scale <= 0.99 * distance).all(axis=1)
     assert 50 < free.sum() < 450
     np.testing.assert_array_equal(found[free], spread[free])
-    np.testing.assert_array_equal(bounded_spread(spread, np.zeros((500, 2))), spread)
+    np.testing.assert_array_equal(bounded_spread(spread, np.zeros((500, 3)), median), spread)
 
 
 def test_one_kind_disagrees_with_none() -> None:

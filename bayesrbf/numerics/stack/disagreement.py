@@ -24,13 +24,13 @@ their median further out [2]_,
 
 .. math:: \operatorname{median} l_0 = \sqrt{1 + \pi v / 8} \; \bar l.
 
-At a row unlike those of the fit, what is added to the pool is s(x) times as large: the median
-stays where it is. There the kinds know little, but no less than nothing. The log odds of a
-probability of which nothing is known, Beta(1/2, 1/2) by Jeffreys' rule, have the variance
-:math:`2 \psi'(1/2) = \pi^2`. So draws spread further only as far as the scale of one who knows
-nothing,
+At a row unlike those of the fit, what is added to the pool is s times as large: the median m stays
+where it is. There the kinds know little, but no less than nothing. A probability of which nothing
+is known is Beta(1/2, 1/2) by Jeffreys' rule. Its log odds have the mean 0 and the variance
+:math:`2 \psi'(1/2) = \pi^2`, and lie :math:`\pi^2 + m^2` from m in mean square. So draws spread
+further no more than to that scale, of any class,
 
-.. math:: s(x) \le \max\left(1, \frac{\pi}{\max_c \sqrt{v_c(x)}}\right).
+.. math:: s(x) \le \max\left(1, \min_c \sqrt{\frac{\pi^2 + m_c^2(x)}{v_c(x)}}\right).
 
 Members of one kind err together, so the mean of their log odds is what their kind says, and
 counts once.
@@ -132,17 +132,22 @@ def squared_scale(
 
 
 def bounded_spread(
-    spread: Float[np.ndarray, " row"], scale: Float[np.ndarray, "row label"]
+    spread: Float[np.ndarray, " row"],
+    scale: Float[np.ndarray, "row label"],
+    median: Float[np.ndarray, "row label"],
 ) -> Float[np.ndarray, " row"]:
-    """How many times as far draws of the squared scale may spread: not beyond knowing nothing.
+    """How many times as far draws may spread: no further from their median than knowing nothing.
+
+    ``scale`` is their squared scale, ``median`` that of their log odds.
 
     Examples
     --------
-    >>> bounded_spread(np.array([45.0, 2.0, 45.0]), np.array([[1.0], [1.0], [100.0]])).round(2)
-    array([3.14, 2.  , 1.  ])
+    >>> scale, median = np.array([[1.0], [1.0], [100.0]]), np.array([[0.0], [4.0], [0.0]])
+    >>> bounded_spread(np.full(3, 45.0), scale, median).round(2)
+    array([3.14, 5.09, 1.  ])
     """
     with np.errstate(divide="ignore"):
-        most = NOTHING_KNOWN / np.sqrt(scale.max(axis=1))
+        most = np.sqrt((NOTHING_KNOWN**2 + median**2) / scale).min(axis=1)
     bounded: np.ndarray = np.minimum(spread, np.maximum(1, most))
     return bounded
 
