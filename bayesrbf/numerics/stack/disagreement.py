@@ -28,9 +28,9 @@ At a row unlike those of the fit, what is added to the pool is s times as large:
 where it is. There the kinds know little, but no less than nothing. A probability of which nothing
 is known is Beta(1/2, 1/2) by Jeffreys' rule. Its log odds have the mean 0 and the variance
 :math:`2 \psi'(1/2) = \pi^2`, and lie :math:`\pi^2 + m^2` from m in mean square. So draws spread
-further no more than to that scale, of any class,
+further no more than to that scale, over all classes,
 
-.. math:: s(x) \le \max\left(1, \min_c \sqrt{\frac{\pi^2 + m_c^2(x)}{v_c(x)}}\right).
+.. math:: s^2(x) \le \max\left(1, \frac{\sum_c (\pi^2 + m_c^2(x))}{\sum_c v_c(x)}\right).
 
 Members of one kind err together, so the mean of their log odds is what their kind says, and
 counts once.
@@ -146,9 +146,10 @@ def bounded_spread(
     >>> bounded_spread(np.full(3, 45.0), scale, median).round(2)
     array([3.14, 5.09, 1.  ])
     """
+    nothing = (NOTHING_KNOWN**2 + median**2).sum(axis=1)
     with np.errstate(divide="ignore"):
-        most = np.sqrt((NOTHING_KNOWN**2 + median**2) / scale).min(axis=1)
-    bounded: np.ndarray = np.minimum(spread, np.maximum(1, most))
+        most = np.sqrt(np.maximum(1, nothing / scale.sum(axis=1)))
+    bounded: np.ndarray = np.minimum(spread, most)
     return bounded
 
 
