@@ -44,12 +44,12 @@ class Classifier(ClassifierMixin, Estimator):
     temperature_: float
     _prevalence: Float[np.ndarray, " label"] | None
     _rehearsal = Rehearsal()
-    _has_draws_of_all = False  # Whether draws are of all that predicts: their mean predicts, too.
+    _mean_is_better = False  # Whether the mean over draws was better than an uncalibrated point.
 
     @property
     def _averages(self) -> bool:
         """Whether predictions are means over draws; uncalibrated, the fitted point is too sure."""
-        return self._has_draws_of_all and not self.calibrate
+        return self._mean_is_better and not self.calibrate
 
     # ---- fitting
 

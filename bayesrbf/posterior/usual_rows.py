@@ -6,9 +6,10 @@ are observed, the row is compared with rows that were held out of the density:
 .. math:: \pi(x) = \frac{1 + \sum_i w_i \, [u_i \le u(x)]}{1 + \sum_i w_i}, \quad
     u = t - b \sqrt{a}, \quad s(x) = \max\left(1, \frac{q}{\pi(x)}\right),
 
-with q = 0.15: draws spread s times as far in the least usual rows, 15 in 100. t is a sum over cells
-over the square root of their number, so where the density is wrong by the same in every cell
-its mean grows as the square root of a; b is that slope, by least squares.
+with q = 0.15: draws spread s times as far in the least usual rows, 15 in 100, unless the models
+know nothing there anyway (:mod:`bayesrbf.numerics.stack.disagreement`). t is a sum over cells over
+the square root of their number, so where the density is wrong by the same in every cell its mean
+grows as the square root of a; b is that slope, by least squares.
 """
 
 from __future__ import annotations

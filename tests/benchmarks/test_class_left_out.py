@@ -6,14 +6,15 @@ class left out. Beside the ratio: how well novelty tells the two apart (area und
 Where it does not, no interval can know.
 
 ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose (beginnings of names, with commas),
-``BAYESRBF_SEEDS`` sets the number of splits (1).
+``BAYESRBF_SEEDS`` sets the number of splits (1). Results are printed as they come, and
+``BAYESRBF_RESULTS`` keeps them for a run that stops (``kept.py``).
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
+from tests.benchmarks.kept import Row, kept
 from tests.benchmarks.teachers import rows_of
 from tests.benchmarks.test_stack import chosen
 
@@ -36,7 +38,16 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def results(name: str, method: str, seed: int) -> dict[str, object]:
+def results() -> Iterator[Row]:
+    """Every split of every table and method."""
+    for method in chosen(METHODS, "BAYESRBF_METHODS"):
+        for name in chosen(TABLES, "BAYESRBF_TABLES"):
+            for seed in range(SEEDS):
+                key = {"model": method, "table": name, "seed": seed}
+                yield kept(key, partial(widths, name, method, seed))
+
+
+def widths(name: str, method: str, seed: int) -> Row:
     """Mean widths on rows of known classes and on those of the last one."""
     X, y = rows_of(name)
     order = np.random.default_rng(seed).permutation(len(y))
@@ -51,8 +62,6 @@ def results(name: str, method: str, seed: int) -> dict[str, object]:
     width = (told["upper"] - told["lower"]).mean("label").to_numpy()
     is_odd = np.isin(new, left_out)
     return {
-        "model": method,
-        "table": name,
         "known": width[~is_odd].mean(),
         "left out": width[is_odd].mean(),
         "novelty": roc_auc_score(is_odd, told["novelty"]),
@@ -62,15 +71,10 @@ def results(name: str, method: str, seed: int) -> dict[str, object]:
 def test_intervals_of_a_class_left_out(
     data_folder: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = pd.DataFrame(
-        results(name, method, seed)
-        for method in chosen(METHODS, "BAYESRBF_METHODS")
-        for name in chosen(TABLES, "BAYESRBF_TABLES")
-        for seed in range(SEEDS)
-    )
-    means = found.groupby(["model", "table"], sort=False).mean()
-    means["ratio"] = means["left out"] / means["known"]
     with capsys.disabled():
         print(f"\n\n## Mean width on rows of known classes and of one left out, {TRAINING} rows\n")
-        print(means.round(3).reset_index().to_markdown(index=False))
+        found = pd.DataFrame(list(results()))
+        means = found.groupby(["model", "table"], sort=False).mean().drop(columns="seed")
+        means["ratio"] = means["left out"] / means["known"]
+        print(f"\n{means.round(3).reset_index().to_markdown(index=False)}", flush=True)
     assert np.isfinite(means["ratio"]).all()

@@ -1,13 +1,14 @@
 """What rows without a label are worth to each classifier, by the weight that they have.
 
 Nine labels in ten are hidden. ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose (beginnings of
-names, with commas), ``BAYESRBF_SEEDS`` sets the number of splits (3).
+names, with commas), ``BAYESRBF_SEEDS`` sets the number of splits (3). Results are printed as they
+come, and ``BAYESRBF_RESULTS`` keeps them for a run that stops (``kept.py``).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.posterior.scores import log_loss
+from tests.benchmarks.kept import Row, kept
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import chosen
 from tests.cases import generative
@@ -53,6 +55,8 @@ CLASSIFIERS: dict[str, Callable[..., Any]] = {
     "stack": StackedClassifier,
     "sparse mixture": partial(SDGMClassifier, prediction="single-mode", n_init=1),
 }
+WEIGHTS = ("dropped", "1 / n_columns", "full")
+"""What rows without a label count; the second only where a classifier can be told."""
 WORSE = {"mixture, likelihood"}
 """Where the default is worse than leaving these rows out: docs/hybrid.md says so."""
 
@@ -64,25 +68,30 @@ def test_unlabelled_rows(
     holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = chosen(CLASSIFIERS, "BAYESRBF_METHODS")
-    found = pd.DataFrame(
-        {"classifier": label, "table": name, **losses(name, seed, holes, CLASSIFIERS[label])}
-        for label in names
-        for name in chosen(TABLES, "BAYESRBF_TABLES")
-        for seed in range(SEEDS)
-    )
-    means = found.groupby(["classifier", "table"], sort=False).mean()
+    with capsys.disabled():
+        title = f"{'30 % of cells hidden' if holes else 'complete'}, {SEEDS} splits"
+        print(f"\n\n## Nine labels in ten hidden, log loss, {title}\n", flush=True)
+        found = pd.DataFrame(list(results(names, holes)))
+    means = found.groupby(["classifier", "table"], sort=False)[[*WEIGHTS]].mean()
     told = means.groupby("classifier", sort=False).mean()
     for name in names:
         of_tables = means.loc[name]
         gain = of_tables["dropped"] - of_tables[default(CLASSIFIERS[name])]
         told.loc[name, ["gain of the default", "its error"]] = gain.mean(), gain.sem()
     with capsys.disabled():
-        title = f"{'30 % of cells hidden' if holes else 'complete'}, {SEEDS} splits"
-        print(f"\n\n## Nine labels in ten hidden, log loss, {title}\n")
-        print(told.round(3).to_markdown())
+        print(f"\n{told.round(3).to_markdown()}")
         print(f"\n{means.round(3).to_markdown()}")
     sound = told.drop(index=WORSE, errors="ignore")
     assert (sound["gain of the default"] > -sound["its error"]).all()
+
+
+def results(names: list[str], holes: bool) -> Iterator[Row]:
+    """Every split of every table and classifier."""
+    for label in names:
+        for name in chosen(TABLES, "BAYESRBF_TABLES"):
+            for seed in range(SEEDS):
+                key = {"classifier": label, "table": name, "holes": holes, "seed": seed}
+                yield kept(key, partial(losses, name, seed, holes, CLASSIFIERS[label]))
 
 
 def default(make: Callable[..., Any]) -> str:
@@ -90,7 +99,7 @@ def default(make: Callable[..., Any]) -> str:
     return "1 / n_columns" if make().get_params().get("unlabelled_weight", 1) is None else "full"
 
 
-def losses(name: str, seed: int, holes: bool, make: Callable[..., Any]) -> dict[str, float]:
+def losses(name: str, seed: int, holes: bool, make: Callable[..., Any]) -> Row:
     """Log loss on new rows by the weight of the rows without a label."""
     data = split(name, seed, holes)
     y = hidden(data.y, seed)
@@ -102,8 +111,10 @@ def losses(name: str, seed: int, holes: bool, make: Callable[..., Any]) -> dict[
     else:
         models["full"] = make(random_state=seed).fit(data.X, y)
     return {
-        label: float(log_loss(model.predict_proba(data.X_new), data.y_new).mean())
-        for label, model in models.items()
+        label: float(log_loss(models[label].predict_proba(data.X_new), data.y_new).mean())
+        if label in models
+        else np.nan
+        for label in WEIGHTS
     }
 
 

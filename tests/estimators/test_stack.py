@@ -240,7 +240,7 @@ def test_the_weights_of_the_fit_give_the_fit_again(fitted) -> None:
     refits = StackRefits((again,), np.zeros((1, 2)), shifts, 0.0, none)
     new = fitted._read(X)
     model = fitted.model_
-    prepare = bootstrap_predictor(log_posterior, model.members, model.companion, refits)
+    prepare = bootstrap_predictor(model, log_posterior, refits)
     predict = prepare(new, np.zeros(20))
     theta = np.concatenate([fitted.model_.point(log_posterior), refits.coordinates[0]])
     found = np.exp(predict(theta).log_probabilities)

@@ -53,7 +53,7 @@ def test_the_table_counts_at_rows_where_members_agree(bootstrapped) -> None:
     theta = bootstrapped.draws_.theta[0]
     spreads = []
     for some in (refits, replace(refits, shifts=np.zeros_like(refits.shifts))):
-        prepare = bootstrap_predictor(log_posterior, model.members, model.companion, some)
+        prepare = bootstrap_predictor(model, log_posterior, some)
         predict = prepare(rows, np.zeros(40))
         said = predict.at_all(np.concatenate([theta, some.coordinates], axis=1))
         spreads.append(np.diff(said.log_probabilities, axis=-1).std(axis=0))

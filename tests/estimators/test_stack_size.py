@@ -12,31 +12,26 @@ import pytest
 
 import bayesrbf
 from bayesrbf.estimators.stack import fitted_stack
-from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor
+from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor, bootstrap_spread
 from bayesrbf.numerics.stack.disagreement import disagreed
 from bayesrbf.numerics.stack.pooling import member_probabilities
-from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.records import names
 from tests.mutations import fitted, table
 
 MODEL = "stack with draws"
-LAW = "parameters", "specification", "in_users_units"
 
 
 def test_draws_at_once_say_what_each_says_alone() -> None:
-    """Against the formulas draw by draw and member by member."""
+    """Against the formulas draw by draw and member by member, at rows less usual than any."""
     model, X = fitted(MODEL)
     rows, refits, stack = model._read(X), model._refits, model.model_
-    rows = replace(rows, real=rows.real + 50.0 * (np.arange(rows.n_obs) < 3)[:, None])
+    refits = replace(refits, usual=replace(refits.usual, excess=refits.usual.excess + 50.0))
     log_posterior = stack.log_posterior(rows)
     theta = np.concatenate([model.draws_.theta[0], refits.coordinates], axis=1)
     density = np.arange(float(rows.n_obs))
-    law = CellLaw(*(getattr(stack.companion, name) for name in LAW))
-    spread = refits.usual.spread(stack.companion.standardise(rows), law)
-    assert spread.max() > 1
-    predictor = bootstrap_predictor(log_posterior, stack.members, stack.companion, refits)(
-        rows, density
-    )
+    spread = bootstrap_spread(stack, refits, rows)
+    assert spread.max() > 1.2
+    predictor = bootstrap_predictor(stack, log_posterior, refits)(rows, density)
     said = predictor.at_all(theta)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(theta), 1)))
     for number, own in enumerate(model.draws_.theta[0]):

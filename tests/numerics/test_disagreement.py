@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import expit, log_softmax, logit, softmax
-from scipy.stats import kstest
+from scipy.stats import beta, kstest
 from scipy.stats import t as student
 
 from bayesrbf.numerics.stack.disagreement import (
+    NOTHING_KNOWN,
+    bounded_spread,
     disagreed,
     disagreement_draws,
+    squared_scale,
     stretch_of_median,
     variance_of_kinds,
 )
@@ -82,9 +85,9 @@ def test_intervals_hold_one_kind_more_and_half_as_wide_ones_do_not() -> None:
 def test_the_scale_lies_between_that_of_the_row_and_that_of_the_table() -> None:
     """In units of the squared scale: a row's own variance is drawn towards the table's."""
     quiet, loud, table = np.array([[0.0]]), np.array([[9.0]]), 4.0
-    alike = stretch_of_median(np.array([[table]]), table, 3)
-    assert stretch_of_median(np.zeros((1, 1)), 0.0, 3) < stretch_of_median(quiet, table, 3) < alike
-    assert alike < stretch_of_median(loud, table, 3) < stretch_of_median(loud, 9.0, 3)
+    alike = squared_scale(np.array([[table]]), table, 3)
+    assert squared_scale(np.zeros((1, 1)), 0.0, 3) < squared_scale(quiet, table, 3) < alike
+    assert alike < squared_scale(loud, table, 3) < squared_scale(loud, 9.0, 3)
 
 
 def test_members_that_converge_leave_no_spread() -> None:
@@ -104,12 +107,34 @@ def test_draws_around_the_stretched_median_have_the_pool_as_their_mean(
     mean: float, variance: float
 ) -> None:
     """The scale of three kinds is 2/3 of the sum of both variances; to two percent of MacKay."""
-    stretch = stretch_of_median(np.array([[variance * 3 / 4]]), variance * 3 / 4, 3)
+    stretch = stretch_of_median(squared_scale(np.array([[variance * 3 / 4]]), variance * 3 / 4, 3))
     z = np.random.default_rng(0).standard_normal(200_000)
     spread = np.sqrt(variance) * z
     moved, unmoved = (expit(s * logit(mean) + spread).mean() for s in (stretch.item(), 1.0))
     assert moved == pytest.approx(mean, abs=0.02)
     assert abs(moved - mean) <= abs(unmoved - mean) + 2e-3
+
+
+def test_one_who_knows_nothing_spreads_as_jeffreys_prior() -> None:
+    odds = logit(beta(0.5, 0.5).ppf((np.arange(200_000) + 0.5) / 200_000))
+    assert odds.std() == pytest.approx(NOTHING_KNOWN, rel=1e-3)
+
+
+def test_no_row_spreads_further_from_its_median_than_one_who_knows_nothing() -> None:
+    """However many rows were held out; a row that is less known than that stays as it is."""
+    rng = np.random.default_rng(0)
+    spread = np.maximum(1, 10 ** rng.uniform(-2, 4, size=500))
+    scale, median = 10 ** rng.uniform(-4, 1, size=(500, 3)), rng.normal(0, 3, size=(500, 3))
+    found = bounded_spread(spread, scale, median)
+    nothing = logit(beta(0.5, 0.5).ppf((np.arange(2000) + 0.5) / 2000))
+    distance = np.array([np.mean((nothing - m) ** 2) for m in median.flat]).reshape(median.shape)
+    scales, distances = scale.sum(axis=1), distance.sum(axis=1)
+    assert (found**2 * scales <= np.maximum(scales, distances) * 1.01).all()
+    assert ((found >= 1) & (found <= spread)).all()
+    free = spread**2 * scales <= 0.99 * distances
+    assert 50 < free.sum() < 450
+    np.testing.assert_array_equal(found[free], spread[free])
+    np.testing.assert_array_equal(bounded_spread(spread, np.zeros((500, 3)), median), spread)
 
 
 def test_one_kind_disagrees_with_none() -> None:

@@ -213,7 +213,7 @@ class MedianLVQClassifier(Classifier):
     sigma_: float | None
 
     _models_rows = False
-    _has_draws_of_all = True
+    _mean_is_better = True
     _rehearsal = Rehearsal("gibbs")  # exemplars are discrete
     _rules = SHARED | {
         "objective": one_of("rslvq", "glvq"),

@@ -220,7 +220,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     unlabelled_weight_: float
     passes_: int
 
-    _has_draws_of_all = True
+    _mean_is_better = True
     _rules = SHARED | {
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
         "tied": one_of(True, False, "cv"),

@@ -162,7 +162,6 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     n_falls_: int
 
     _check_method = refuse_without_joint
-    _has_draws_of_all = True
     _rules = RULES | {"n_components": integer(None), "l2": number(None)}
 
     def __init__(

@@ -27,8 +27,10 @@ from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.stack.disagreement import (
+    bounded_spread,
     disagreed,
     disagreement_draws,
+    squared_scale,
     stretch_of_median,
     variance_of_kinds,
 )
@@ -36,6 +38,7 @@ from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.novelty import typicality
+from bayesrbf.posterior.uncertainty import log_odds
 from bayesrbf.posterior.usual_rows import UsualRows, root_share, usual_rows
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
@@ -141,26 +144,48 @@ def _table_variance(model: FittedStack, rows: Observations) -> float:
     values, weights = model.held.values, model.held.weights
     if not weights.size:
         values, weights = model.members.log_probabilities(rows), rows.weights
-    return float(np.average(_variance(model, values).mean(axis=1), weights=weights))
+    _, variance = _pool_and_variance(model, values)
+    return float(np.average(variance.mean(axis=1), weights=weights))
 
 
-def _variance(
+def _pool_and_variance(
     model: FittedStack, values: Float[np.ndarray, "obs member label"]
-) -> Float[np.ndarray, "obs label"]:
-    """Variance of the kinds about the fitted pool, by what members say before temperatures."""
+) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
+    """Class log probabilities of the fitted pool and the variance of the kinds about it.
+
+    ``values`` are what members say before temperatures.
+    """
     log_posterior = StackLogPosterior(model.held.values, model.held.labels, model.held.weights)
     theta = model.point(log_posterior)
     members, pool = _tempered(log_posterior, values, theta), log_posterior.pooled(values, theta)
-    return variance_of_kinds(members, pool, _kinds(model.names))
+    return pool, variance_of_kinds(members, pool, _kinds(model.names))
 
 
 def bootstrap_stretch(
     model: FittedStack, refits: StackRefits, rows: Observations
 ) -> Float[np.ndarray, "obs label"]:
     """How much further out than what is delivered for new rows the median of the draws lies."""
-    variance = _variance(model, model.members.log_probabilities(rows))
+    _, scale = _pool_and_scale(model, refits, rows)
+    return stretch_of_median(scale)
+
+
+def bootstrap_spread(
+    model: FittedStack, refits: StackRefits, rows: Observations
+) -> Float[np.ndarray, " obs"]:
+    """How many times as far draws spread at new rows: further at those unlike the rows held out."""
+    companion = model.companion
+    spread = refits.usual.spread(companion.standardise(rows), _law(companion))
+    pool, scale = _pool_and_scale(model, refits, rows)
+    return bounded_spread(spread, scale, stretch_of_median(scale) * log_odds(np.exp(pool)))
+
+
+def _pool_and_scale(
+    model: FittedStack, refits: StackRefits, rows: Observations
+) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
+    """The fitted pool of new rows and the squared scale of what one kind of member more may say."""
+    pool, variance = _pool_and_variance(model, model.members.log_probabilities(rows))
     n_kinds = np.unique(_kinds(model.names)).size
-    return stretch_of_median(variance, refits.table_variance, n_kinds)
+    return pool, squared_scale(variance, refits.table_variance, n_kinds)
 
 
 def _kinds(members: tuple[str, ...]) -> Int[np.ndarray, " member"]:
@@ -178,10 +203,7 @@ def _pool(
 
 
 def bootstrap_predictor(
-    log_posterior: StackLogPosterior,
-    members: FittedMembers,
-    companion: FittedMixture,
-    refits: StackRefits,
+    model: FittedStack, log_posterior: StackLogPosterior, refits: StackRefits
 ) -> Callable[[Observations, np.ndarray], Predictor]:
     """Prepare rows for predictions of the whole stack under its draws.
 
@@ -191,8 +213,8 @@ def bootstrap_predictor(
     """
 
     def prepare(new: Observations, log_density: np.ndarray) -> Predictor:
-        spread = refits.usual.spread(companion.standardise(new), _law(companion))
-        return BootstrapPredictor(log_posterior, members, refits, new, log_density, spread)
+        spread = bootstrap_spread(model, refits, new)
+        return BootstrapPredictor(log_posterior, model.members, refits, new, log_density, spread)
 
     return prepare
 

@@ -45,7 +45,7 @@ def stack_posterior(
     if refits is None:
         prepare = joint_predictor(log_posterior, model.members, rows, member_draws)
     else:
-        prepare = bootstrap_predictor(log_posterior, model.members, model.companion, refits)
+        prepare = bootstrap_predictor(model, log_posterior, refits)
     posterior = ClassPosterior(
         predictor=lambda new: prepare(new, model.companion.log_density(new)),
         theta=theta,

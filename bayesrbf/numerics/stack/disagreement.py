@@ -24,8 +24,13 @@ their median further out [2]_,
 
 .. math:: \operatorname{median} l_0 = \sqrt{1 + \pi v / 8} \; \bar l.
 
-At a row unlike those of the fit, what is added to the pool is several times as large: the median
-stays where it is.
+At a row unlike those of the fit, what is added to the pool is s times as large: the median m stays
+where it is. There the kinds know little, but no less than nothing. A probability of which nothing
+is known is Beta(1/2, 1/2) by Jeffreys' rule. Its log odds have the mean 0 and the variance
+:math:`2 \psi'(1/2) = \pi^2`, and lie :math:`\pi^2 + m^2` from m in mean square. So draws spread
+further no more than to that scale, over all classes,
+
+.. math:: s^2(x) \le \max\left(1, \frac{\sum_c (\pi^2 + m_c^2(x))}{\sum_c v_c(x)}\right).
 
 Members of one kind err together, so the mean of their log odds is what their kind says, and
 counts once.
@@ -50,6 +55,8 @@ from bayesrbf.numerics.log_sums import log_softmax
 LEAST: Final = 1e-4
 """Probabilities are held this far from 0 and 1: beyond, members disagree about nothing."""
 LEAST_SAID: Final = np.log(LEAST)
+NOTHING_KNOWN: Final = np.pi
+"""Standard deviation of the log odds of a probability under Jeffreys' prior."""
 
 
 def log_odds(log_p: Float[np.ndarray, "*rows label"]) -> Float[np.ndarray, "*rows label"]:
@@ -117,16 +124,44 @@ def disagreed(
     return log_softmax(moved, axis=-1)
 
 
-def stretch_of_median(
+def squared_scale(
     variance: Float[np.ndarray, "row label"], table_variance: float, n_kinds: int
+) -> Float[np.ndarray, "row label"]:
+    """Squared scale ``v`` of what one kind of model more may say, in log odds."""
+    return (n_kinds + 1) / n_kinds * (variance + table_variance) / 2
+
+
+def bounded_spread(
+    spread: Float[np.ndarray, " row"],
+    scale: Float[np.ndarray, "row label"],
+    median: Float[np.ndarray, "row label"],
+) -> Float[np.ndarray, " row"]:
+    """How many times as far draws may spread: no further from their median than knowing nothing.
+
+    ``scale`` is their squared scale, ``median`` that of their log odds.
+
+    Examples
+    --------
+    >>> scale, median = np.array([[1.0], [1.0], [100.0]]), np.array([[0.0], [4.0], [0.0]])
+    >>> bounded_spread(np.full(3, 45.0), scale, median).round(2)
+    array([3.14, 5.09, 1.  ])
+    """
+    nothing = (NOTHING_KNOWN**2 + median**2).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        most = np.sqrt(np.maximum(1, nothing / scale.sum(axis=1)))
+    bounded: np.ndarray = np.minimum(spread, most)
+    return bounded
+
+
+def stretch_of_median(
+    scale: Float[np.ndarray, "row label"],
 ) -> Float[np.ndarray, "row label"]:
     """How much further out than what the pool says, in log odds, the median of the draws lies.
 
     Examples
     --------
-    >>> stretch_of_median(np.array([[4.0, 0.0]]), 2.0, 3).round(2)
+    >>> stretch_of_median(squared_scale(np.array([[4.0, 0.0]]), 2.0, 3)).round(2)
     array([[1.6 , 1.23]])
     """
-    squared_scale = (n_kinds + 1) / n_kinds * (variance + table_variance) / 2
-    stretch: np.ndarray = np.sqrt(1 + np.pi * squared_scale / 8)
+    stretch: np.ndarray = np.sqrt(1 + np.pi * scale / 8)
     return stretch
