@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xarray as xr
 import zarr
 
 from bayesrbf import (
@@ -188,6 +189,31 @@ def test_answers_about_dask_are_lazy_and_keep_their_partitions(
     np.testing.assert_allclose(whole.novelty(table).compute(), whole.novelty(X), atol=1e-12)
     with pytest.raises(ValueError, match=r"impute\(\) draws several tables"):
         whole.impute(table, draws=2)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> HybridMixtureClassifier:
+    return classifier().fit(X, Y).refine("laplace", draws=40, chains=2)
+
+
+@pytest.mark.parametrize("ends", chunkings(), ids=str)
+def test_uncertainty_is_lazy_and_does_not_depend_on_the_blocks(
+    ends: list[int], drawn: HybridMixtureClassifier
+) -> None:
+    order = odd_order()
+    found = drawn.uncertainty(in_partitions(X.iloc[order], ends), prob=0.5)
+    assert all(isinstance(one.data, da.Array) for one in found.values())
+    inside = drawn.uncertainty(X.iloc[order].reset_index(drop=True), prob=0.5)
+    xr.testing.assert_allclose(found.compute(), inside, rtol=1e-9)
+    assert found.attrs == inside.attrs
+
+
+def test_uncertainty_about_a_file_is_put_together(
+    tmp_path: Path, drawn: HybridMixtureClassifier
+) -> None:
+    X.to_parquet(tmp_path / "table.parquet", row_group_size=100)
+    found = drawn.uncertainty(tmp_path / "table.parquet")
+    xr.testing.assert_allclose(found, drawn.uncertainty(X), rtol=1e-9)
 
 
 def test_a_file_is_completed_block_by_block(tmp_path: Path) -> None:

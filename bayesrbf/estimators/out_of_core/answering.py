@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from bayesrbf.blocks import BLOCK_ROWS, as_collection, is_collection
+from bayesrbf.blocks import BLOCK_ROWS, as_collection, is_collection, no_rows
 
 
 def by_blocks[F: Callable[..., Any]](method: F) -> F:
@@ -75,5 +75,5 @@ class _Answer:
     def __call__(self, block: Any) -> Any:
         """Answer about the rows of a block."""
         if not _num_samples(block):
-            return self.like[:0]
+            return no_rows(self.like)
         return getattr(self.estimator, self.method)(block, *self.args, **self.options)
