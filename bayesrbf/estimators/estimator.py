@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from bayesrbf.inference.judgements import Finding
 
 LARGEST_SEED = 2**31 - 1
+DRAWS_BY_SUMS = 250
+"""Draws of a chain where the density of each is a sum over rows out of memory."""
 
 
 class Estimator(BaseEstimator, ABC):
@@ -181,12 +183,21 @@ class Estimator(BaseEstimator, ABC):
         if status not in (Status.CONVERGED, Status.STOPPED):
             warn(f"{type(self).__name__}: {self.status_}", ConvergenceWarning)
 
-    def _infer(self) -> Self:
-        """Draw what ``inference`` asks for; nothing for a point estimate."""
+    def _infer(self, of_all_rows: LogPosterior | None = None) -> Self:
+        """Draw what ``inference`` asks for; nothing for a point estimate.
+
+        A log posterior stands for rows that are not in memory.
+        """
         self.draws_ = self._raw = None
         for of_earlier_fit in ("posterior_", "rehearsal_"):
             self.__dict__.pop(of_earlier_fit, None)
-        return self if self.inference == "map" else self.refine(self.inference)
+        if self.inference == "map":
+            return self
+        if of_all_rows is None:
+            return self.refine(self.inference)
+        self._check_method(self.inference)
+        options = {"random_state": self.seed_, "draws": DRAWS_BY_SUMS}
+        return self._keep(of_all_rows, self._drawn(self.inference, of_all_rows, options))
 
     def _check_method(self, method: str) -> None:
         """Refuse a method that cannot draw from this posterior, or a posterior that is none."""

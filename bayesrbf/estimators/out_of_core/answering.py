@@ -42,7 +42,7 @@ def by_blocks[F: Callable[..., Any]](method: F) -> F:
 
 def need_all_rows(self: Any, what: str) -> None:
     """ValueError where the training rows are out of memory, which a posterior is asked of."""
-    if self.__dict__.get("passes_"):
+    if self.__dict__.get("_sampled"):
         raise ValueError(
             f"{type(self).__name__}.{what} needs the training rows in memory, and this fit read "
             f"them block by block ({self.passes_} passes); fit a random sample of the rows for it."
