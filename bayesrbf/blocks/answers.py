@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,9 @@ def put_together(answered: Iterable[Any], like: Any) -> Any:
         return np.concatenate([like[:0], *answered])
     if not _is_dataset(like):
         return iter(answered)
-    import xarray as xr
-
-    dim, parts = _rows_of(like), [no_rows(like), *answered]
-    whole = xr.concat(parts, dim, join="override", coords="minimal", combine_attrs="override")
-    return whole.assign_coords({dim: np.arange(whole.sizes[dim])})
+    parts = [no_rows(like), *answered]
+    columns = {name: np.concatenate([_values(one, name) for one in parts]) for name in like}
+    return _dataset(columns, sum(one.sizes[_rows_of(like)] for one in parts), like)
 
 
 def lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
@@ -47,12 +45,17 @@ def lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], lik
     if not _is_dataset(like):
         return joined(answered, X.chunks[0], like)
     lengths, values = _lengths(X), delayed(_values, pure=False)
-    variables = {
-        name: (one.dims, joined([values(a, name) for a in answered], lengths, one), one.attrs)
-        for name, one in like.data_vars.items()
+    columns = {
+        name: joined([values(one, name) for one in answered], lengths, like[name]) for name in like
     }
-    rows = {_rows_of(like): np.arange(sum(lengths))}
-    return type(like)(variables, {**like.coords, **rows}, like.attrs)
+    return _dataset(columns, sum(lengths), like)
+
+
+def _dataset(columns: Mapping[str, Any], n_rows: int, like: Any) -> Any:
+    """A dataset of other rows than those of ``like``, with its names and attributes."""
+    variables = {name: (like[name].dims, one, like[name].attrs) for name, one in columns.items()}
+    coords = {**like.coords, _rows_of(like): np.arange(n_rows)}
+    return type(like)(variables, coords, like.attrs)
 
 
 def _lengths(X: Any) -> tuple[int, ...]:

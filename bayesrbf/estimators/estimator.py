@@ -30,7 +30,13 @@ from bayesrbf.estimators.out_of_core.answering import (
     need_all_rows,
     refuse_collection,
 )
-from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
+from bayesrbf.estimators.posteriors import (
+    check_size,
+    datatree,
+    drawn_mixtures,
+    judged,
+    sampler,
+)
 from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.trying import try_stored_row
 from bayesrbf.estimators.warning import warn
@@ -235,6 +241,7 @@ class Estimator(BaseEstimator, ABC):
         check_is_fitted(self)
         need_all_rows(self, f"refine({method!r})")
         self._check_method(method)
+        check_size(method, self.rows_.n_obs)
         log_posterior = self._log_posterior()
         options = {"random_state": self.seed_, **options}
         return self._keep(log_posterior, self._drawn(method, log_posterior, options))
@@ -352,12 +359,18 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.inference.judgements import judge_map
 
         check_is_fitted(self)
-        need_all_rows(self, "findings()")
         log_posterior = self._log_posterior()
         drawn = {} if self.draws_ is None else self._probabilities_of_training()
         return (
             judge_map(self.status_, self.converged_),
-            *judged(self.model_.point(log_posterior), log_posterior, self.draws_, self._raw, drawn),
+            *judged(
+                self.model_.point(log_posterior),
+                log_posterior,
+                self.draws_,
+                self._raw,
+                drawn,
+                leave_out=not self.__dict__.get("_sampled"),
+            ),
         )
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:

@@ -63,8 +63,8 @@ class BlockLogPosterior(LogPosterior):
 
     points_at_once: ClassVar[int] = 256
 
-    def __init__(self, sums: BlockSums, some: LogPosterior) -> None:
-        self.sums, self._some = sums, some
+    def __init__(self, sums: BlockSums, some: Any) -> None:
+        self._sums, self._some = sums, some
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -76,24 +76,29 @@ class BlockLogPosterior(LogPosterior):
         """Rough size of one unit of each coordinate."""
         return self._some.scales
 
+    def pack(self, parameters: Any) -> Float[np.ndarray, " coordinate"]:
+        """Coordinates of a point, as the family has it."""
+        packed: np.ndarray = self._some.pack(parameters)
+        return packed
+
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
         """Log density in nats and its gradient in the coordinates."""
-        return self.sums.value_and_gradient(theta, jacobian)
+        return self._sums.value_and_gradient(theta, jacobian)
 
     def values_and_gradients(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point coordinate"]]:
         """The same with Jacobian at every point, in one pass."""
-        values, gradients = self.sums.total(partial(_at_many, thetas=thetas))
+        values, gradients = self._sums.total(partial(_at_many, thetas=thetas))
         return values, gradients
 
     def log_densities(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, " point"]:
         """The same log densities alone, in one pass."""
-        (values,) = self.sums.total(partial(_densities, thetas=thetas))
+        (values,) = self._sums.total(partial(_densities, thetas=thetas))
         return np.asarray(values)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:

@@ -229,11 +229,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
-            a Parquet file or a Dask collection (:doc:`/scale`).
+            Rows; NaN, None and NA are missing cells. Or a table out of memory (:doc:`/scale`).
         y : array-like of shape (n_obs,)
-            Class labels; NaN and None are hidden. Of a table out of memory, also the name of
-            their column.
+            Class labels; NaN and None are hidden. Out of memory also the name of their column.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: weight 2 is the row twice.
 
@@ -248,8 +246,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             If an argument, the table, the labels or the weights cannot be used.
         """
         training = read_labelled(self, X, y, sample_weight, float(self.unlabelled_weight))
-        distinct, _ = table.distinct(self.rows_)
-        fitted = self._fit_rows(distinct, self._settings())
+        fitted = self._fit_rows(table.distinct(self.rows_)[0], self._settings())
         self._calibrate(self._held_out_log_joint)
         refit = partial(fit_kernel_blocks, settings=self._settings())
         self.model_, fit, way = of_all_rows(self, training, *fitted, refit)
@@ -284,8 +281,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self, fold: int, train: Observations, test: Observations
     ) -> Float[np.ndarray, "obs label"]:
         """Class log joints of held-out rows under a fit to the other folds."""
-        settings = self._settings()
-        seeded = replace(settings, seed=settings.seed + 1 + fold)
+        seeded = replace(self._settings(), seed=self.seed_ + 1 + fold)
         return self._fit_rows(train, seeded)[0].class_log_joint(test)
 
     # ---- rows

@@ -204,8 +204,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
-            a Parquet file or a Dask collection (:doc:`/scale`).
+            Rows; NaN, None and NA are missing cells. Or a table out of memory (:doc:`/scale`).
         y : object
             Ignored.
         sample_weight : array-like of shape (n_obs,), optional
@@ -294,8 +293,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return float(self.score_samples(X).mean())
 
-    aic, bic = aic, bic
-
     def _check_method(self, method: str) -> None:
         """Refuse draws and starts around a pool, which is no mode of its posterior."""
         if self.pool is not None:
@@ -320,4 +317,4 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self._draw(n_samples, self.model_.parameters)[0]
 
-    declare, dependence = declare, dependence
+    aic, bic, declare, dependence = aic, bic, declare, dependence

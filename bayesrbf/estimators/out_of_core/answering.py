@@ -54,10 +54,12 @@ def refuse_collection(self: Any, X: Any) -> None:
     if is_collection(X):
         name = type(self).__name__
         raise TypeError(
-            f"{name}.fit takes a table in memory, as many rows as that holds; received "
-            f"{type(X).__name__}, a table out of memory. Hand a random sample of its rows to fit, "
-            "as a frame: predict and score_samples then take the whole table, block by block. "
-            "MixtureDensity, and HybridMixtureClassifier(objective='likelihood'), fit all rows."
+            f"{name}.fit takes a table in memory, about {self._rows_in_8_gib:,} rows of ten "
+            f"columns in 8 GiB; received {type(X).__name__}, a table out of memory. Hand a random "
+            "sample of its rows to fit, as a frame, drawn from all blocks and not from the first, "
+            "such as X.sample(frac=0.01).compute() of Dask: predict and uncertainty then take the "
+            "whole table, block by block. MixtureDensity, HybridMixtureClassifier, "
+            "RBFNetworkClassifier and KernelNetworkClassifier fit all rows."
         )
 
 

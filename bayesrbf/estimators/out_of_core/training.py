@@ -169,7 +169,10 @@ def inferred(self: Any, training: Training | None) -> Any:
     if training is None or not self._sampled or self.inference == "map":
         return self._infer()
     sums = BlockSums(training.rows, self.model_.log_posterior)
-    return self._infer(BlockLogPosterior(sums, self._log_posterior()))
+    self._infer(BlockLogPosterior(sums, self._log_posterior()))
+    self.passes_ += sums.passes
+    self.status_ = f"{self.status_} {sums.passes} more passes for {self.inference}."
+    return self
 
 
 IN_MEMORY: Final = {
