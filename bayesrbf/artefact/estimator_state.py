@@ -16,7 +16,11 @@ from bayesrbf.artefact.conforming import conforms
 from bayesrbf.artefact.stack_laws import check_state
 from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
 
-OPTIONAL = {"feature_names_in_"}  # Fitted attributes that only some tables leave behind.
+OPTIONAL = {
+    "feature_names_in_",
+    "passes_",
+    "_sampled",
+}  # Fitted attributes that only some tables leave behind.
 MADE_ANEW = {"posterior_", "_prepared", "rehearsal_"}
 """Attributes that no file holds: made from the others when they are read, or by a rehearsal."""
 STREAM = "_stream"  # Where a density keeps its stream: one from a file begins at its fit.
@@ -98,7 +102,7 @@ def from_record[E: BaseEstimator](kind: type[E], record: dict[str, Any]) -> E:
     if not isinstance(state.get(CONTAINER, {}), dict):
         raise TypeError(f"{CONTAINER} must be dict")
     for name, annotated in expected.items():
-        if not conforms(state[name], annotated):
+        if name in state and not conforms(state[name], annotated):
             raise TypeError(f"{name} must be {annotated}, received {type(state[name]).__name__}")
     check_state(state)
     estimator.__dict__.update(state)

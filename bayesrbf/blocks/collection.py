@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from bayesrbf.blocks.answers import lazy_answers, put_together
 from bayesrbf.blocks.dask_blocks import (
     DaskBlocks,
     dask_parts,
     has_cluster,
     is_dask,
-    lazy_answers,
 )
 from bayesrbf.blocks.local_blocks import Blocks, LocalBlocks
 
@@ -48,15 +48,12 @@ class Collection:
     def answers(self, answer: Callable[[Any], Any], like: Any) -> Any:
         """Answers about all rows; ``like`` is one about a single row.
 
-        Of a Dask collection they are lazy. Of any other, arrays are put together, and tables come
-        one by one.
+        Of a Dask collection they are lazy. Of any other, arrays and datasets are put together, and
+        tables come one by one.
         """
         if self.dask is not None:
-            return lazy_answers(self.dask, answer, like)
-        answered = self.blocks.map(answer)
-        if not isinstance(like, np.ndarray):
-            return iter(answered)
-        return np.concatenate([like[:0], *answered])
+            return lazy_answers(self.dask, dask_parts(self.dask), answer, like)
+        return put_together(self.blocks.map(answer), like)
 
 
 def is_collection(X: Any) -> bool:

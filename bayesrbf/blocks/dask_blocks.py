@@ -47,20 +47,6 @@ def dask_parts(X: Any) -> tuple[Any, ...]:
     return tuple(np.ravel(X.to_delayed())) if is_dask(X) else ()
 
 
-def lazy_answers(X: Any, answer: Callable[[Any], Any], like: Any) -> Any:
-    """A lazy array, or frame where ``like`` is one, of what is answered about every partition."""
-    if hasattr(X, "map_partitions"):
-        return X.map_partitions(answer, meta=like[:0], enforce_metadata=False)
-    from dask import array, delayed
-
-    shared, then = delayed(answer, pure=False), delayed(_then, pure=False)
-    answers = [
-        array.from_delayed(then(shared, part), (length, *like.shape[1:]), like.dtype)
-        for part, length in zip(dask_parts(X), X.chunks[0], strict=True)
-    ]
-    return array.concatenate(answers)
-
-
 @dataclass(frozen=True)
 class DaskBlocks[T]:
     """Blocks as tasks of the cluster whose client this process is."""

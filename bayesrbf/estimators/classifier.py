@@ -175,9 +175,8 @@ class Classifier(ClassifierMixin, Estimator):
         plain._prevalence = None
         trained = plain._class_shares()
         shift = adapt_prior(plain.predict_log_proba(X), trained)
-        told = shift.to_dataset(trained, self.classes_)
         self._prevalence = shift.prior
-        return told
+        return shift.to_dataset(trained, self.classes_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point, before temperature and prevalences."""
@@ -240,6 +239,7 @@ class Classifier(ClassifierMixin, Estimator):
             thinning=thinning,
         )
 
+    @by_blocks
     def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
         """How sure the posterior is of each row, and why not.
 
@@ -268,9 +268,9 @@ class Classifier(ClassifierMixin, Estimator):
         posterior = replace(self._class_posterior(), memory=memory)
         delivered = np.exp(self._delivered(rows))
         summary = posterior.summary(rows, prob, delivered, centred=not self._averages)
-        novelty = self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan)
-        told = held_in_rehearsal(self, prob), posterior.n_draws == 1
-        return to_dataset(summary, self.classes_, table.row_names(X, rows.n_obs), novelty, *told)
+        novel = self._novelty(rows) if self._models_rows else np.full(rows.n_obs, np.nan)
+        told = novel, held_in_rehearsal(self, prob), posterior.n_draws == 1
+        return to_dataset(summary, self.classes_, table.row_names(X, rows.n_obs), *told)
 
     rehearse, explain, decide = rehearse, explain, decide
     acquire, acquire_labels = acquire, acquire_labels

@@ -30,7 +30,13 @@ from bayesrbf.estimators.out_of_core.answering import (
     need_all_rows,
     refuse_collection,
 )
-from bayesrbf.estimators.posteriors import datatree, drawn_mixtures, judged, sampler
+from bayesrbf.estimators.posteriors import (
+    check_size,
+    datatree,
+    drawn_mixtures,
+    judged,
+    sampler,
+)
 from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.trying import try_stored_row
 from bayesrbf.estimators.warning import warn
@@ -51,6 +57,8 @@ if TYPE_CHECKING:
     from bayesrbf.inference.judgements import Finding
 
 LARGEST_SEED = 2**31 - 1
+DRAWS_BY_SUMS = 250
+"""Draws of a chain where the density of each is a sum over rows out of memory."""
 
 
 class Estimator(BaseEstimator, ABC):
@@ -181,12 +189,21 @@ class Estimator(BaseEstimator, ABC):
         if status not in (Status.CONVERGED, Status.STOPPED):
             warn(f"{type(self).__name__}: {self.status_}", ConvergenceWarning)
 
-    def _infer(self) -> Self:
-        """Draw what ``inference`` asks for; nothing for a point estimate."""
+    def _infer(self, of_all_rows: LogPosterior | None = None) -> Self:
+        """Draw what ``inference`` asks for; nothing for a point estimate.
+
+        A log posterior stands for rows that are not in memory.
+        """
         self.draws_ = self._raw = None
         for of_earlier_fit in ("posterior_", "rehearsal_"):
             self.__dict__.pop(of_earlier_fit, None)
-        return self if self.inference == "map" else self.refine(self.inference)
+        if self.inference == "map":
+            return self
+        if of_all_rows is None:
+            return self.refine(self.inference)
+        self._check_method(self.inference)
+        options = {"random_state": self.seed_, "draws": DRAWS_BY_SUMS}
+        return self._keep(of_all_rows, self._drawn(self.inference, of_all_rows, options))
 
     def _check_method(self, method: str) -> None:
         """Refuse a method that cannot draw from this posterior, or a posterior that is none."""
@@ -224,6 +241,7 @@ class Estimator(BaseEstimator, ABC):
         check_is_fitted(self)
         need_all_rows(self, f"refine({method!r})")
         self._check_method(method)
+        check_size(method, self.rows_.n_obs)
         log_posterior = self._log_posterior()
         options = {"random_state": self.seed_, **options}
         return self._keep(log_posterior, self._drawn(method, log_posterior, options))
@@ -341,12 +359,18 @@ class Estimator(BaseEstimator, ABC):
         from bayesrbf.inference.judgements import judge_map
 
         check_is_fitted(self)
-        need_all_rows(self, "findings()")
         log_posterior = self._log_posterior()
         drawn = {} if self.draws_ is None else self._probabilities_of_training()
         return (
             judge_map(self.status_, self.converged_),
-            *judged(self.model_.point(log_posterior), log_posterior, self.draws_, self._raw, drawn),
+            *judged(
+                self.model_.point(log_posterior),
+                log_posterior,
+                self.draws_,
+                self._raw,
+                drawn,
+                leave_out=not self.__dict__.get("_sampled"),
+            ),
         )
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:

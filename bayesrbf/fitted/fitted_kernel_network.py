@@ -258,7 +258,9 @@ def fit_kernel_rows(
     log_posterior = KernelNetworkLogPosterior(
         features, rows.labels, rows.weights, n_classes, settings.l2
     )
-    fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
+    fit = fit_output(
+        log_posterior, log_posterior.log_prior, tol=settings.tol, max_iter=settings.max_iter
+    )
     shares = class_shares(rows.labels, rows.weights, n_classes)
     return FittedKernelNetwork(companions, basis, fit.theta, shares, settings.l2), fit
 

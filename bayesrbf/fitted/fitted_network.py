@@ -218,6 +218,15 @@ class FittedNetwork(FittedModel):
             self.hyperparameters,
         )
 
+    def in_standard_units(self, rows: Observations) -> RBFNetworkLogPosterior:
+        """The same, coordinates in standard units: that in which a fit climbs."""
+        return RBFNetworkLogPosterior(
+            self.prepare(rows),
+            self.responses.output(rows),
+            self.specification,
+            self.hyperparameters.standardised(),
+        )
+
     def _require_joint(self) -> None:
         """ValueError for a network that is a point estimate only."""
         if not self.specification.shared or np.isinf(self.hyperparameters.link):

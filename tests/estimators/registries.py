@@ -47,3 +47,17 @@ def in_partitions(table: Any, ends: Sequence[int]) -> Any:
 def _same(part: Any) -> Any:
     """A partition as it is."""
     return part
+
+
+def chunkings() -> list[list[int]]:
+    """Where partitions end: every kind of odd block among them."""
+    rng = np.random.default_rng(7)
+    some = [np.sort(rng.integers(0, ROWS, rng.integers(1, 9))).tolist() for _ in range(13)]
+    alone = [[0], [ROWS], [1], [ROWS - 1], [0, 0, 1, 1, 2, 130], list(range(0, ROWS, 20))]
+    return [*some, *alone, [5, 5, 9, 200]]
+
+
+def odd_order() -> np.ndarray:
+    """Rows so that some blocks have one class only, no label, or no observed cell of a column."""
+    table, labels = registry()
+    return np.lexsort([table["age"].isna(), labels.fillna("")])

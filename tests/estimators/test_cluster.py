@@ -14,11 +14,12 @@ import pytest
 from distributed import Client, LocalCluster
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.blocks import ClusterError, DaskBlocks, as_collection, dask_blocks
+from bayesrbf.blocks import ClusterError, DaskBlocks, as_collection, collection, dask_blocks
 from bayesrbf.estimators.out_of_core import training
 from bayesrbf.numerics.mixture import block_expectation
-from tests.estimators.registries import KINDS, ROWS, in_partitions, registry
-from tests.estimators.test_out_of_core import SETTINGS, assert_same, chunkings
+from tests.estimators.registries import KINDS, ROWS, chunkings, in_partitions, registry
+from tests.estimators.test_out_of_core import SETTINGS, assert_same
+from tests.estimators.test_out_of_core_families import fitted as of_family
 
 X, Y = registry()
 
@@ -52,15 +53,28 @@ def test_a_cluster_gives_the_numbers_of_one_process(
     ends: list[int], alone: HybridMixtureClassifier, threads: Client
 ) -> None:
     table = in_partitions(X, ends)
-    collection = as_collection(table)
-    assert collection is not None
-    assert isinstance(collection.blocks, DaskBlocks)
+    found = as_collection(table)
+    assert found is not None
+    assert isinstance(found.blocks, DaskBlocks)
     model = fitted(ends)
     assert_same(model.model_, alone.model_)
     assert model.n_iter_ == alone.n_iter_
     probabilities = model.predict_proba(table)
     assert probabilities.npartitions == len(ends) + 1
     np.testing.assert_allclose(probabilities.compute(), alone.predict_proba(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("family", ["conditional", "RBF network", "kernel network"])
+def test_gradients_on_a_cluster_are_those_of_one_process(
+    family: str, threads: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SAMPLE_ROWS", 120)
+    model = of_family(family, [0, 90, 90, 200])
+    with monkeypatch.context() as patched:
+        patched.setattr(collection, "has_cluster", lambda: False)
+        alone = of_family(family, [])
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-8)
+    assert model.passes_ == alone.passes_
 
 
 def bytes_of_steps(rows: int) -> list[int]:

@@ -11,24 +11,32 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xarray as xr
 import zarr
 
 from bayesrbf import (
     HybridMixtureClassifier,
-    KernelNetworkClassifier,
     MedianLVQClassifier,
     MixtureDensity,
-    RBFNetworkClassifier,
+    RBFNetworkRegressor,
     SDGMClassifier,
     StackedClassifier,
     load,
 )
+from bayesrbf.estimators.mixture import hybrid
 from bayesrbf.estimators.out_of_core import training
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import Solver, fit_mixture_rows
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.table import distinct
-from tests.estimators.registries import KINDS, ROWS, in_partitions, registry
+from tests.estimators.registries import (
+    KINDS,
+    ROWS,
+    chunkings,
+    in_partitions,
+    odd_order,
+    registry,
+)
 
 X, Y = registry()
 SETTINGS: dict[str, Any] = {
@@ -68,19 +76,6 @@ def assert_same(one: FittedMixture, other: FittedMixture, rtol: float = 1e-10) -
         np.testing.assert_allclose(value, theirs[name], rtol=rtol, atol=rtol, err_msg=str(name))
 
 
-def chunkings() -> list[list[int]]:
-    """Where partitions end: every kind of odd block among them."""
-    rng = np.random.default_rng(7)
-    some = [np.sort(rng.integers(0, ROWS, rng.integers(1, 9))).tolist() for _ in range(13)]
-    alone = [[0], [ROWS], [1], [ROWS - 1], [0, 0, 1, 1, 2, 130], list(range(0, ROWS, 20))]
-    return [*some, *alone, [5, 5, 9, 200]]
-
-
-def odd_order() -> np.ndarray:
-    """Rows so that some blocks have one class only, no label, or no observed cell of a column."""
-    return np.lexsort([X["age"].isna(), Y.fillna("")])
-
-
 @pytest.fixture(scope="module")
 def whole() -> HybridMixtureClassifier:
     with pytest.MonkeyPatch.context() as patched:
@@ -101,13 +96,13 @@ def test_the_blocks_do_not_matter(ends: list[int], whole: HybridMixtureClassifie
 
 def test_blocks_give_the_parameters_of_a_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[FittedMixture] = []
-    refit = training.fit_mixture_blocks
+    refit = hybrid.fit_mixture_blocks
 
-    def spied(rows: Any, mixture: FittedMixture, *rest: Any) -> Any:
+    def spied(rows: Any, mixture: FittedMixture, *rest: Any, **how: Any) -> Any:
         begun.append(mixture)
-        return refit(rows, mixture, *rest)
+        return refit(rows, mixture, *rest, **how)
 
-    monkeypatch.setattr(training, "fit_mixture_blocks", spied)
+    monkeypatch.setattr(hybrid, "fit_mixture_blocks", spied)
     model = classifier().fit(in_partitions(X, [50, 51, 51, 180]), Y)
     inside = classifier(max_iter=5)
     with pytest.warns(Warning, match="max_iter"):
@@ -190,6 +185,31 @@ def test_answers_about_dask_are_lazy_and_keep_their_partitions(
         whole.impute(table, draws=2)
 
 
+@pytest.fixture(scope="module")
+def drawn() -> HybridMixtureClassifier:
+    return classifier().fit(X, Y).refine("laplace", draws=40, chains=2)
+
+
+@pytest.mark.parametrize("ends", chunkings(), ids=str)
+def test_uncertainty_is_lazy_and_does_not_depend_on_the_blocks(
+    ends: list[int], drawn: HybridMixtureClassifier
+) -> None:
+    order = odd_order()
+    found = drawn.uncertainty(in_partitions(X.iloc[order], ends), prob=0.5)
+    assert all(isinstance(one.data, da.Array) for one in found.values())
+    inside = drawn.uncertainty(X.iloc[order].reset_index(drop=True), prob=0.5)
+    xr.testing.assert_allclose(found.compute(), inside, rtol=1e-9)
+    assert found.attrs == inside.attrs
+
+
+def test_uncertainty_about_a_file_is_put_together(
+    tmp_path: Path, drawn: HybridMixtureClassifier
+) -> None:
+    X.to_parquet(tmp_path / "table.parquet", row_group_size=100)
+    found = drawn.uncertainty(tmp_path / "table.parquet")
+    xr.testing.assert_allclose(found, drawn.uncertainty(X), rtol=1e-9)
+
+
 def test_a_file_is_completed_block_by_block(tmp_path: Path) -> None:
     X.assign(label=Y).to_parquet(tmp_path / "table.parquet", row_group_size=100)
     model = classifier().fit(tmp_path / "table.parquet", "label")
@@ -222,12 +242,10 @@ def test_an_estimator_of_many_rows_is_a_file(
 @pytest.mark.parametrize(
     "estimator",
     [
-        KernelNetworkClassifier(),
         MedianLVQClassifier(),
-        RBFNetworkClassifier(),
+        RBFNetworkRegressor(),
         SDGMClassifier(),
         StackedClassifier(),
-        HybridMixtureClassifier(),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -239,7 +257,6 @@ def test_a_family_that_needs_all_rows_says_so(estimator: Any) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"inference": "laplace"}, "inference='laplace'"),
         ({"trim": True}, "trim=True"),
         ({"pool": 8}, "pool=8"),
     ],
@@ -249,7 +266,7 @@ def test_an_argument_that_needs_all_rows_says_so(settings: dict[str, Any], sente
         MixtureDensity(**settings).fit(in_partitions(X[["age"]], [100]))
 
 
-@pytest.mark.parametrize("what", ["refine", "findings", "declare"])
+@pytest.mark.parametrize("what", ["refine", "declare"])
 def test_a_posterior_needs_all_rows(what: str, whole: HybridMixtureClassifier) -> None:
     with pytest.raises(ValueError, match=rf"{what}\(.*block by block.*sample"):
         getattr(whole, what)()

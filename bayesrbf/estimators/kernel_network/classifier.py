@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -16,7 +17,10 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import SHARED, Rule, Stored, integer, one_of, positive
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.kernel_network.rates import declare_rates, named_rates
+from bayesrbf.estimators.out_of_core.answering import need_all_rows
+from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
 from bayesrbf.estimators.rehearsing import Rehearsal
+from bayesrbf.fitted.block_fitting import fit_kernel_blocks
 from bayesrbf.fitted.fitted_kernel_network import (
     FittedKernelNetwork,
     KernelSettings,
@@ -225,9 +229,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells.
+            Rows; NaN, None and NA are missing cells. Or a table out of memory (:doc:`/scale`).
         y : array-like of shape (n_obs,)
-            Class labels; NaN and None are hidden.
+            Class labels; NaN and None are hidden. Out of memory also the name of their column.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: weight 2 is the row twice.
 
@@ -241,16 +245,15 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
-        self._read_rows(X, labels, weights)
-        distinct, _ = table.distinct(self.rows_)
-        self.model_, fit = self._fit_rows(distinct, self._settings())
+        training = read_labelled(self, X, y, sample_weight, float(self.unlabelled_weight))
+        fitted = self._fit_rows(table.distinct(self.rows_)[0], self._settings())
+        self._calibrate(self._held_out_log_joint)
+        refit = partial(fit_kernel_blocks, settings=self._settings())
+        self.model_, fit, way = of_all_rows(self, training, *fitted, refit)
         self._n_features_out = self.model_.n_features
         self.relevance_ = self.model_.relevance
-        self._report(fit.status, Trace(fit.joint))
-        self._calibrate(self._held_out_log_joint)
-        return self._infer()
+        self._report(fit.status, Trace(fit.joint), way)
+        return inferred(self, training)
 
     def _settings(self) -> KernelSettings:
         """How to build the network."""
@@ -278,8 +281,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self, fold: int, train: Observations, test: Observations
     ) -> Float[np.ndarray, "obs label"]:
         """Class log joints of held-out rows under a fit to the other folds."""
-        settings = self._settings()
-        seeded = replace(settings, seed=settings.seed + 1 + fold)
+        seeded = replace(self._settings(), seed=self.seed_ + 1 + fold)
         return self._fit_rows(train, seeded)[0].class_log_joint(test)
 
     # ---- rows
@@ -314,4 +316,5 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             Free variables under the names of ``posterior_``.
         """
         check_is_fitted(self)
+        need_all_rows(self, "declare()")
         return self.model_.declare(self.rows_, self._axes)

@@ -215,6 +215,7 @@ class MedianLVQClassifier(Classifier):
     _models_rows = False
     _mean_is_better = True
     _rehearsal = Rehearsal("gibbs")  # exemplars are discrete
+    _rows_in_8_gib = 15_000
     _rules = SHARED | {
         "objective": one_of("rslvq", "glvq"),
         "optimizer": one_of("swap", "gem"),

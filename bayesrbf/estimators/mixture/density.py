@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,7 +27,8 @@ from bayesrbf.estimators.mixture.streaming import partial_fit
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.out_of_core.parts import Asked as AskedLabels
-from bayesrbf.estimators.out_of_core.training import of_all_rows, read_collection
+from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_collection
+from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver
 from bayesrbf.numerics.threads import on_one_blas_thread
@@ -202,8 +204,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
-            a Parquet file or a Dask collection (:doc:`/scale`).
+            Rows; NaN, None and NA are missing cells. Or a table out of memory (:doc:`/scale`).
         y : object
             Ignored.
         sample_weight : array-like of shape (n_obs,), optional
@@ -221,8 +222,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         if self.inference != "map" or self.warm_start:
             self._check_method(self.inference)
-        collection = read_collection(self, X, None, sample_weight, AskedLabels(labelled=False))
-        if collection is None:
+        training = read_collection(self, X, None, sample_weight, AskedLabels(labelled=False))
+        if training is None:
             weights = self._check(X, None, sample_weight)
             self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
         given: Any = self.prior
@@ -236,9 +237,10 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         found = find_density(self.rows_, self.columns_, settings, self._start)
         self.rows_, self.model_, self.candidates_ = found.rows, found.model, found.candidates
         weakened = declared.weakened(found.candidates[0].strength, self.model_.specification)
-        fit, way = of_all_rows(self, collection, found.fit, weakened, solver)
+        refit = partial(fit_mixture_blocks, prior=weakened, solver=solver)
+        self.model_, fit, way = of_all_rows(self, training, self.model_, found.fit, refit)
         self._report_mixture(fit, way)
-        return self._infer()
+        return inferred(self, training)
 
     partial_fit = works_on(copy)(partial_fit)
 
@@ -291,8 +293,6 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return float(self.score_samples(X).mean())
 
-    aic, bic = aic, bic
-
     def _check_method(self, method: str) -> None:
         """Refuse draws and starts around a pool, which is no mode of its posterior."""
         if self.pool is not None:
@@ -317,4 +317,4 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self._draw(n_samples, self.model_.parameters)[0]
 
-    declare, dependence = declare, dependence
+    aic, bic, declare, dependence = aic, bic, declare, dependence

@@ -38,9 +38,9 @@ from bayesrbf.estimators.mixture.hybrid_objective import (
 )
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
-from bayesrbf.estimators.out_of_core.parts import Asked
-from bayesrbf.estimators.out_of_core.training import of_all_rows, read_collection
+from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
 from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.numerics.log_sums import at_prevalence
@@ -327,7 +327,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
             Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
-            a Parquet file or a Dask collection (:doc:`/scale`), for ``objective="likelihood"``.
+            a Parquet file or a Dask collection (:doc:`/scale`).
         y : array-like of shape (n_obs,)
             Class labels; NaN and None are hidden. Of a table out of memory, also the name of
             their column.
@@ -347,15 +347,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         open_weight = self.unlabelled_weight == "cv"
         given = self.unlabelled_weight
         factor = float(given) if isinstance(given, Real) else 1.0
-        collection = None
-        if self.objective == "likelihood":
-            target = y if isinstance(y, str) else None
-            asked = Asked(True, target, self.unlabelled, factor)
-            collection = read_collection(self, X, y, sample_weight, asked)
-        if collection is None:
-            weights = self._check(X, y, sample_weight)
-            labels, weights = self._read_labels(X, y, weights, factor)
-            self._read_rows(X, labels, weights)
+        training = read_labelled(self, X, y, sample_weight, factor)
         components = components_per_class(self.n_components, self.classes_, type(self).__name__)
         specification = MixtureSpecification(
             self.rows_.real.shape[1],
@@ -385,12 +377,12 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.rows_ = setting.weigh(self.rows_)
         solver = replace(task.solver, objective=setting.objective)
         distinct, _ = table.distinct(self.rows_)
-        self.model_, fit = fit_mixture_rows(
-            distinct, specification, prior, solver, start, self.column_maps
-        )
-        fit, way = of_all_rows(self, collection, fit, prior, solver, setting.weigh)
+        fitted = fit_mixture_rows(distinct, specification, prior, solver, start, self.column_maps)
+        training = None if training is None else training.weighed(setting.weigh)
+        refit = partial(fit_mixture_blocks, prior=prior, solver=solver)
+        self.model_, fit, way = of_all_rows(self, training, *fitted, refit)
         self._report_mixture(fit, f"{way} {choice.unlabelled}".strip())
-        return self._infer()
+        return inferred(self, training)
 
     def _choose(self, task: Task, specification: MixtureSpecification) -> Choice:
         """The setting of the best out-of-fold log score; its temperature is kept."""

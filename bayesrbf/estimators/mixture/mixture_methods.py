@@ -50,6 +50,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _report_mixture(self, fit: Fit, way: str) -> None:
         """Fitted attributes about the way of the fit, and a warning if a covariance is singular."""
         self._n_features_out = self.model_.specification.n_components
+        self.__dict__.setdefault("passes_", 0)
         self._report(fit.status, fit.trace, way)
         if fit.floored:
             warn(

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from bayesrbf.blocks import BLOCK_ROWS, as_collection, is_collection
+from bayesrbf.blocks import BLOCK_ROWS, as_collection, is_collection, no_rows
 
 
 def by_blocks[F: Callable[..., Any]](method: F) -> F:
@@ -42,7 +42,7 @@ def by_blocks[F: Callable[..., Any]](method: F) -> F:
 
 def need_all_rows(self: Any, what: str) -> None:
     """ValueError where the training rows are out of memory, which a posterior is asked of."""
-    if self.__dict__.get("passes_"):
+    if self.__dict__.get("_sampled"):
         raise ValueError(
             f"{type(self).__name__}.{what} needs the training rows in memory, and this fit read "
             f"them block by block ({self.passes_} passes); fit a random sample of the rows for it."
@@ -54,10 +54,12 @@ def refuse_collection(self: Any, X: Any) -> None:
     if is_collection(X):
         name = type(self).__name__
         raise TypeError(
-            f"{name}.fit takes a table in memory, as many rows as that holds; received "
-            f"{type(X).__name__}, a table out of memory. Hand a random sample of its rows to fit, "
-            "as a frame: predict and score_samples then take the whole table, block by block. "
-            "MixtureDensity, and HybridMixtureClassifier(objective='likelihood'), fit all rows."
+            f"{name}.fit takes a table in memory, about {self._rows_in_8_gib:,} rows of ten "
+            f"columns in 8 GiB; received {type(X).__name__}, a table out of memory. Hand a random "
+            "sample of its rows to fit, as a frame, drawn from all blocks and not from the first, "
+            "such as X.sample(frac=0.01).compute() of Dask: predict and uncertainty then take the "
+            "whole table, block by block. MixtureDensity, HybridMixtureClassifier, "
+            "RBFNetworkClassifier and KernelNetworkClassifier fit all rows."
         )
 
 
@@ -75,5 +77,5 @@ class _Answer:
     def __call__(self, block: Any) -> Any:
         """Answer about the rows of a block."""
         if not _num_samples(block):
-            return self.like[:0]
+            return no_rows(self.like)
         return getattr(self.estimator, self.method)(block, *self.args, **self.options)

@@ -19,11 +19,9 @@ from bayesrbf.estimators.arguments import LEAST_WEIGHT, MOST_WEIGHT, prevalence
 from bayesrbf.estimators.estimator import LARGEST_SEED
 from bayesrbf.estimators.out_of_core.parts import Asked, Part, parts_of
 from bayesrbf.estimators.out_of_core.sampling import Sample
-from bayesrbf.fitted.block_fitting import fit_mixture_blocks
-from bayesrbf.fitted.mixture_fitting import Solver
+from bayesrbf.fitted.fitted_model import FittedModel
+from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
 from bayesrbf.records.mixture import Observations
-from bayesrbf.records.priors import MixturePrior
-from bayesrbf.records.results import Fit
 
 SAMPLE_ROWS: Final = 20_000
 """Rows of the sample, on which everything but the parameters is decided."""
@@ -70,6 +68,10 @@ class Training:
     passes: int
     """Passes over the rows so far."""
 
+    def weighed(self, weigh: Callable[[Observations], Observations]) -> Training:
+        """The same table, its rows weighed otherwise."""
+        return replace(self, rows=self.rows.map(weigh))
+
     def as_all(self, rows: Observations) -> Observations:
         """Rows of the sample, together as heavy as the whole table."""
         factor = self.mass / float(self.sample.weights.sum())
@@ -91,9 +93,11 @@ def read_collection(self: Any, X: Any, y: Any, sample_weight: Any, asked: Asked)
     _refuse_arguments(self)
     parts, passes = parts_of(collection, y, sample_weight, asked)
     features = ("categorical_features", "count_features", "ordinal_features")
-    options = {name: getattr(self, name) for name in features}
+    options = {name: getattr(self, name, None) for name in features}
     survey = parts.map(partial(_surveyed, options=options)).reduce(Survey.joined)
-    columns = _columns(survey, self.missingness)
+    columns, n_rows = _columns(survey, self.missingness), sum(survey.lengths)
+    self._sampled = n_rows > SAMPLE_ROWS
+    _refuse_inference(self, n_rows)
     validate_data(self, survey.like, skip_check_array=True)
     if asked.labelled:
         if not survey.classes.size:
@@ -102,13 +106,13 @@ def read_collection(self: Any, X: Any, y: Any, sample_weight: Any, asked: Asked)
         self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
     self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
     read = partial(_encoded, columns=columns, classes=survey.classes, like=survey.like)
-    rows, n_rows = parts.map(read).kept(), sum(survey.lengths)
+    rows = parts.map(read).kept()
     n_classes = survey.classes.size
     most = SAMPLE_ROWS // (n_classes + asked.labelled) if n_rows > SAMPLE_ROWS else n_rows
     draw = partial(Sample.of, n_classes=n_classes, most=most, seed=self.seed_)
     sample = rows.map(draw, list(accumulate(survey.lengths, initial=0))[:-1]).reduce(Sample.joined)
     weighed = sample.weighed()
-    if self.atoms == "auto":
+    if getattr(self, "atoms", None) == "auto":
         found = tuple(table.find_atoms(column, weighed.weights) for column in weighed.real.T)
         columns = replace(columns, atoms=found)
         weighed = table.at_their_atoms(weighed, columns)
@@ -121,43 +125,89 @@ def read_collection(self: Any, X: Any, y: Any, sample_weight: Any, asked: Asked)
     return Training(rows, survey.lengths, weighed, mass, passes + 3)
 
 
-def of_all_rows(
+def read_labelled(
+    self: Any, X: Any, y: Any, sample_weight: Any, unlabelled_weight: float
+) -> Training | None:
+    """Read a training table with labels, in memory or out of it; None if it is in memory."""
+    target = y if isinstance(y, str) else None
+    asked = Asked(True, target, self.unlabelled, unlabelled_weight)
+    training = read_collection(self, X, y, sample_weight, asked)
+    if training is None:
+        weights = self._check(X, y, sample_weight)
+        labels, weights = self._read_labels(X, y, weights, unlabelled_weight)
+        self._read_rows(X, labels, weights)
+    return training
+
+
+def of_all_rows[M: FittedModel, F](
     self: Any,
     training: Training | None,
-    fit: Fit,
-    prior: MixturePrior,
-    solver: Solver,
-    weigh: Callable[[Observations], Observations] | None = None,
-) -> tuple[Fit, str]:
-    """The fit to all rows from that to the sample, and a sentence on the way.
+    model: M,
+    fit: F,
+    refit: Callable[[Blocks[Observations], M, Observations], tuple[M, F, int]],
+) -> tuple[M, F, str]:
+    """The model and its fit to all rows from that to the sample, and a sentence on the way.
 
-    The mixture and its rows are left in the estimator. In memory, the fit is the one there is.
+    In memory they are those that there are.
     """
-    self.passes_ = 0
     if training is None:
-        return fit, ""
-    rows = training.rows if weigh is None else training.rows.map(weigh)
-    self.model_, fit, passes = fit_mixture_blocks(rows, self.model_, prior, solver)
-    self.rows_, self.passes_ = training.as_all(self.rows_), training.passes + passes
-    return fit, (
+        for of_collections in ("passes_", "_sampled"):
+            self.__dict__.pop(of_collections, None)
+        return model, fit, ""
+    self.rows_ = training.as_all(self.rows_)
+    model, fit, passes = refit(training.rows, model, self.rows_)
+    self.passes_ = training.passes + passes
+    way = (
         f"{self.passes_} passes over {sum(training.lengths)} rows in {len(training.lengths)} "
-        f"blocks; EM started at the optimum of {training.sample.n_obs} rows drawn at random."
+        f"blocks, from the optimum of {training.sample.n_obs} rows drawn at random."
     )
+    return model, fit, way
+
+
+def inferred(self: Any, training: Training | None) -> Any:
+    """Draw what ``inference`` asks for, from the rows wherever they are."""
+    if training is None or not self._sampled or self.inference == "map":
+        return self._infer()
+    sums = BlockSums(training.rows, self.model_.log_posterior)
+    self._infer(BlockLogPosterior(sums, self._log_posterior()))
+    self.passes_ += sums.passes
+    self.status_ = f"{self.status_} {sums.passes} more passes for {self.inference}."
+    return self
+
+
+IN_MEMORY: Final = {
+    "trim": False,
+    "pool": None,
+    "batch_size": None,
+    "early_stopping": False,
+    "scheme": "joint",
+    "hidden_cells": "marginalise",
+}
+"""Arguments that need all rows at once unless they have these values."""
+BY_SUMS: Final = ("map", "laplace", "advi")
+"""What ``inference`` may ask for where rows are only summed over."""
 
 
 def _refuse_arguments(self: Any) -> None:
     """ValueError that names an argument which needs all rows at once."""
-    asked = {
-        "inference": (self.inference, "map"),
-        "trim": (getattr(self, "trim", False), False),
-        "pool": (getattr(self, "pool", None), None),
-    }
-    for name, (given, possible) in asked.items():
+    for name, possible in IN_MEMORY.items():
+        given = getattr(self, name, possible)
         if given != possible:
             raise ValueError(
                 f"{type(self).__name__}({name}={given!r}) needs all rows in memory, and X is out "
                 f"of memory: pass {name}={possible!r}, or fit a random sample of the rows."
             )
+
+
+def _refuse_inference(self: Any, n_rows: int) -> None:
+    """ValueError where draws need rows in memory, and these are too many."""
+    if n_rows > SAMPLE_ROWS and self.inference not in BY_SUMS:
+        raise ValueError(
+            f"{type(self).__name__}(inference={self.inference!r}) takes at most {SAMPLE_ROWS:,} "
+            f"rows of a table out of memory, which are then read into it; received {n_rows:,}. It "
+            "needs every row thousands of times. Pass inference='laplace' or 'advi', which need "
+            "sums over blocks, or fit a random sample of the rows."
+        )
 
 
 def _surveyed(part: Part, options: dict[str, Any]) -> Survey:

@@ -14,9 +14,11 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored, integer, number
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read_labelled
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
+    asked_settings,
     check_scheme,
     declare,
     fit_to_rows,
@@ -25,6 +27,7 @@ from bayesrbf.estimators.rbf_network.network_training import (
     start_of,
     transform,
 )
+from bayesrbf.fitted.block_fitting import fit_network_blocks
 from bayesrbf.fitted.fitted_network import ClassResponses, FittedNetwork
 from bayesrbf.fitted.network_fitting import SchemeName
 from bayesrbf.numerics.categories import draw_categories
@@ -231,9 +234,11 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells.
+            Rows; NaN, None and NA are missing cells. Or a table out of memory, such as the path of
+            a Parquet file or a Dask collection (:doc:`/scale`), for ``scheme="joint"``.
         y : array-like of shape (n_obs,)
-            Class labels; NaN and None are hidden.
+            Class labels; NaN and None are hidden. Of a table out of memory, also the name of
+            their column.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: weight 2 is the row twice.
 
@@ -247,13 +252,13 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights, self.unlabelled_weight)
-        self._read_rows(X, labels, weights)
+        training = read_labelled(self, X, y, sample_weight, float(self.unlabelled_weight))
         distinct, _ = table.distinct(self.rows_)
-        keep_fit(self, *self._fit_rows(distinct, self.seed_, self._start))
+        self.model_, fit = self._fit_rows(distinct, self.seed_, self._start)
         self._calibrate(self._held_out_log_joint)
-        return self._infer()
+        refit = partial(fit_network_blocks, settings=asked_settings(self, self.seed_))
+        keep_fit(self, *of_all_rows(self, training, self.model_, fit, refit))
+        return inferred(self, training)
 
     def _check_arguments(self) -> None:
         """Check every argument, and what goes together with the scheme."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.estimators.arguments import SHARED, Rule, integer, number, one_of, positive
+from bayesrbf.estimators.out_of_core.answering import need_all_rows
 from bayesrbf.fitted.fitted_network import FittedNetwork, NumberResponses, Responses
 from bayesrbf.fitted.network_fitting import (
     DEFAULT_COMPONENTS,
@@ -150,12 +151,12 @@ def start_of(
     return previous.start
 
 
-def keep_fit(self: Any, model: FittedNetwork, fit: NetworkFit) -> None:
+def keep_fit(self: Any, model: FittedNetwork, fit: NetworkFit, way: str = "") -> None:
     """The fitted attributes of both networks."""
     self.model_, self._n_features_out = model, model.n_features
     self.conditional_path_, self.n_falls_ = fit.conditional, fit.falls
     self._report(fit.status, Trace(fit.joint))
-    self.status_ = fit_sentence(self.scheme, fit)
+    self.status_ = f"{fit_sentence(self.scheme, fit)} {way}".rstrip()
 
 
 def refuse_without_joint(self: Any, method: str) -> None:
@@ -245,4 +246,5 @@ def declare(self: Any, coefficients: Literal["signed", "halves"] = "signed") -> 
         If the network has no declared joint.
     """
     check_is_fitted(self)
+    need_all_rows(self, "declare()")
     return self.model_.declare(self.rows_, self._axes, coefficients=coefficients)

@@ -161,6 +161,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     noise_scale_: float
 
     _check_method = refuse_without_joint
+    _rows_in_8_gib = 6_000_000
     _rules = RULES
 
     def __init__(

@@ -160,6 +160,7 @@ class SDGMClassifier(Classifier):
     n_weights_: int
     path_: SDGMTrace
 
+    _rows_in_8_gib = 1_000_000
     _rules = SHARED | {
         "form": one_of("primal", "kernel"),
         "kernel": Rule(

@@ -148,6 +148,7 @@ class StackedClassifier(Classifier):
     weights_: Float[np.ndarray, " member"]
     _member_draws: MemberDraws
     _refits: StackRefits | None
+    _rows_in_8_gib = 700_000
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +15,7 @@ from scipy.optimize import minimize
 
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
 from bayesrbf.numerics.discriminative.relative_coordinates import RelativeCoordinates
-from bayesrbf.numerics.mixture.ascent import Ascent
+from bayesrbf.numerics.mixture.mixture_points import MixturePoints
 from bayesrbf.numerics.mixture.parts.laws import laws_of
 from bayesrbf.numerics.threads import one_blas_thread
 from bayesrbf.records.mixture import MixtureParameters, Observations
@@ -34,6 +35,17 @@ STEP = 0.02  # Longest step of a coordinate, in units of the components' own spr
 
 DECAY_OF_GRADIENT = 0.9
 DECAY_OF_SQUARE = 0.99
+
+
+@runtime_checkable
+class HasGradient(Protocol):
+    """Rows wherever they are, as L-BFGS asks for them."""
+
+    def value_and_gradient(
+        self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
+    ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
+        """Log density in nats and its gradient in the coordinates."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -63,22 +75,39 @@ def fit_objective(
     held-out rows at a point, the larger the better: the best point is kept, and the fit stops when
     ``PATIENCE`` iterations bring no better.
     """
-    every = HybridLogPosterior(observations, specification, hyperparameters, objective)
-    relative = RelativeCoordinates(every.pack(start), start, specification)
-    watch = _Watch(every, relative, start, score)
+    points = MixturePoints(specification, hyperparameters)
+
+    def given(rows: Observations) -> HybridLogPosterior:
+        return HybridLogPosterior(rows, specification, hyperparameters, objective)
+
+    if schedule.batch_size is None or schedule.batch_size >= observations.n_obs:
+        tolerance = schedule.tol * float(observations.weights.sum())
+        every, steps = given(observations), schedule.max_iter
+        return climb_objective(every, points, start, steps, tolerance, score)
+    relative = RelativeCoordinates(points.pack(start), start, specification)
+    watch = _Watch(points, relative, start, score)
     with one_blas_thread():
-        if schedule.batch_size is None or schedule.batch_size >= observations.n_obs:
-            tolerance = schedule.tol * float(observations.weights.sum())
-            run = _climb(every, relative, watch, schedule.max_iter, tolerance)
-        else:
-            rng = np.random.default_rng(schedule.seed)
-            parts = [
-                HybridLogPosterior(part, specification, hyperparameters, objective)
-                for part in batches(observations, schedule.batch_size, rng)
-            ]
-            run = _descend_in_batches(parts, relative, watch, schedule.max_iter, rng)
-    floored = laws_of(specification).reals.at_floor(run.parameters.precisions_cholesky)
-    return Fit(run.parameters, run.trace, run.status, run.trace.log_posterior[-1:], floored)
+        rng = np.random.default_rng(schedule.seed)
+        parts = list(map(given, batches(observations, schedule.batch_size, rng)))
+        return watch.fit(_descend_in_batches(parts, relative, watch, schedule.max_iter, rng))
+
+
+def climb_objective(
+    log_posterior: HasGradient,
+    points: MixturePoints,
+    start: MixtureParameters,
+    max_iter: int,
+    tolerance: float,
+    score: Callable[[MixtureParameters], float] | None = None,
+) -> Fit:
+    """Climb by L-BFGS on rows wherever they are, all in standard units.
+
+    The fit has converged when an iteration gains at most ``tolerance`` nats.
+    """
+    relative = RelativeCoordinates(points.pack(start), start, points.specification)
+    watch = _Watch(points, relative, start, score)
+    with one_blas_thread():
+        return watch.fit(_climb(log_posterior, relative, watch, max_iter, tolerance))
 
 
 class _Watch:
@@ -86,12 +115,12 @@ class _Watch:
 
     def __init__(
         self,
-        log_posterior: HybridLogPosterior,
+        points: MixturePoints,
         relative: RelativeCoordinates,
         start: MixtureParameters,
         score: Callable[[MixtureParameters], float] | None,
     ) -> None:
-        self._log_posterior, self._relative = log_posterior, relative
+        self._points, self._relative = points, relative
         self._score = score
         self._waited = 0
         self.parameters = start
@@ -101,7 +130,7 @@ class _Watch:
     def sees(self, z: np.ndarray, value: float) -> bool:
         """Record an accepted point; return whether held-out rows say to stop."""
         self.trace.append(value)
-        point = self._log_posterior.unpack(self._relative.theta(z))
+        point = self._points.unpack(self._relative.theta(z))
         if self._score is None:
             self.parameters = point
             return False
@@ -111,25 +140,27 @@ class _Watch:
             self._best, self._waited, self.parameters = held_out, 0, point
         return self._waited >= PATIENCE
 
-    def ended(self, status: Status) -> Ascent:
-        """The fit as it was recorded."""
-        return Ascent(self.parameters, Trace(np.array(self.trace)), status)
+    def fit(self, status: Status) -> Fit:
+        """The fit as it was recorded, and how it ended."""
+        trace, reals = np.array(self.trace), laws_of(self._points.specification).reals
+        floored = reals.at_floor(self.parameters.precisions_cholesky)
+        return Fit(self.parameters, Trace(trace), status, trace[-1:], floored)
 
 
 def _climb(
-    log_posterior: HybridLogPosterior,
+    log_posterior: HasGradient,
     relative: RelativeCoordinates,
     watch: _Watch,
     max_iter: int,
     tolerance: float,
-) -> Ascent:
+) -> Status:
     """L-BFGS on all rows."""
-    origin = np.zeros(log_posterior.dimension)
+    origin = np.zeros(relative.dimension)
     with np.errstate(all="ignore"):
         first, _ = log_posterior.value_and_gradient(relative.theta(origin), jacobian=False)
     watch.trace.append(first)
     if not np.isfinite(first):
-        return watch.ended(Status.DEGENERATE)
+        return Status.DEGENERATE
     ended = Status.STOPPED
 
     def accepted(intermediate_result: object) -> None:
@@ -154,11 +185,11 @@ def _climb(
         options={"maxiter": max_iter, "maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0},
     )
     # A line search that finds nothing higher is at a maximum, as far as rounding can tell.
-    return watch.ended(Status.CONVERGED if result.status in NOTHING_HIGHER else ended)
+    return Status.CONVERGED if result.status in NOTHING_HIGHER else ended
 
 
 def _descent(
-    log_posterior: HybridLogPosterior, relative: RelativeCoordinates, first: float
+    log_posterior: HasGradient, relative: RelativeCoordinates, first: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
     """What L-BFGS minimises.
 
@@ -187,7 +218,7 @@ def _descend_in_batches(
     watch: _Watch,
     n_epochs: int,
     rng: np.random.Generator,
-) -> Ascent:
+) -> Status:
     """Adam over mini-batches; every pass is one entry of the trace."""
 
     def of_batch(index: int, z: Float[np.ndarray, " coordinate"]) -> tuple[float, np.ndarray]:
@@ -195,9 +226,8 @@ def _descend_in_batches(
         value, by_theta = parts[index].value_and_gradient(theta, jacobian=False)
         return value, relative.gradient(z, by_theta)
 
-    origin = np.zeros(parts[0].dimension)
-    adam(of_batch, origin, len(parts), n_epochs, watch.sees, rng)
-    return watch.ended(Status.STOPPED)
+    adam(of_batch, np.zeros(relative.dimension), len(parts), n_epochs, watch.sees, rng)
+    return Status.STOPPED
 
 
 def batches(

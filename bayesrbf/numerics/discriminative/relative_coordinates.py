@@ -47,6 +47,11 @@ class RelativeCoordinates:
         self._spread = spread[specification.covariance_group]
         self._factors = self._unit_factors(theta) if names.PRECISION_LOWER in self._places else None
 
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self._start.size
+
     def theta(self, z: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " coordinate"]:
         """Unconstrained coordinates of a point z, in standard units."""
         theta = self._start + z

@@ -11,6 +11,7 @@ Jacobian. The only mode is found by L-BFGS.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,7 +52,7 @@ class KernelNetworkLogPosterior(LogPosterior):
         self.n_classes, self.weight_precision = n_classes, weight_precision
         self._features, self._labels = features, labels
         labelled = np.flatnonzero(labels >= 0)
-        self._rows = features[labelled]
+        self._rows = features if labelled.size == labels.size else features[labelled]
         self._row_weights = weights[labelled]
         self._target = np.eye(n_classes)[labels[labelled]] * self._row_weights[:, None]
 
@@ -148,8 +149,15 @@ class OutputFit:
 
 
 @on_one_blas_thread
-def fit_output(log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter: int) -> OutputFit:
-    """Find the mode, which is the only one, by L-BFGS.
+def fit_output(
+    log_posterior: LogPosterior,
+    log_prior: Callable[[Float[np.ndarray, " coordinate"]], float],
+    *,
+    tol: float,
+    max_iter: int,
+    start: Float[np.ndarray, " coordinate"] | None = None,
+) -> OutputFit:
+    """Find the mode, which is the only one, by L-BFGS from a start, 0 by default.
 
     The search runs in units of ``scales``. In them the curvature is close to a multiple of the
     identity, because the features of a kernel's eigenfunctions are orthogonal: some tens of
@@ -160,17 +168,17 @@ def fit_output(log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter
     path: list[tuple[float, float]] = []
 
     def watch(value: float, theta: np.ndarray) -> None:
-        path.append((value, value - log_posterior.log_prior(theta)))
+        path.append((value, value - log_prior(theta)))
 
     def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = log_posterior.value_and_gradient(u * scales)
         return -value, -gradient * scales
 
-    start = np.zeros(log_posterior.dimension)
+    start = np.zeros(log_posterior.dimension) if start is None else start
     watch(log_posterior.value_and_gradient(start)[0], start)
     result = minimize(
         objective,
-        start,
+        start / scales,
         jac=True,
         method="L-BFGS-B",
         callback=lambda intermediate_result: watch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from jaxtyping import Float
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.rbf_network.elastic_net_output import Output, OutputLayer, fit_output_layer
 from bayesrbf.numerics.rbf_network.network_rows import Network
-from bayesrbf.numerics.rbf_network.penalised_maximisation import maximise_in_halves
+from bayesrbf.numerics.rbf_network.penalised_maximisation import Smooth, maximise_in_halves
 from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.rbf_network import (
@@ -72,30 +73,48 @@ def fit_joint(
     if start is None:
         em = EMSettings(rng, n_init, max_iter, tol)
         start = _em_start(observations, output, specification, hyperparameters, em)
+    tolerance = tol * float(observations.weights.sum())
+    on_rows = target.smooth, target.conditional_log_likelihood
+    return ascend_joint(target, *on_rows, start, max_iter=max_iter, tolerance=tolerance)
+
+
+def ascend_joint(
+    points: RBFNetworkLogPosterior,
+    smooth: Callable[[Float[np.ndarray, " coordinate"]], Smooth],
+    conditional_log_likelihood: Callable[[Float[np.ndarray, " coordinate"]], float],
+    start: RBFNetworkParameters,
+    *,
+    max_iter: int,
+    tolerance: float,
+) -> NetworkFit:
+    """Climb the joint from a start on rows wherever they are, all in standard units.
+
+    ``points`` have coordinates and prior; the two functions are those of the log posterior given
+    all rows. The climb ends when an iteration gains at most ``tolerance`` nats.
+    """
     conditional = []
 
     def watch(theta: np.ndarray) -> None:
-        conditional.append(target.conditional_log_likelihood(theta))
+        conditional.append(conditional_log_likelihood(theta))
 
-    theta = target.pack(start)
+    theta, specification, prior = points.pack(start), points.network, points.prior
     watch(theta)
-    if not np.isfinite(target.smooth(theta).value):
+    if not np.isfinite(smooth(theta).value):
         nothing, way = np.full(1, -np.inf), np.array(conditional)
         return NetworkFit(start, nothing, way, Status.DEGENERATE, np.nan, specification)
-    prior = target.prior
     weights = np.zeros(theta.size, dtype=bool)
-    weights[target.coefficient_places] = True
+    weights[points.coefficient_places] = True
     found = maximise_in_halves(
-        target.smooth,
+        smooth,
         theta,
         np.where(weights, prior.l1, 0.0),
         weights & (prior.l1 > 0 or prior.link > 0),
         max_iter=max_iter,
-        tolerance=tol * float(observations.weights.sum()),
+        tolerance=tolerance,
         watch=watch,
     )
     return NetworkFit(
-        target.unpack(found.theta),
+        points.unpack(found.theta),
         found.path,
         np.array(conditional),
         Status.CONVERGED if found.stopped else Status.MAX_ITER,

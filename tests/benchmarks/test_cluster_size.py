@@ -1,0 +1,117 @@
+"""From which size a cluster of 100 workers pays: costs measured here, the pass simulated.
+
+Two processes of a ``LocalCluster`` give the overhead of a task; the network between machines is
+taken as ``LATENCY`` and ``BANDWIDTH``. The simulation is held against passes that were measured.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from dask import delayed
+from distributed import Client, LocalCluster
+
+from bayesrbf.blocks import DaskBlocks, LocalBlocks
+from bayesrbf.numerics.mixture.block_expectation import BlockExpectation, added
+from bayesrbf.records.mixture import MixtureParameters, Observations
+from bayesrbf.records.specification import MixtureSpecification
+from tests.benchmarks.cluster_tree import FAN_IN, Costs, pass_seconds
+
+COLUMNS, K = 10, 8
+LATENCY, BANDWIDTH = 5e-4, 1.25e8
+"""Seconds to begin a transfer between two machines; bytes a second, of one gigabit."""
+ROWS = int(os.environ.get("BAYESRBF_ROWS", "400000"))
+REPEATS = 5
+WORKERS = 100
+
+
+def parameters() -> MixtureParameters:
+    rng = np.random.default_rng(99)
+    return MixtureParameters(
+        np.ones(1),
+        np.full(K, 1 / K),
+        rng.normal(scale=1.5, size=(K, COLUMNS)),
+        np.tile(np.eye(COLUMNS), (K, 1, 1)),
+        (),
+    )
+
+
+def rows(number: int, seed: int) -> Observations:
+    """Some rows, 5 % of their cells missing."""
+    rng = np.random.default_rng(seed)
+    cells = rng.normal(size=(number, COLUMNS)) + rng.normal(scale=1.5, size=COLUMNS)
+    cells[rng.random(cells.shape) < 0.05] = np.nan
+    codes = np.zeros((number, 0), dtype=np.intp)
+    return Observations(cells, codes, np.zeros(number, dtype=np.intp), np.ones(number))
+
+
+def quickest(call: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """Seconds of the quickest of some calls."""
+    seconds = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def on_disk(number: int, blocks: int) -> BlockExpectation:
+    """Rows in blocks that this process reads in turn."""
+    makers = tuple(partial(rows, number // blocks, seed) for seed in range(blocks))
+    return BlockExpectation(LocalBlocks(makers), MixtureSpecification(COLUMNS, (), (0,) * K))
+
+
+def on_cluster(number: int, blocks: int) -> BlockExpectation:
+    """Rows in blocks that the workers hold."""
+    parts = tuple(delayed(rows)(number // blocks, seed) for seed in range(blocks))
+    return BlockExpectation(DaskBlocks(parts), MixtureSpecification(COLUMNS, (), (0,) * K))
+
+
+def test_cluster_size() -> None:
+    at = parameters()
+    few, many = (on_disk(number, 4) for number in (ROWS // 4, ROWS))
+    seconds = [quickest(partial(one.statistics, at)) for one in (few, many)]
+    alone = (seconds[1] - seconds[0]) / (ROWS - ROWS // 4)
+    sums = many.statistics(at)
+    fold, size = quickest(partial(added, sums, sums), 100), len(pickle.dumps(sums))
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"one process from disk: {1e6 * alone:.2f} microseconds a row and pass")
+    print(f"sums of a block: {size} bytes, added in {1e6 * fold:.0f} microseconds", flush=True)
+
+    options = {"threads_per_worker": 1, "dashboard_address": None, "n_workers": 2}
+    with LocalCluster(processes=True, **options) as two, Client(two):
+        empty = {blocks: on_cluster(blocks, blocks) for blocks in (16, 256)}
+        spent = {blocks: quickest(partial(one.statistics, at)) for blocks, one in empty.items()}
+        tasks = {
+            blocks: blocks + -(-blocks // FAN_IN) + -(-blocks // FAN_IN**2) for blocks in spent
+        }
+        task = (spent[256] - spent[16]) / (tasks[256] - tasks[16])
+        start = max(0.0, spent[16] - task * tasks[16])
+        print(f"a task: {1e3 * task:.2f} ms; a pass begins with {1e3 * start:.0f} ms", flush=True)
+        local = Costs(alone, task, fold, 0.0, start)
+        for blocks in (8, 64):
+            measured = quickest(partial(on_cluster(ROWS, blocks).statistics, at))
+            foreseen = pass_seconds(local, ROWS, 2, blocks)
+            print(
+                f"two workers, {ROWS:,} rows in {blocks} blocks: {measured:.2f} s, simulated "
+                f"{foreseen:.2f} s",
+                flush=True,
+            )
+
+    costs = Costs(alone, task, fold, LATENCY + size / BANDWIDTH, start)
+    print(f"{WORKERS} workers, one block each, or 131,072 rows where these are more:")
+    for number in (10**5, 10**6, 10**7, 10**8, 10**9):
+        blocks = max(WORKERS, -(-number // 131_072))
+        far = {n: pass_seconds(costs, number, n, max(n, blocks)) for n in (10, WORKERS, 1000)}
+        told = ", ".join(f"{n} workers {second:.2f} s" for n, second in far.items())
+        print(f"{number:>13,} rows: one process {alone * number:.2f} s, {told}", flush=True)
+    grid = np.geomspace(1e4, 1e9, 201).astype(int)
+    for n in (10, WORKERS):
+        ahead = [pass_seconds(costs, int(one), n, n) < alone * one for one in grid]
+        print(f"{n} workers are quicker than one process from {grid[np.argmax(ahead)]:,} rows on")

@@ -1,0 +1,274 @@
+"""Every family that is fitted out of memory: sums over blocks are those of the table in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    load,
+)
+from bayesrbf.blocks import LocalBlocks
+from bayesrbf.estimators import estimator, posteriors
+from bayesrbf.estimators.out_of_core import training
+from bayesrbf.fitted import block_fitting
+from bayesrbf.fitted.fitted_model import FittedModel
+from bayesrbf.inference.laplace import laplace
+from bayesrbf.numerics.block_log_posterior import BlockLogPosterior, BlockSums
+from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
+from bayesrbf.numerics.rbf_network.network_fit import fit_joint
+from bayesrbf.records.mixture import Observations
+from tests.estimators.registries import (
+    KINDS,
+    ROWS,
+    chunkings,
+    in_partitions,
+    odd_order,
+    registry,
+)
+
+X, Y = (table.iloc[odd_order()] for table in registry())
+COMMON: dict[str, Any] = {"calibrate": False, "random_state": 0}
+HYBRID: dict[str, Any] = {
+    **COMMON,
+    **KINDS,
+    "n_init": 1,
+    "covariance_type": "diag",
+    "tied": False,
+    "column_maps": None,
+    "objective_iter": 25,
+}
+BENT = {"objective_iter": 8}
+"""A climb over corners magnifies rounding from step to step until it has converged."""
+FAMILIES: dict[str, Callable[[], Any]] = {
+    "conditional": lambda: HybridMixtureClassifier(2, objective="conditional", **HYBRID),
+    "margin": lambda: HybridMixtureClassifier(2, objective="margin", **HYBRID | BENT),
+    "blend": lambda: HybridMixtureClassifier(
+        2, **HYBRID | {"covariance_type": "full", "column_maps": "power"}
+    ),
+    "hinge": lambda: HybridMixtureClassifier(2, objective="hinge", **HYBRID | BENT),
+    "RBF network": lambda: RBFNetworkClassifier(3, n_init=1, **COMMON),
+    "kernel network": lambda: KernelNetworkClassifier(n_exemplars=60, **COMMON),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample is a part of the registry."""
+    monkeypatch.setattr(training, "SAMPLE_ROWS", 120)
+
+
+def fitted(family: str, ends: list[int]) -> Any:
+    """The family, fitted block by block."""
+    return FAMILIES[family]().fit(in_partitions(X, ends), in_partitions(Y, ends))
+
+
+def point(model: FittedModel, rows: Observations) -> np.ndarray:
+    """All parameters, as coordinates."""
+    return model.point(model.log_posterior(rows))
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def whole(request: pytest.FixtureRequest) -> tuple[str, Any]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(training, "SAMPLE_ROWS", 120)
+        return request.param, fitted(request.param, [])
+
+
+def blocks_of(rows: Observations, ends: list[int]) -> LocalBlocks[Observations]:
+    """Rows cut at some ends."""
+    parts = pairwise([0, *ends, rows.n_obs])
+    return LocalBlocks(tuple(partial(rows.take, np.arange(*part)) for part in parts))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_log_posterior_does_not_depend_on_the_blocks(family: str) -> None:
+    model = FAMILIES[family]().fit(X, Y)
+    rows, given = model.rows_, model.model_.log_posterior
+    inside = given(rows)
+    noise = np.random.default_rng(0).normal(size=(3, inside.dimension))
+    thetas = model.model_.point(inside) + 0.01 * inside.scales * noise
+    values, gradients = inside.values_and_gradients(thetas)
+    for ends in chunkings():
+        outside = BlockLogPosterior(BlockSums(blocks_of(rows, ends), given), inside)
+        found = outside.values_and_gradients(thetas)
+        np.testing.assert_allclose(found[0], values, rtol=1e-12)
+        np.testing.assert_allclose(found[1], gradients, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(outside.log_densities(thetas), values, rtol=1e-12)
+        bare = outside.value_and_gradient(thetas[0], jacobian=False)[0]
+        np.testing.assert_allclose(bare, inside.value_and_gradient(thetas[0], False)[0])
+
+
+@pytest.mark.parametrize("ends", [[0, 0, 1, 1, 2, 130], [70, 200]], ids=str)
+def test_a_fit_does_not_depend_on_the_blocks(ends: list[int], whole: tuple[str, Any]) -> None:
+    family, alone = whole
+    model = fitted(family, ends)
+    mine, theirs = (point(one.model_, one.rows_) for one in (model, alone))
+    np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
+    assert model.passes_ == alone.passes_
+    assert f"{model.passes_} passes over {ROWS} rows in {len(ends) + 1} blocks" in model.status_
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", chunkings(), ids=str)
+def test_no_fit_depends_on_any_blocks(ends: list[int], whole: tuple[str, Any]) -> None:
+    family, alone = whole
+    model = fitted(family, ends)
+    mine, theirs = (point(one.model_, one.rows_) for one in (model, alone))
+    np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
+
+
+def begun_at(name: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What a climb over blocks is handed."""
+    handed: list[tuple[Any, ...]] = []
+    climb = getattr(block_fitting, name)
+
+    def spied(*args: Any, **options: Any) -> Any:
+        handed.append(args)
+        return climb(*args, **options)
+
+    monkeypatch.setattr(block_fitting, name, spied)
+    return handed
+
+
+@pytest.mark.parametrize("family", ["conditional", "margin", "blend", "hinge"])
+def test_an_objective_has_the_parameters_of_a_table_in_memory(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed = begun_at("climb_objective", monkeypatch)
+    model = fitted(family, [50, 51, 51, 180])
+    ((_, points, start, steps, tolerance),) = handed
+    rows = FAMILIES[family]().fit(X, Y).rows_
+    rows = model.model_.standardise(rows)
+    schedule = Schedule(steps, tolerance / rows.weights.sum())
+    known = points.specification, points.hyperparameters, model.model_.objective
+    inside = fit_objective(rows, *known, start, schedule=schedule)
+    mine, theirs = points.pack(model.model_.parameters), points.pack(inside.parameters)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
+    assert np.abs(points.pack(start) - theirs).max() > 1e-3
+
+
+def test_an_rbf_network_has_the_parameters_of_a_table_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handed = begun_at("ascend_joint", monkeypatch)
+    model = fitted("RBF network", [50, 51, 51, 180])
+    ((points, _, _, start),) = handed
+    rows = FAMILIES["RBF network"]().fit(X, Y).rows_
+    network = model.model_
+    inside = fit_joint(
+        network.prepare(rows),
+        network.responses.output(rows),
+        network.specification,
+        network.hyperparameters.standardised(),
+        rng=np.random.default_rng(0),
+        start=start,
+    )
+    mine, theirs = points.pack(network.parameters), points.pack(inside.parameters)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(model.conditional_path_, inside.conditional, rtol=1e-9)
+
+
+def test_a_kernel_network_is_at_the_mode_given_all_rows() -> None:
+    model = FAMILIES["kernel network"]().set_params(tol=1e-9)
+    model.fit(in_partitions(X, [50, 51, 51, 180]), Y)
+    given = model.model_.log_posterior(FAMILIES["kernel network"]().fit(X, Y).rows_)
+    _, gradient = given.value_and_gradient(model.model_.theta)
+    assert np.abs(gradient * given.scales).max() < 1e-7
+    assert model.model_.basis.exemplars.n_rows <= 60
+
+
+@pytest.mark.parametrize("family", ["conditional", "RBF network"])
+def test_laplace_of_sums_is_that_of_a_table_in_memory(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimator, "DRAWS_BY_SUMS", 20)
+    made = FAMILIES[family]().set_params(inference="laplace")
+    model = made.fit(in_partitions(X, [0, 101]), in_partitions(Y, [0, 101]))
+    given = model.model_.log_posterior(FAMILIES[family]().fit(X, Y).rows_)
+    start = model.model_.point(given)
+    inside = laplace(given, start, random_state=model.seed_, draws=20)
+    for stat in ("lp", "log_q"):  # of every draw, whatever its components are called
+        np.testing.assert_allclose(model.draws_.stats[stat], inside.stats[stat], rtol=1e-6)
+    assert model.posterior_["posterior"].sizes["draw"] == 20
+    assert "more passes for laplace" in model.status_
+    found = {one.row for one in model.findings()}
+    assert "pareto_k" in found
+    assert not any("loo" in name for name in found)
+    assert np.isfinite(model.uncertainty(X)["sd"]).all()
+    with pytest.raises(ValueError, match=r"refine\('laplace'\).*block by block"):
+        model.refine("laplace")
+
+
+def test_a_variational_posterior_is_made_of_sums() -> None:
+    table = X[["age", "dose"]]
+    settings: dict[str, Any] = {"random_state": 0, "covariance_type": "diag"}
+    model = MixtureDensity(1, inference="advi", **settings).fit(in_partitions(table, [100]))
+    inside = MixtureDensity(1, inference="advi", **settings).fit(table)
+    mine, theirs = model.posterior_["posterior"], inside.posterior_["posterior"]
+    np.testing.assert_allclose(mine["means"].mean(), theirs["means"].mean(), rtol=1e-2)
+
+
+@pytest.mark.parametrize("method", ["gibbs", "nuts", "bootstrap"])
+def test_samplers_say_how_many_rows_they_take(method: str) -> None:
+    table = in_partitions(X[["age", "dose"]], [100])
+    with pytest.raises(ValueError, match=r"at most 120 rows.*received 260.*'laplace'.*sample"):
+        MixtureDensity(inference=method).fit(table)
+
+
+def test_a_table_that_the_sample_holds_has_every_posterior(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "SAMPLE_ROWS", ROWS)
+    model = MixtureDensity(inference="laplace", random_state=0)
+    model.fit(in_partitions(X[["age", "dose"]], [100]))
+    assert model.refine("gibbs", draws=20, tune=20, chains=2).posterior_["posterior"].sizes["draw"]
+
+
+def test_samplers_refuse_more_rows_in_memory_than_they_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(posteriors.MOST_ROWS, "nuts", 200)
+    model = MixtureDensity(random_state=0).fit(X[["age", "dose"]])
+    with pytest.raises(ValueError, match=r"'nuts'.*at most 200 rows.*received 260.*sample"):
+        model.refine("nuts")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "sentence"),
+    [
+        (RBFNetworkClassifier(scheme="caetano"), "scheme='caetano'"),
+        (RBFNetworkClassifier(hidden_cells="impute"), "hidden_cells='impute'"),
+        (HybridMixtureClassifier(batch_size=50), "batch_size=50"),
+        (HybridMixtureClassifier(early_stopping=True), "early_stopping=True"),
+    ],
+    ids=str,
+)
+def test_what_needs_all_rows_says_so(estimator: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=f"{sentence}.*out of memory.*sample"):
+        estimator.fit(in_partitions(X, [100]), Y)
+
+
+@pytest.mark.parametrize("family", ["RBF network", "kernel network"])
+def test_a_network_of_many_rows_is_a_file(family: str, tmp_path: Any) -> None:
+    model = fitted(family, [100])
+    model.save(tmp_path / "model.safetensors")
+    read = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
+    assert read.passes_ == model.passes_
+    for one in (model, read):
+        with pytest.raises(ValueError, match=r"declare\(.*block by block"):
+            one.declare()
+    model.fit(X, Y)
+    assert not hasattr(model, "passes_")
+    model.declare()
