@@ -83,23 +83,26 @@ def fit_mixture_rows(
 ) -> tuple[FittedMixture, Fit]:
     """Map and standardise distinct weighted rows, in the user's units, and fit a mixture to them.
 
+    Rows that the caller does not hold are forgotten on the way, so that no copy of a large table
+    stands beside its standardised cells.
+
     A start, in the units of the mapped columns, takes the place of restarts. All of it happens in
     the canonical order of columns and classes: what is found does not depend on the order in
     which they are given.
     """
     specification = specification.centred(rows.further, rows.weights)
     order = table.canonical_order(rows, specification.n_classes)
-    structure, canonical = specification.reordered(order), rows.reordered(order)
-    units = table.standardisation(canonical.real, canonical.weights)
+    structure, rows = specification.reordered(order), rows.reordered(order)
+    units = table.standardisation(rows.real, rows.weights)
     maps = None
-    if column_maps == "power" and canonical.real.shape[1]:
-        maps = fit_power(units, canonical.real, canonical.weights)
-        canonical = maps.of_rows(canonical)
-        units = table.standardisation(canonical.real, canonical.weights)
-    marginals = table.marginals(canonical.codes, structure.levels, canonical.weights)
+    if column_maps == "power" and rows.real.shape[1]:
+        maps = fit_power(units, rows.real, rows.weights)
+        rows = maps.of_rows(rows)
+        units = table.standardisation(rows.real, rows.weights)
+    marginals = table.marginals(rows.codes, structure.levels, rows.weights)
     hyperparameters = prior.resolve(structure, units, marginals)
-    canonical = replace(canonical, real=units.forward(canonical.real))
-    problem = canonical, structure, hyperparameters.standardised()
+    rows = replace(rows, real=units.forward(rows.real))
+    problem = rows, structure, hyperparameters.standardised()
     begin = None
     if start is not None:
         begin = start.reordered(order, specification).standardised(units)

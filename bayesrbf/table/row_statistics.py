@@ -41,8 +41,7 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    columns = np.ascontiguousarray(real.T)
-    pairs = [unit_of(column_moments(one, weights), place) for place, one in enumerate(columns)]
+    pairs = [unit_of(column_moments(one, weights), place) for place, one in enumerate(real.T)]
     location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
     return Standardisation(location, scale)
 
@@ -53,7 +52,7 @@ def check_spreads(
     names: tuple[str, ...],
 ) -> None:
     """ValueError if a column's spread, which is not zero, has a square that is no normal number."""
-    for name, column in zip(names, np.ascontiguousarray(real.T), strict=True):
+    for name, column in zip(names, real.T, strict=True):
         scale = _scale_of(column_moments(column, weights))
         if not _LEAST <= scale <= 1 / _LEAST:
             beyond = "below 1e-154" if scale < _LEAST else "beyond 1e154"
@@ -155,9 +154,8 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     >>> once.real.ravel(), once.weights, inverse
     (array([1., 2.]), array([1., 2.]), array([1, 0, 1]))
     """
-    kept = np.flatnonzero(observations.weights > 0)
-    used = observations.take(kept)
-    used = replace(used, real=np.where(np.isnan(used.real), np.nan, used.real + 0.0))
+    weigh = observations.weights > 0
+    used = observations if weigh.all() else observations.take(weigh)
     # Weights are the last key, so that copies are added up in an order of their own.
     order = np.lexsort([used.weights, *sort_keys(used)])
     first = np.zeros(len(order), dtype=bool)
@@ -168,10 +166,20 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
         if ordered.dtype.kind == "f":
             changed &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
         first[1:] |= changed
-    starts = np.flatnonzero(first)
-    totals = np.add.reduceat(used.weights[order], starts) if len(starts) else used.weights
-    rows = replace(used.take(order[starts]), weights=totals)
+    rows = used.take(order[first])
+    if first.any():
+        starts = np.flatnonzero(first)
+        rows = replace(rows, weights=np.add.reduceat(used.weights[order], starts))
+    for column in rows.real.T:  # the rows are a copy of their own: it is changed in place
+        column += 0.0
+        column[np.isnan(column)] = np.nan
     canonical = canonical_sort(rows)
+    of_used = np.empty(used.n_obs, dtype=np.intp)
+    of_used[order] = np.argsort(canonical)[np.cumsum(first) - 1]
     inverse = np.full(observations.n_obs, -1, dtype=np.intp)
-    inverse[kept[order]] = np.argsort(canonical)[np.cumsum(first) - 1]
-    return rows.take(canonical), inverse
+    inverse[weigh] = of_used
+    for column in (column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T):
+        column[:] = column[canonical]
+    by_row = {"labels": rows.labels, "weights": rows.weights}
+    by_row |= {"log_jacobian": rows.log_jacobian} if rows.log_jacobian.ndim else {}
+    return replace(rows, **{name: value[canonical] for name, value in by_row.items()}), inverse

@@ -378,15 +378,14 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.hinge_weight_ = float(setting.objective.hinge_weight)
         self.unlabelled_weight_ = factor * setting.unlabelled_weight
         start = self._start(specification)
-        if start is None:
+        if start is None and task.begins_with(self.rows_):
             start = task.begin(table.distinct(self.rows_)[0], specification, self.seed_)
         if setting.unlabelled_weight == 0:
             self.kept_ = self.kept_[self.rows_.labels >= 0]
         self.rows_ = setting.weigh(self.rows_)
         solver = replace(task.solver, objective=setting.objective)
-        distinct, _ = table.distinct(self.rows_)
         self.model_, fit = fit_mixture_rows(
-            distinct, specification, prior, solver, start, self.column_maps
+            table.distinct(self.rows_)[0], specification, prior, solver, start, self.column_maps
         )
         fit, way = of_all_rows(self, collection, fit, prior, solver, setting.weigh)
         self._report_mixture(fit, f"{way} {choice.unlabelled}".strip())

@@ -45,7 +45,14 @@ def fit_mixture(
     when a step raises the log posterior by at most ``tol`` nats per unit of row weight. Of
     ``n_init`` random starts, or of the one that is given, the best run is taken.
     """
+    n_starts = n_init if _starts_differ(specification) and start is None else 1
     with one_blas_thread():
+        starts = [
+            starting_point(observations, specification, hyperparameters, rng)
+            if start is None
+            else start
+            for _ in range(n_starts)
+        ]
         expectation = prepare(observations, specification)
         climb = partial(
             ascend,
@@ -53,13 +60,6 @@ def fit_mixture(
             tolerance=tol * float(observations.weights.sum()),
             acceleration=acceleration,
         )
-        if start is not None:
-            return _best([climb(start, max_iter=max_iter)], specification)
-        n_starts = n_init if _starts_differ(specification) else 1
-        starts = [
-            starting_point(observations, specification, hyperparameters, rng)
-            for _ in range(n_starts)
-        ]
         first_leg = max_iter if n_starts <= FINALISTS else min(SHORT_RUN, max_iter)
         runs = [climb(point, max_iter=first_leg) for point in starts]
         for index in ranked(np.array([run.log_posterior for run in runs]))[:FINALISTS]:
