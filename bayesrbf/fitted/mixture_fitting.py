@@ -13,7 +13,7 @@ from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.numerics.column_maps import fit_power
 from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
 from bayesrbf.numerics.mixture.ascent import Acceleration
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
+from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
@@ -102,14 +102,16 @@ def fit_mixture_rows(
     marginals = table.marginals(rows.codes, structure.levels, rows.weights)
     hyperparameters = prior.resolve(structure, units, marginals)
     rows = replace(rows, real=units.forward(rows.real))
-    problem = rows, structure, hyperparameters.standardised()
+    known = structure, hyperparameters.standardised()
     begin = None
     if start is not None:
         begin = start.reordered(order, specification).standardised(units)
     if solver.objective.name == "likelihood":
-        fit = _fit_likelihood(problem, solver, begin)
+        begun = _begun((rows, *known), solver, begin)
+        del rows  # EM has its own copy of them
+        fit = _climbed(begun, solver)
     else:
-        fit = _fit_objective(problem, solver, begin)
+        fit = _fit_objective((rows, *known), solver, begin)
     unchanged = order.inverse.then(order)
     mixture = FittedMixture(
         structure, hyperparameters, fit.parameters, unchanged, solver.objective, maps
@@ -121,19 +123,15 @@ def fit_mixture_rows(
 StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
 
 
-def _fit_likelihood(
-    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
-) -> Fit:
+def _begun(problem: StandardProblem, solver: Solver, start: MixtureParameters | None) -> BegunFit:
+    """The starts of EM, and the rows as it wants them."""
+    rng = np.random.default_rng(solver.seed)
+    return begin_fit(*problem, rng=rng, n_init=solver.n_init, start=start)
+
+
+def _climbed(begun: BegunFit, solver: Solver) -> Fit:
     """The mode of the posterior, by EM."""
-    return fit_mixture(
-        *problem,
-        tol=solver.tol,
-        max_iter=solver.max_iter,
-        n_init=solver.n_init,
-        acceleration=solver.acceleration,
-        rng=np.random.default_rng(solver.seed),
-        start=start,
-    )
+    return begun.climb(tol=solver.tol, max_iter=solver.max_iter, acceleration=solver.acceleration)
 
 
 def _fit_objective(
@@ -147,7 +145,8 @@ def _fit_objective(
         score = held_out_score(rows.take(outside), specification)
         rows = rows.take(inside)
     if start is None:
-        start = _fit_likelihood((rows, specification, hyperparameters), solver, None).parameters
+        begun = _begun((rows, specification, hyperparameters), solver, None)
+        start = _climbed(begun, solver).parameters
     return fit_objective(
         rows,
         specification,

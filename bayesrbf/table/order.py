@@ -144,7 +144,7 @@ class _Cells:
             ranks[place] = _cell_ranks(column) if column.dtype.kind == "f" else column + 1
         # Weights of copies add up with rounding, so their last bits are dropped.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
-        return cls(ranks, _ranks(shares).astype(np.uint32), rows.labels, n_classes)
+        return cls(ranks, _ranks(shares), rows.labels, n_classes)
 
     def told(self, colouring: _Colouring) -> bool:
         """Whether every column and every class has a colour of its own."""
@@ -219,14 +219,23 @@ def _parted(colours: Colours, contents: Colours) -> Colours | None:
     return np.where(np.arange(colours.size) == chosen, ~colours, colours)
 
 
-def _cell_ranks(column: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+def _cell_ranks(column: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
     """Ranks of cells from 1; 0 where they are missing."""
-    return np.where(np.isnan(column), 0, 1 + _ranks(column))
+    ranks = _ranks(column)
+    ranks += 1
+    ranks[np.isnan(column)] = 0
+    return ranks
 
 
-def _ranks(values: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+def _ranks(values: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
     """Rank of each value among the distinct ones."""
-    return np.unique(values, return_inverse=True)[1]
+    order = np.argsort(values)  # NaN comes last
+    rises = np.zeros(values.size, bool)
+    in_order = values[order]
+    rises[1:] = in_order[1:] != in_order[:-1]
+    ranks = np.empty(values.size, np.uint32)
+    ranks[order] = np.cumsum(rises, dtype=np.uint32)
+    return ranks
 
 
 def _mix(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.table.order import canonical_sort, sort_keys
@@ -158,18 +158,11 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     used = observations if weigh.all() else observations.take(weigh)
     # Weights are the last key, so that copies are added up in an order of their own.
     order = np.lexsort([used.weights, *sort_keys(used)])
-    first = np.zeros(len(order), dtype=bool)
-    first[:1] = True
-    for key in sort_keys(used):
-        ordered = key[order]
-        changed = ordered[1:] != ordered[:-1]
-        if ordered.dtype.kind == "f":
-            changed &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
-        first[1:] |= changed
+    first = _first_of_copies(used, order)
     rows = used.take(order[first])
     if first.any():
-        starts = np.flatnonzero(first)
-        rows = replace(rows, weights=np.add.reduceat(used.weights[order], starts))
+        totals = np.add.reduceat(used.weights[order], np.flatnonzero(first))
+        rows = replace(rows, weights=totals)
     for column in rows.real.T:  # the rows are a copy of their own: it is changed in place
         column += 0.0
         column[np.isnan(column)] = np.nan
@@ -178,8 +171,25 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     of_used[order] = np.argsort(canonical)[np.cumsum(first) - 1]
     inverse = np.full(observations.n_obs, -1, dtype=np.intp)
     inverse[weigh] = of_used
-    for column in (column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T):
+    for column in (
+        column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T
+    ):
         column[:] = column[canonical]
     by_row = {"labels": rows.labels, "weights": rows.weights}
     by_row |= {"log_jacobian": rows.log_jacobian} if rows.log_jacobian.ndim else {}
     return replace(rows, **{name: value[canonical] for name, value in by_row.items()}), inverse
+
+
+def _first_of_copies(
+    rows: Observations, order: Int[np.ndarray, " obs"]
+) -> Bool[np.ndarray, " obs"]:
+    """Whether each of the sorted rows differs from the one before it."""
+    first = np.zeros(len(order), dtype=bool)
+    first[:1] = True
+    for key in sort_keys(rows):
+        ordered = key[order]
+        changed = ordered[1:] != ordered[:-1]
+        if ordered.dtype.kind == "f":
+            changed &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+        first[1:] |= changed
+    return first

@@ -28,6 +28,8 @@ WIDTHS: Final = (8, 16, 32, 64, 128)
 """Rows of a tile: multiples of a vector register, few enough for the first cache."""
 
 TILE_OVERHEAD: Final = 16
+TILES_AT_ONCE: Final = 64
+"""Tiles that are filled together, so that their rows are read from memory once."""
 WIDEST_WITH_HOLES: Final = 64
 SCRATCH_CELLS: Final = 1 << 20
 """Most numbers of scratch that a tile with missing cells may take, all components together."""
@@ -93,8 +95,9 @@ def plan_tiles(
 def _in_tiles(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Values (row, column) in the layout (tile, column, place)."""
     tiled = np.empty((rows.shape[0], values.shape[1], rows.shape[1]), values.dtype)
-    for column in range(values.shape[1]):
-        tiled[:, column, :] = values[:, column][rows]
+    for first in range(0, len(rows), TILES_AT_ONCE):
+        some = slice(first, first + TILES_AT_ONCE)
+        tiled[some] = values[rows[some]].transpose(0, 2, 1)
     return tiled
 
 
