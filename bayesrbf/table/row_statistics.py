@@ -156,28 +156,57 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     """
     weigh = observations.weights > 0
     used = observations if weigh.all() else observations.take(weigh)
-    # Weights are the last key, so that copies are added up in an order of their own.
-    order = np.lexsort([used.weights, *sort_keys(used)])
-    first = _first_of_copies(used, order)
-    rows = used.take(order[first])
-    if first.any():
-        totals = np.add.reduceat(used.weights[order], np.flatnonzero(first))
-        rows = replace(rows, weights=totals)
-    for column in rows.real.T:  # the rows are a copy of their own: it is changed in place
-        column += 0.0
-        column[np.isnan(column)] = np.nan
+    order, first = _sorted(used)
+    rows = _merged(used, order, first)
     canonical = canonical_sort(rows)
     of_used = np.empty(used.n_obs, dtype=np.intp)
     of_used[order] = np.argsort(canonical)[np.cumsum(first) - 1]
     inverse = np.full(observations.n_obs, -1, dtype=np.intp)
     inverse[weigh] = of_used
-    for column in (
-        column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T
-    ):
-        column[:] = column[canonical]
-    by_row = {"labels": rows.labels, "weights": rows.weights}
-    by_row |= {"log_jacobian": rows.log_jacobian} if rows.log_jacobian.ndim else {}
-    return replace(rows, **{name: value[canonical] for name, value in by_row.items()}), inverse
+    _reorder(rows, canonical)
+    return rows, inverse
+
+
+def distinct_rows(observations: Observations) -> Observations:
+    """The rows of :func:`distinct` alone, in less memory."""
+    weigh = observations.weights > 0
+    used = observations if weigh.all() else observations.take(weigh)
+    rows = _merged(used, *_sorted(used))
+    _reorder(rows, canonical_sort(rows))
+    return rows
+
+
+def _sorted(
+    used: Observations,
+) -> tuple[Int[np.ndarray, " obs"], Bool[np.ndarray, " obs"]]:
+    """An order of rows in which copies are neighbours, and which of them are first of their kind.
+
+    Weights are the last key, so that copies are added up in an order of their own.
+    """
+    order = np.lexsort([used.weights, *sort_keys(used)])
+    return order, _first_of_copies(used, order)
+
+
+def _merged(
+    used: Observations, order: Int[np.ndarray, " obs"], first: Bool[np.ndarray, " obs"]
+) -> Observations:
+    """A copy of sorted rows, the copies of a row merged into one."""
+    totals = used.weights[order]
+    if first.any():
+        totals = np.add.reduceat(totals, np.flatnonzero(first))
+    rows = replace(used.take(order[first]), weights=totals)
+    for column in rows.real.T:
+        column += 0.0
+        column[np.isnan(column)] = np.nan
+    return rows
+
+
+def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
+    """Put rows, which nobody else holds, in another order: in place, column by column."""
+    jacobian = [rows.log_jacobian] if rows.log_jacobian.ndim else []
+    tables = (column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T)
+    for column in (*tables, rows.labels, rows.weights, *jacobian):
+        column[:] = column[order]
 
 
 def _first_of_copies(

@@ -23,7 +23,7 @@ from bayesrbf.records.specification import (
     FurtherColumns,
     MixtureSpecification,
 )
-from bayesrbf.table import Columns, distinct, further_laws
+from bayesrbf.table import Columns, distinct_rows, further_laws
 
 N_FOLDS: Final = 3
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
@@ -140,7 +140,7 @@ def find_density(
         prior = settings.prior.weakened(one.strength, structure)
         begin = start(structure) if last else None
         return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
-            distinct(some)[0], structure, prior, settings.solver, begin, settings.column_maps
+            distinct_rows(some), structure, prior, settings.solver, begin, settings.column_maps
         )
 
     kept = rows
@@ -160,7 +160,7 @@ def find_density(
         return fit_mixture_rows(some, structure, prior, solver)[0]
 
     shares = np.array([one.share for one in candidates])
-    once, seed = distinct(kept)[0], settings.solver.seed
+    once, seed = distinct_rows(kept), settings.solver.seed
     model = pooled(alone, once, shares, settings.pool, refit, seed)
     return FoundDensity(kept, model, replace(fit, parameters=model.parameters), candidates)
 
@@ -179,7 +179,7 @@ def choose_density(
     k, shape = asked.n_components, asked.covariance_type
     if k != "auto" and shape != "auto" and not asked.any_strength:
         return (DensityCandidate(k, shape, 1.0, np.nan, asked.n_factors, 1.0),)
-    some = distinct(rows)[0]
+    some = distinct_rows(rows)
     if some.n_obs > MOST_ROWS:
         chosen = np.random.default_rng(seed).permutation(some.n_obs)[:MOST_ROWS]
         some = some.take(np.sort(chosen))

@@ -354,8 +354,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             collection = read_collection(self, X, y, sample_weight, asked)
         if collection is None:
             weights = self._check(X, y, sample_weight)
-            labels, weights = self._read_labels(X, y, weights, factor)
-            self._read_rows(X, labels, weights)
+            self._read_rows(X, *self._read_labels(X, y, weights, factor))
+            del weights  # a number a row, which rows_ has now
         components = components_per_class(self.n_components, self.classes_, type(self).__name__)
         specification = MixtureSpecification(
             self.rows_.real.shape[1],
@@ -379,13 +379,13 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.unlabelled_weight_ = factor * setting.unlabelled_weight
         start = self._start(specification)
         if start is None and task.begins_with(self.rows_):
-            start = task.begin(table.distinct(self.rows_)[0], specification, self.seed_)
+            start = task.begin(table.distinct_rows(self.rows_), specification, self.seed_)
         if setting.unlabelled_weight == 0:
             self.kept_ = self.kept_[self.rows_.labels >= 0]
         self.rows_ = setting.weigh(self.rows_)
         solver = replace(task.solver, objective=setting.objective)
         self.model_, fit = fit_mixture_rows(
-            table.distinct(self.rows_)[0], specification, prior, solver, start, self.column_maps
+            table.distinct_rows(self.rows_), specification, prior, solver, start, self.column_maps
         )
         fit, way = of_all_rows(self, collection, fit, prior, solver, setting.weigh)
         self._report_mixture(fit, f"{way} {choice.unlabelled}".strip())
