@@ -71,7 +71,9 @@ def plan_tiles(
     starts, sizes, width = min(cuts, key=lambda cut: len(cut[0]) * (cut[2] + TILE_OVERHEAD))
     places = np.arange(width)
     used = places < sizes[:, None]
-    rows = runs.order[starts[:, None] + np.where(used, places, 0)]
+    rows = starts[:, None] + places
+    np.copyto(rows, starts[:, None], where=~used)
+    rows = runs.order[rows]
     number, last = (
         np.searchsorted(runs.starts, sorted_row, side="right") - 1
         for sorted_row in (starts, starts + sizes - 1)
