@@ -180,7 +180,7 @@ def row_weights(sample_weight: Any, X: Any) -> Float[np.ndarray, " obs"]:
     (array([0.5, 1.5]), array([1., 3.]))
     """
     weights: Float[np.ndarray, " obs"] = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
     )
     largest = weights.max(initial=0.0)
     if largest == 0:

@@ -121,11 +121,17 @@ class Estimator(BaseEstimator, ABC):
                 self._rules[name].check(value, f"{type(self).__name__}({name}=...)")
 
     def _read_rows(
-        self, X: Any, labels: Int[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+        self, X: Any, labels: Int[np.ndarray, " obs"] | None, weights: Float[np.ndarray, " obs"]
     ) -> None:
-        """Learn the columns and read the rows of positive weight: no other row teaches."""
+        """Learn the columns and read the rows of positive weight: no other row teaches.
+
+        Without labels all rows are of one class.
+        """
+        labels = np.zeros(weights.size, dtype=int) if labels is None else labels
         self.kept_ = np.flatnonzero(weights > 0)
-        X = X if self.kept_.size == weights.size else _safe_indexing(X, self.kept_)
+        if self.kept_.size < weights.size:
+            X = _safe_indexing(X, self.kept_)
+            labels, weights = labels[self.kept_], weights[self.kept_]
         self.columns_ = table.learn_columns(
             X,
             categorical_features=self.categorical_features,
@@ -134,7 +140,6 @@ class Estimator(BaseEstimator, ABC):
             ordinal_features=getattr(self, "ordinal_features", None),
         )
         cells = table.encode(X, self.columns_)
-        labels, weights = labels[self.kept_], weights[self.kept_]
         if self._models_rows:
             table.check_spreads(cells.real, weights, self.columns_.real_names)
         if getattr(self, "atoms", None) == "auto":

@@ -145,10 +145,16 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
 
     Counts and codes of ordered levels are the whole numbers nearest to their conditional means.
     """
-    blocks = (_most_likely(mixture, some, columns) for _, some in rows.in_blocks())
-    real, codes, further = zip(*blocks, strict=True)
-    pairs = zip(*further, strict=True)
-    return np.concatenate(real), np.concatenate(codes), tuple(map(np.concatenate, pairs))
+    real, codes, further = cells = (
+        np.empty_like(rows.real),
+        np.empty_like(rows.codes),
+        tuple(map(np.empty_like, rows.further)),
+    )
+    for part, some in rows.in_blocks():
+        real[part], codes[part], found = _most_likely(mixture, some, columns)
+        for own, of_block in zip(further, found, strict=True):
+            own[part] = of_block
+    return cells
 
 
 def _most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:

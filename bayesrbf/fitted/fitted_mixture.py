@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import softmax
 
 from bayesrbf.fitted.fitted_model import (
     Axes,
@@ -104,15 +105,30 @@ class FittedMixture(FittedModel):
         """``log pi_c + log w_k + log p(x_o | k)`` in standard units; labels are not used."""
         log_joint = np.empty((rows.n_obs, self.specification.n_components))
         for part, some in rows.in_blocks():
-            prepared = prepare(self.standardise(some), self.specification)
-            log_joint[part] = prepared.component_log_joint(self.parameters)
+            log_joint[part] = self._component_log_joint(some)
         return log_joint
+
+    def _component_log_joint(self, block: Observations) -> Float[np.ndarray, "obs component"]:
+        """The same of one block."""
+        prepared = prepare(self.standardise(block), self.specification)
+        return prepared.component_log_joint(self.parameters)
+
+    def responsibilities(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
+        """``p(k | x_o)`` of every component; labels are not used."""
+        shares = np.empty((rows.n_obs, self.specification.n_components))
+        for part, some in rows.in_blocks():
+            shares[part] = softmax(self._component_log_joint(some), axis=1)
+        return shares
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """``log pi_c + log p(x_o | c)`` in standard units; labels are not used."""
-        return class_log_joint(self.component_log_joint(rows), self.specification.class_slices)[0]
+        slices = self.specification.class_slices
+        log_joint = np.empty((rows.n_obs, len(slices)))
+        for part, some in rows.in_blocks():
+            log_joint[part] = class_log_joint(self._component_log_joint(some), slices)[0]
+        return log_joint
 
     def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density in the user's units less that in standard units."""
@@ -120,7 +136,11 @@ class FittedMixture(FittedModel):
 
     def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """``log p(x_o)`` in the user's units."""
-        return np.logaddexp.reduce(self.component_log_joint(rows), axis=1) + self.log_unit(rows)
+        log_density = np.empty(rows.n_obs)
+        for part, some in rows.in_blocks():
+            in_standard_units = np.logaddexp.reduce(self._component_log_joint(some), axis=1)
+            log_density[part] = in_standard_units + self.log_unit(some)
+        return log_density
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
         """Shares of the classes that predictions stand for.

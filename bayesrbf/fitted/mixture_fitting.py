@@ -13,7 +13,7 @@ from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.numerics.column_maps import fit_power
 from bayesrbf.numerics.discriminative.objective_ascent import Schedule, fit_objective
 from bayesrbf.numerics.mixture.ascent import Acceleration
-from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
+from bayesrbf.numerics.mixture.mixture_fit import BegunFit, begin_fit
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixtureHyperparameters, MixturePrior
@@ -83,30 +83,35 @@ def fit_mixture_rows(
 ) -> tuple[FittedMixture, Fit]:
     """Map and standardise distinct weighted rows, in the user's units, and fit a mixture to them.
 
+    Rows that the caller does not hold are forgotten on the way, so that no copy of a large table
+    stands beside its standardised cells.
+
     A start, in the units of the mapped columns, takes the place of restarts. All of it happens in
     the canonical order of columns and classes: what is found does not depend on the order in
     which they are given.
     """
     specification = specification.centred(rows.further, rows.weights)
     order = table.canonical_order(rows, specification.n_classes)
-    structure, canonical = specification.reordered(order), rows.reordered(order)
-    units = table.standardisation(canonical.real, canonical.weights)
+    structure, rows = specification.reordered(order), rows.reordered(order)
+    units = table.standardisation(rows.real, rows.weights)
     maps = None
-    if column_maps == "power" and canonical.real.shape[1]:
-        maps = fit_power(units, canonical.real, canonical.weights)
-        canonical = maps.of_rows(canonical)
-        units = table.standardisation(canonical.real, canonical.weights)
-    marginals = table.marginals(canonical.codes, structure.levels, canonical.weights)
+    if column_maps == "power" and rows.real.shape[1]:
+        maps = fit_power(units, rows.real, rows.weights)
+        rows = maps.of_rows(rows)
+        units = table.standardisation(rows.real, rows.weights)
+    marginals = table.marginals(rows.codes, structure.levels, rows.weights)
     hyperparameters = prior.resolve(structure, units, marginals)
-    canonical = replace(canonical, real=units.forward(canonical.real))
-    problem = canonical, structure, hyperparameters.standardised()
+    rows = replace(rows, real=units.forward(rows.real))
+    known = structure, hyperparameters.standardised()
     begin = None
     if start is not None:
         begin = start.reordered(order, specification).standardised(units)
     if solver.objective.name == "likelihood":
-        fit = _fit_likelihood(problem, solver, begin)
+        begun = _begun((rows, *known), solver, begin)
+        del rows  # EM has its own copy of them
+        fit = _climbed(begun, solver)
     else:
-        fit = _fit_objective(problem, solver, begin)
+        fit = _fit_objective((rows, *known), solver, begin)
     unchanged = order.inverse.then(order)
     mixture = FittedMixture(
         structure, hyperparameters, fit.parameters, unchanged, solver.objective, maps
@@ -118,19 +123,15 @@ def fit_mixture_rows(
 StandardProblem = tuple[Observations, MixtureSpecification, MixtureHyperparameters]
 
 
-def _fit_likelihood(
-    problem: StandardProblem, solver: Solver, start: MixtureParameters | None
-) -> Fit:
+def _begun(problem: StandardProblem, solver: Solver, start: MixtureParameters | None) -> BegunFit:
+    """The starts of EM, and the rows as it wants them."""
+    rng = np.random.default_rng(solver.seed)
+    return begin_fit(*problem, rng=rng, n_init=solver.n_init, start=start)
+
+
+def _climbed(begun: BegunFit, solver: Solver) -> Fit:
     """The mode of the posterior, by EM."""
-    return fit_mixture(
-        *problem,
-        tol=solver.tol,
-        max_iter=solver.max_iter,
-        n_init=solver.n_init,
-        acceleration=solver.acceleration,
-        rng=np.random.default_rng(solver.seed),
-        start=start,
-    )
+    return begun.climb(tol=solver.tol, max_iter=solver.max_iter, acceleration=solver.acceleration)
 
 
 def _fit_objective(
@@ -144,7 +145,8 @@ def _fit_objective(
         score = held_out_score(rows.take(outside), specification)
         rows = rows.take(inside)
     if start is None:
-        start = _fit_likelihood((rows, specification, hyperparameters), solver, None).parameters
+        begun = _begun((rows, specification, hyperparameters), solver, None)
+        start = _climbed(begun, solver).parameters
     return fit_objective(
         rows,
         specification,

@@ -77,7 +77,9 @@ def novelty(
 
     Rows are in the units of the law.
     """
-    own = typicality(rows, law)
+    own = np.empty(rows.n_obs)
+    for part, some in rows.in_blocks():
+        own[part] = typicality(some, law)
     others, _ = sample(law.parameters, law.specification, SIMULATED, rng)
     for one in law.atoms:
         others.real[others.codes[:, one.category] > 0, one.feature] = np.nan
@@ -87,16 +89,18 @@ def novelty(
     seen = np.hstack([reals, rows.codes >= 0])
     patterns, place = np.unique(seen, axis=0, return_inverse=True)
     place = place.ravel()
+    by_pattern = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[by_pattern], np.arange(len(patterns) + 1))
     result = np.empty(len(own))
     size = max(1, BLOCK_ROWS // SIMULATED)
     for start in range(0, len(patterns), size):
         block = patterns[start : start + size]
         simulated = _with_holes(others, block, rows.real.shape[1])
         reference = np.sort(typicality(simulated, law).reshape(len(block), SIMULATED), axis=1)
-        for row in np.flatnonzero((place >= start) & (place < start + size)):
-            those = reference[place[row] - start]
-            ranks = [np.searchsorted(those, own[row], side) for side in ("left", "right")]
-            result[row] = 1 - 0.5 * sum(ranks) / SIMULATED
+        for pattern, those in enumerate(reference, start):
+            alike = by_pattern[ends[pattern] : ends[pattern + 1]]
+            ranks = [np.searchsorted(those, own[alike], side) for side in ("left", "right")]
+            result[alike] = 1 - 0.5 * sum(ranks) / SIMULATED
     return result
 
 

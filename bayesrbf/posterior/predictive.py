@@ -25,7 +25,7 @@ from bayesrbf.posterior.uncertainty import (
     stray_rates,
     summarised,
 )
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import BLOCK_ROWS, Observations
 from bayesrbf.records.results import ClassPrediction
 
 _COPIES: Final = 5
@@ -134,6 +134,7 @@ class ClassPosterior:
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
         """Rows whose arrays over all draws fit into the memory together."""
         size = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
+        size = min(size, BLOCK_ROWS)
         return [np.arange(a, min(a + size, n_obs)) for a in range(0, n_obs, size)]
 
     def probabilities(self, said: ClassPrediction) -> Float[np.ndarray, "*draws obs label"]:

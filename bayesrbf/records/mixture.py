@@ -37,8 +37,8 @@ class Observations:
         """Number of rows."""
         return self.real.shape[0]
 
-    def take(self, rows: np.ndarray) -> Observations:
-        """Select rows, by index or boolean mask, in the given order."""
+    def take(self, rows: np.ndarray | slice) -> Observations:
+        """Select rows, by index or boolean mask, in the given order; a slice copies nothing."""
         return Observations(
             self.real[rows],
             self.codes[rows],
@@ -52,8 +52,7 @@ class Observations:
         """Blocks of neighbouring rows, and which rows they are: what is made of each is small."""
         for first in range(0, max(1, self.n_obs), BLOCK_ROWS):
             part = slice(first, min(first + BLOCK_ROWS, self.n_obs))
-            whole = part == slice(0, self.n_obs)
-            yield part, self if whole else self.take(np.arange(part.start, part.stop))
+            yield part, self.take(part)
 
     def reordered(self, order: Order) -> Observations:
         """Put columns and classes in another order; rows stay in theirs."""
@@ -94,7 +93,9 @@ class Standardisation:
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
         """Map from the user's units to standard units: ``(real - location) / scale``."""
-        return (real - self.location) / self.scale
+        standard = real - self.location
+        standard /= self.scale  # in place: a table is not copied twice
+        return standard
 
     def backward(
         self, real: Float[np.ndarray, "*rows feature"]

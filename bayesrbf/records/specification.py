@@ -57,7 +57,9 @@ class Order:
 
     def labels(self, codes: Int[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
         """Class codes in this order; -1, where a label is hidden, stays."""
-        return np.append(self.new_codes, -1)[codes]
+        new = self.new_codes
+        same = np.array_equal(new, np.arange(new.size))
+        return codes if same else np.append(new, -1)[codes]
 
 
 CovarianceType = Literal["full", "tied", "diag", "spherical", "factor"]

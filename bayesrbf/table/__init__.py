@@ -18,6 +18,7 @@ from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import (
     check_spreads,
     distinct,
+    distinct_rows,
     marginals,
     standardisation,
     weigh_unlabelled,
@@ -33,6 +34,7 @@ __all__ = [
     "column_position",
     "decode",
     "distinct",
+    "distinct_rows",
     "encode",
     "encode_labels",
     "find_atoms",

@@ -140,7 +140,7 @@ def decode(
     >>> decode(np.array([[3.0]]), np.array([[1]]), columns, like=[[1.5, "b"]])
     array([[3.0, 'b']], dtype=object)
     """
-    real = real.copy()
+    real = real.copy() if columns.atomic else real
     for feature, category in columns.atomic.items():
         at = codes[:, category]
         real[:, feature] = np.where(
@@ -165,7 +165,10 @@ def decode(
 def _to_array(cells: list[np.ndarray]) -> np.ndarray:
     """Columns side by side, as float64 if all of them are."""
     dtype = np.float64 if all(column.dtype == np.float64 for column in cells) else object
-    return np.column_stack([column.astype(dtype) for column in cells])
+    table = np.empty((len(cells[0]), len(cells)), dtype)
+    for position, column in enumerate(cells):
+        table[:, position] = column
+    return table
 
 
 def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any]) -> Any:

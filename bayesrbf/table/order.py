@@ -22,6 +22,7 @@ See Weisfeiler and Leman (1968), The reduction of a graph to canonical form, NTI
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +31,7 @@ from jaxtyping import Float, Int, UInt, UInt32, UInt64
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.specification import Order
 
-CELLS = 2**20  # Cells that are mixed at a time.
+CELLS = 2**17  # Cells that are mixed at a time: as many as a processor's cache holds.
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ROUNDS = (
@@ -64,11 +65,13 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
 def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
     """Place in the given table of every row of the canonical table; the rows are distinct."""
     order, further = _canonical(rows, None)
-    cells = rows.reordered(order)
-    in_order = tuple(
-        cells.take(place, 1) for cells, place in zip(rows.further, further, strict=True)
-    )
-    return np.lexsort(sort_keys(replace(cells, further=in_order)))
+    places = [order.categories, order.features, *further]
+    columns = [
+        cells[:, place]  # a view: rows are not copied
+        for cells, of_cells in zip((rows.codes, rows.real, *rows.further), places, strict=True)
+        for place in of_cells
+    ]
+    return np.lexsort([*columns[::-1], order.labels(rows.labels)])
 
 
 def sort_keys(rows: Observations) -> list[np.ndarray]:
@@ -106,7 +109,8 @@ def _canonical(
 
 def _contents(cells: Float[np.ndarray, "row column"]) -> Colours:
     """The values of every column, mixed."""
-    return _mix(np.ascontiguousarray(cells.T).view(np.uint64)).sum(axis=1)
+    mixed = [_mix(np.ascontiguousarray(column).view(np.uint64)).sum() for column in cells.T]
+    return np.array(mixed, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -127,19 +131,20 @@ class _Cells:
     """Cells of a table as their ranks, 0 where missing; labels and weights of the rows."""
 
     ranks: UInt32[np.ndarray, "column row"]
-    weights: Colours
+    weights: UInt32[np.ndarray, " row"]
     labels: Int[np.ndarray, " row"]
     n_classes: int
 
     @classmethod
     def of(cls, rows: Observations, n_classes: int) -> _Cells:
         """Ranks of the cells of a table."""
-        further = (_cell_ranks(column) for cells in rows.further for column in cells.T)
-        columns = [*map(_cell_ranks, rows.real.T), *(rows.codes.T + 1), *further]
-        ranks = np.array(columns, np.uint32).reshape(len(columns), rows.n_obs)
+        reals = [*rows.real.T, *rows.codes.T, *(column for one in rows.further for column in one.T)]
+        ranks = np.empty((len(reals), rows.n_obs), np.uint32)
+        for place, column in enumerate(reals):
+            ranks[place] = _cell_ranks(column) if column.dtype.kind == "f" else column + 1
         # Weights of copies add up with rounding, so their last bits are dropped.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
-        return cls(ranks, _ranks(shares).astype(np.uint64), rows.labels, n_classes)
+        return cls(ranks, _ranks(shares), rows.labels, n_classes)
 
     def told(self, colouring: _Colouring) -> bool:
         """Whether every column and every class has a colour of its own."""
@@ -157,47 +162,51 @@ class _Cells:
         """Give one of several alike columns or classes its own colour; None if only copies are."""
         if self.told(colouring):
             return None
-        one_by_one = _mix(np.arange(self.labels.size, dtype=np.uint64))
-        columns = _parted(colouring.columns, self._over_rows(one_by_one))
+        by_row = np.zeros(self.ranks.shape[0], np.uint64)
+        for part in self._blocks():
+            by_row += self._over_rows(part, _mix(np.arange(part.start, part.stop, dtype=np.uint64)))
+        columns = _parted(colouring.columns, by_row)
         if columns is not None:
             return replace(colouring, columns=columns)
-        place = _mix(np.arange(self.ranks.shape[0], dtype=np.uint64))
-        classes = _parted(colouring.classes, self._in_classes(self._over_columns(place)))
+        place, by_class = _mix(np.arange(self.ranks.shape[0], dtype=np.uint64)), self._no_class()
+        for part in self._blocks():
+            self._add_to_classes(by_class, part, self._over_columns(part, place))
+        classes = _parted(colouring.classes, by_class)
         return None if classes is None else replace(colouring, classes=classes)
 
     def _refined(self, colouring: _Colouring) -> _Colouring:
         """One round: rows from columns and classes, then columns and classes from rows."""
-        rows = self._over_columns(colouring.columns)
-        rows = _mix(rows, np.append(colouring.classes, np.uint64(0))[self.labels])
-        return _Colouring(
-            _mix(self._over_rows(rows), colouring.columns),
-            _mix(self._in_classes(rows), colouring.classes),
-        )
-
-    def _over_columns(self, colours: Colours) -> Colours:
-        """Every row's weight and cells, mixed with the colours of the columns."""
-        total = np.zeros(self.labels.size, np.uint64)
+        columns, classes = np.zeros(self.ranks.shape[0], np.uint64), self._no_class()
+        of_labels = np.append(colouring.classes, np.uint64(0))  # -1, a hidden label, takes the last
         for part in self._blocks():
-            total += _mix(self.ranks[part], colours[part, None]).sum(axis=0)
-        return _mix(total, self.weights)
+            rows = self._over_columns(part, colouring.columns)
+            rows = _mix(rows, of_labels[self.labels[part]])
+            columns += self._over_rows(part, rows)
+            self._add_to_classes(classes, part, rows)
+        return _Colouring(_mix(columns, colouring.columns), _mix(classes, colouring.classes))
 
-    def _over_rows(self, colours: Colours) -> Colours:
-        """Every column's cells, mixed with the colours of the rows."""
-        parts = [_mix(self.ranks[part], colours).sum(axis=1) for part in self._blocks()]
-        return np.concatenate([np.zeros(0, np.uint64), *parts])
+    def _over_columns(self, part: slice, colours: Colours) -> Colours:
+        """Weight and cells of every row of a block, mixed with the colours of the columns."""
+        return _mix(_mix(self.ranks[:, part], colours[:, None]).sum(axis=0), self.weights[part])
 
-    def _in_classes(self, colours: Colours) -> Colours:
-        """The colours of every class's rows, mixed."""
-        total = np.zeros(self.n_classes, np.uint64)
-        known = self.labels >= 0
-        np.add.at(total, self.labels[known], _mix(colours[known]))
-        return total
+    def _over_rows(self, part: slice, colours: Colours) -> Colours:
+        """Every column's cells in a block, mixed with the colours of its rows."""
+        return _mix(self.ranks[:, part], colours).sum(axis=1)
 
-    def _blocks(self) -> list[slice]:
-        """Blocks of columns of limited size."""
+    def _no_class(self) -> Colours:
+        """Sums over the rows of every class, still empty."""
+        return np.zeros(self.n_classes, np.uint64)
+
+    def _add_to_classes(self, total: Colours, part: slice, colours: Colours) -> None:
+        """Add the colours of a block's rows, mixed, to those of their classes."""
+        labels = self.labels[part]
+        np.add.at(total, labels[labels >= 0], _mix(colours[labels >= 0]))
+
+    def _blocks(self) -> Iterator[slice]:
+        """Blocks of rows of limited size; sums of whole numbers do not depend on them."""
         n_columns, n_rows = self.ranks.shape
-        step = max(1, CELLS // max(1, n_rows))
-        return [slice(start, start + step) for start in range(0, n_columns, step)]
+        step = max(1, CELLS // max(1, n_columns))
+        return (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
 
 
 def _parted(colours: Colours, contents: Colours) -> Colours | None:
@@ -210,18 +219,27 @@ def _parted(colours: Colours, contents: Colours) -> Colours | None:
     return np.where(np.arange(colours.size) == chosen, ~colours, colours)
 
 
-def _cell_ranks(column: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+def _cell_ranks(column: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
     """Ranks of cells from 1; 0 where they are missing."""
-    return np.where(np.isnan(column), 0, 1 + _ranks(column))
+    ranks = _ranks(column)
+    ranks += 1
+    ranks[np.isnan(column)] = 0
+    return ranks
 
 
-def _ranks(values: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+def _ranks(values: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
     """Rank of each value among the distinct ones."""
-    return np.unique(values, return_inverse=True)[1]
+    order = np.argsort(values)  # NaN comes last
+    rises = np.zeros(values.size, bool)
+    in_order = values[order]
+    rises[1:] = in_order[1:] != in_order[:-1]
+    ranks = np.empty(values.size, np.uint32)
+    ranks[order] = np.cumsum(rises, dtype=np.uint32)
+    return ranks
 
 
 def _mix(
-    values: UInt[np.ndarray, "*shape"], others: UInt64[np.ndarray, "*_"] | None = None
+    values: UInt[np.ndarray, "*shape"], others: UInt[np.ndarray, "*_"] | None = None
 ) -> UInt64[np.ndarray, "*_shape"]:
     """Scatter 64 bits of one number, or of two, as in SplitMix64."""
     mixed = values.astype(np.uint64) + _GOLDEN

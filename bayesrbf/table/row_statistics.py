@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.table.order import canonical_sort, sort_keys
@@ -41,8 +41,7 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    columns = np.ascontiguousarray(real.T)
-    pairs = [unit_of(column_moments(one, weights), place) for place, one in enumerate(columns)]
+    pairs = [unit_of(column_moments(one, weights), place) for place, one in enumerate(real.T)]
     location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
     return Standardisation(location, scale)
 
@@ -53,7 +52,7 @@ def check_spreads(
     names: tuple[str, ...],
 ) -> None:
     """ValueError if a column's spread, which is not zero, has a square that is no normal number."""
-    for name, column in zip(names, np.ascontiguousarray(real.T), strict=True):
+    for name, column in zip(names, real.T, strict=True):
         scale = _scale_of(column_moments(column, weights))
         if not _LEAST <= scale <= 1 / _LEAST:
             beyond = "below 1e-154" if scale < _LEAST else "beyond 1e154"
@@ -155,23 +154,71 @@ def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, 
     >>> once.real.ravel(), once.weights, inverse
     (array([1., 2.]), array([1., 2.]), array([1, 0, 1]))
     """
-    kept = np.flatnonzero(observations.weights > 0)
-    used = observations.take(kept)
-    used = replace(used, real=np.where(np.isnan(used.real), np.nan, used.real + 0.0))
-    # Weights are the last key, so that copies are added up in an order of their own.
+    weigh = observations.weights > 0
+    used = observations if weigh.all() else observations.take(weigh)
+    order, first = _sorted(used)
+    rows = _merged(used, order, first)
+    canonical = canonical_sort(rows)
+    of_used = np.empty(used.n_obs, dtype=np.intp)
+    of_used[order] = np.argsort(canonical)[np.cumsum(first) - 1]
+    inverse = np.full(observations.n_obs, -1, dtype=np.intp)
+    inverse[weigh] = of_used
+    _reorder(rows, canonical)
+    return rows, inverse
+
+
+def distinct_rows(observations: Observations) -> Observations:
+    """The rows of :func:`distinct` alone, in less memory."""
+    weigh = observations.weights > 0
+    used = observations if weigh.all() else observations.take(weigh)
+    rows = _merged(used, *_sorted(used))
+    _reorder(rows, canonical_sort(rows))
+    return rows
+
+
+def _sorted(
+    used: Observations,
+) -> tuple[Int[np.ndarray, " obs"], Bool[np.ndarray, " obs"]]:
+    """An order of rows in which copies are neighbours, and which of them are first of their kind.
+
+    Weights are the last key, so that copies are added up in an order of their own.
+    """
     order = np.lexsort([used.weights, *sort_keys(used)])
+    return order, _first_of_copies(used, order)
+
+
+def _merged(
+    used: Observations, order: Int[np.ndarray, " obs"], first: Bool[np.ndarray, " obs"]
+) -> Observations:
+    """A copy of sorted rows, the copies of a row merged into one."""
+    totals = used.weights[order]
+    if first.any():
+        totals = np.add.reduceat(totals, np.flatnonzero(first))
+    rows = replace(used.take(order[first]), weights=totals)
+    for column in rows.real.T:
+        column += 0.0
+        column[np.isnan(column)] = np.nan
+    return rows
+
+
+def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
+    """Put rows, which nobody else holds, in another order: in place, column by column."""
+    jacobian = [rows.log_jacobian] if rows.log_jacobian.ndim else []
+    tables = (column for cells in (rows.real, rows.codes, *rows.further) for column in cells.T)
+    for column in (*tables, rows.labels, rows.weights, *jacobian):
+        column[:] = column[order]
+
+
+def _first_of_copies(
+    rows: Observations, order: Int[np.ndarray, " obs"]
+) -> Bool[np.ndarray, " obs"]:
+    """Whether each of the sorted rows differs from the one before it."""
     first = np.zeros(len(order), dtype=bool)
     first[:1] = True
-    for key in sort_keys(used):
+    for key in sort_keys(rows):
         ordered = key[order]
         changed = ordered[1:] != ordered[:-1]
         if ordered.dtype.kind == "f":
             changed &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
         first[1:] |= changed
-    starts = np.flatnonzero(first)
-    totals = np.add.reduceat(used.weights[order], starts) if len(starts) else used.weights
-    rows = replace(used.take(order[starts]), weights=totals)
-    canonical = canonical_sort(rows)
-    inverse = np.full(observations.n_obs, -1, dtype=np.intp)
-    inverse[kept[order]] = np.argsort(canonical)[np.cumsum(first) - 1]
-    return rows.take(canonical), inverse
+    return first

@@ -224,8 +224,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             self._check_method(self.inference)
         training = read_collection(self, X, None, sample_weight, AskedLabels(labelled=False))
         if training is None:
-            weights = self._check(X, None, sample_weight)
-            self._read_rows(X, np.zeros(weights.size, dtype=int), weights)
+            self._read_rows(X, None, self._check(X, None, sample_weight))
         given: Any = self.prior
         declared: MixturePrior = MixturePrior() if given in ("auto", None) else given
         owner, shape = type(self).__name__, self.covariance_type

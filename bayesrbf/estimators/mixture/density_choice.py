@@ -23,7 +23,7 @@ from bayesrbf.records.specification import (
     FurtherColumns,
     MixtureSpecification,
 )
-from bayesrbf.table import Columns, distinct, further_laws
+from bayesrbf.table import Columns, distinct_rows, further_laws
 
 N_FOLDS: Final = 3
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
@@ -136,18 +136,17 @@ def find_density(
     further = further_laws(columns, rows)
 
     def fitted(some: Observations, one: DensityCandidate, *, last: bool) -> tuple[Any, Fit]:
-        once, _ = distinct(some)
-        structure = one.specification(once.real.shape[1], columns.n_levels, further)
+        structure = one.specification(some.real.shape[1], columns.n_levels, further)
         prior = settings.prior.weakened(one.strength, structure)
         begin = start(structure) if last else None
-        return fit_mixture_rows(
-            once, structure, prior, settings.solver, begin, settings.column_maps
+        return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
+            distinct_rows(some), structure, prior, settings.solver, begin, settings.column_maps
         )
 
     kept = rows
     if settings.trim:
         kept = trimmed(rows, fitted(rows, ALONE, last=False)[0], columns)
-    candidates = choose_density(distinct(kept)[0], columns.n_levels, settings, further)
+    candidates = choose_density(kept, columns.n_levels, settings, further)
     if settings.trim:
         kept = trimmed(rows, fitted(kept, candidates[0], last=False)[0], columns)
     alone, fit = fitted(kept, candidates[0], last=True)
@@ -161,7 +160,7 @@ def find_density(
         return fit_mixture_rows(some, structure, prior, solver)[0]
 
     shares = np.array([one.share for one in candidates])
-    once, seed = distinct(kept)[0], settings.solver.seed
+    once, seed = distinct_rows(kept), settings.solver.seed
     model = pooled(alone, once, shares, settings.pool, refit, seed)
     return FoundDensity(kept, model, replace(fit, parameters=model.parameters), candidates)
 
@@ -172,14 +171,18 @@ def choose_density(
     settings: Settings,
     further: tuple[FurtherColumns, ...],
 ) -> tuple[DensityCandidate, ...]:
-    """Every candidate that was judged, the best one first.
+    """Every candidate that was judged, the best one first; weighted rows need not be distinct.
 
     One of the three is varied at a time, the others as they are best so far, until none changes.
     """
-    some, seed, asked = rows, settings.solver.seed, settings.asked
-    if rows.n_obs > MOST_ROWS:
-        chosen = np.random.default_rng(seed).permutation(rows.n_obs)[:MOST_ROWS]
-        some = rows.take(np.sort(chosen))
+    seed, asked = settings.solver.seed, settings.asked
+    k, shape = asked.n_components, asked.covariance_type
+    if k != "auto" and shape != "auto" and not asked.any_strength:
+        return (DensityCandidate(k, shape, 1.0, np.nan, asked.n_factors, 1.0),)
+    some = distinct_rows(rows)
+    if some.n_obs > MOST_ROWS:
+        chosen = np.random.default_rng(seed).permutation(some.n_obs)[:MOST_ROWS]
+        some = some.take(np.sort(chosen))
     most = max(1, some.n_obs * (N_FOLDS - 1) // (N_FOLDS * ROWS_PER_COMPONENT))
     shapes, strengths, counts = asked.options(most, rows.real.shape[1] > 0)
     first = (shapes[0], strengths[0], FIRST if FIRST in counts else counts[0])

@@ -370,14 +370,15 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.hinge_weight_ = float(setting.objective.hinge_weight)
         self.unlabelled_weight_ = factor * setting.unlabelled_weight
         start = self._start(specification)
-        if start is None:
-            start = task.begin(table.distinct(self.rows_)[0], specification, self.seed_)
+        if start is None and task.begins_with(self.rows_):
+            start = task.begin(table.distinct_rows(self.rows_), specification, self.seed_)
         if setting.unlabelled_weight == 0:
             self.kept_ = self.kept_[self.rows_.labels >= 0]
         self.rows_ = setting.weigh(self.rows_)
         solver = replace(task.solver, objective=setting.objective)
-        distinct, _ = table.distinct(self.rows_)
-        fitted = fit_mixture_rows(distinct, specification, prior, solver, start, self.column_maps)
+        fitted = fit_mixture_rows(
+            table.distinct_rows(self.rows_), specification, prior, solver, start, self.column_maps
+        )
         training = None if training is None else training.weighed(setting.weigh)
         refit = partial(fit_mixture_blocks, prior=prior, solver=solver)
         self.model_, fit, way = of_all_rows(self, training, *fitted, refit)

@@ -91,11 +91,15 @@ class Task:
     """Start every setting but the first at the fit of the one before."""
     column_maps: ColumnMaps = None
 
+    def begins_with(self, rows: Observations) -> bool:
+        """Whether fits to such rows start at the supervised one."""
+        return self.from_labelled and bool((rows.labels < 0).any())
+
     def begin(
         self, rows: Observations, specification: MixtureSpecification, seed: int
     ) -> MixtureParameters | None:
         """The supervised fit in the user's units, where fits start at it."""
-        if not self.from_labelled or not (rows.labels < 0).any():
+        if not self.begins_with(rows):
             return None
         solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
         labelled = rows.take(rows.labels >= 0)

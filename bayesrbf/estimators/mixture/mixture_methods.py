@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import softmax
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -90,9 +89,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Probabilities at the fitted point; rows sum to one. Components of
             all classes, class by class.
         """
-        log_joint = self._density.component_log_joint(self._read(X))
-        responsibilities: Float[np.ndarray, "obs component"] = softmax(log_joint, axis=1)
-        return responsibilities
+        return self._density.responsibilities(self._read(X))
 
     @by_blocks
     def predict_component(self, X: object) -> Int[np.ndarray, " obs"]:

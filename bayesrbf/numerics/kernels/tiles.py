@@ -28,6 +28,8 @@ WIDTHS: Final = (8, 16, 32, 64, 128)
 """Rows of a tile: multiples of a vector register, few enough for the first cache."""
 
 TILE_OVERHEAD: Final = 16
+TILES_AT_ONCE: Final = 64
+"""Tiles that are filled together, so that their rows are read from memory once."""
 WIDEST_WITH_HOLES: Final = 64
 SCRATCH_CELLS: Final = 1 << 20
 """Most numbers of scratch that a tile with missing cells may take, all components together."""
@@ -57,7 +59,7 @@ class _Runs(NamedTuple):
     order: np.ndarray  # (row,), caller's row of each sorted row
     starts: np.ndarray  # (run + 1,), first sorted row of each run, and the number of rows
     opens: np.ndarray  # (run,), whether label or number of missing cells is new
-    n_missing: np.ndarray  # (row,), of the sorted rows
+    n_missing: np.ndarray  # (run,), missing cells of each row
 
 
 def plan_tiles(
@@ -69,17 +71,25 @@ def plan_tiles(
     starts, sizes, width = min(cuts, key=lambda cut: len(cut[0]) * (cut[2] + TILE_OVERHEAD))
     places = np.arange(width)
     used = places < sizes[:, None]
-    rows = runs.order[starts[:, None] + np.where(used, places, 0)]
-    number = np.repeat(np.arange(len(runs.opens)), np.diff(runs.starts))
-    one_pattern = number[starts] == number[starts + sizes - 1]
+    rows = starts[:, None] + places
+    np.copyto(rows, starts[:, None], where=~used)
+    rows = runs.order[rows]
+    number, last = (
+        np.searchsorted(runs.starts, sorted_row, side="right") - 1
+        for sorted_row in (starts, starts + sizes - 1)
+    )
+    n_missing = runs.n_missing[number]
+    del runs  # the order of a large table is large
+    weights = observations.weights[rows]
+    weights[~used] = 0.0
     return Tiles(
         cells=_in_tiles(observations.real, rows),
         codes=_in_tiles(packed, rows),
-        weights=np.where(used, observations.weights[rows], 0.0),
+        weights=weights,
         rows=rows,
         sizes=sizes,
-        n_missing=runs.n_missing[starts],
-        pattern=np.where(one_pattern, number[starts], -1),
+        n_missing=n_missing,
+        pattern=np.where(number == last, number, -1),
         components=_component_ranges(observations.labels[rows[:, 0]], specification),
     )
 
@@ -87,8 +97,9 @@ def plan_tiles(
 def _in_tiles(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Values (row, column) in the layout (tile, column, place)."""
     tiled = np.empty((rows.shape[0], values.shape[1], rows.shape[1]), values.dtype)
-    for column in range(values.shape[1]):
-        tiled[:, column, :] = values[:, column][rows]
+    for first in range(0, len(rows), TILES_AT_ONCE):
+        some = slice(first, first + TILES_AT_ONCE)
+        tiled[some] = values[rows[some]].transpose(0, 2, 1)
     return tiled
 
 
@@ -98,13 +109,16 @@ def _sort(observations: Observations, by_pattern: bool) -> _Runs:
     missing = np.isnan(observations.real)
     if not (by_pattern and missing.any()):
         missing = missing[:, :0]
-    n_missing = missing.sum(axis=1)
+    n_missing = missing.sum(axis=1, dtype=np.int32)
     pattern = _words(missing)
     order = np.lexsort((*pattern.T, n_missing, labels))
-    new_group = _changes(np.stack([labels[order], n_missing[order]], axis=1))
-    new_run = new_group | _changes(pattern[order])
+    new_group = _changes(labels[order]) | _changes(n_missing[order])
+    new_run = new_group.copy()
+    for word in pattern.T:
+        new_run |= _changes(word[order])
     starts = np.flatnonzero(new_run)
-    return _Runs(order, np.append(starts, len(order)), new_group[starts], n_missing[order])
+    per_run = n_missing[order[starts]].astype(np.intp)
+    return _Runs(order, np.append(starts, len(order)), new_group[starts], per_run)
 
 
 def _words(mask: np.ndarray) -> np.ndarray:
@@ -115,10 +129,10 @@ def _words(mask: np.ndarray) -> np.ndarray:
     return words.view(np.uint64) if words.shape[1] else words.astype(np.uint64)
 
 
-def _changes(keys: np.ndarray) -> np.ndarray:
+def _changes(key: np.ndarray) -> np.ndarray:
     """Whether a row differs from the row before it; the first does."""
-    changed = np.ones(len(keys), bool)
-    changed[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    changed = np.ones(len(key), bool)
+    changed[1:] = key[1:] != key[:-1]
     return changed
 
 

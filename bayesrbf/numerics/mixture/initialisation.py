@@ -60,14 +60,16 @@ def _some(observations: Observations, n_classes: int, rng: np.random.Generator) 
     """All labelled rows of small classes, and random ones of large ones, which weigh as all do."""
     if observations.n_obs <= MOST_ROWS:
         return observations
-    chosen, weights = [], observations.weights.copy()
+    chosen, weights = [], []
     for label in range(n_classes):
         own = np.flatnonzero(observations.labels == label)
-        drawn = np.sort(rng.permutation(own)[: MOST_ROWS // n_classes])
-        if drawn.size < own.size:
-            weights[drawn] *= weights[own].sum() / weights[drawn].sum()
-        chosen.append(drawn)
-    return replace(observations, weights=weights).take(np.concatenate(chosen))
+        total, n_own = observations.weights[own].sum(), own.size
+        rng.shuffle(own)
+        own = np.sort(own[: MOST_ROWS // n_classes])
+        drawn = observations.weights[own]
+        weights.append(drawn * (total / drawn.sum()) if own.size < n_own else drawn)
+        chosen.append(own)
+    return replace(observations.take(np.concatenate(chosen)), weights=np.concatenate(weights))
 
 
 def _embed(

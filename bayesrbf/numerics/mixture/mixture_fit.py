@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -45,28 +46,56 @@ def fit_mixture(
     when a step raises the log posterior by at most ``tol`` nats per unit of row weight. Of
     ``n_init`` random starts, or of the one that is given, the best run is taken.
     """
+    begun = begin_fit(
+        observations, specification, hyperparameters, rng=rng, n_init=n_init, start=start
+    )
+    return begun.climb(tol=tol, max_iter=max_iter, acceleration=acceleration)
+
+
+@dataclass(frozen=True)
+class BegunFit:
+    """Starts and rows prepared for EM: the rows themselves are not needed any more."""
+
+    specification: MixtureSpecification
+    hyperparameters: MixtureHyperparameters
+    expectation: Sums
+    starts: list[MixtureParameters]
+    weight: float
+    """Of all rows."""
+
+    def climb(self, *, tol: float, max_iter: int, acceleration: Acceleration) -> Fit:
+        """The best of short runs of all starts and long runs of the best."""
+        problem = problem_of(self.expectation, self.specification, self.hyperparameters)
+        climb = partial(ascend, problem, tolerance=tol * self.weight, acceleration=acceleration)
+        first_leg = max_iter if len(self.starts) <= FINALISTS else min(SHORT_RUN, max_iter)
+        with one_blas_thread():
+            runs = [climb(point, max_iter=first_leg) for point in self.starts]
+            for index in ranked(np.array([run.log_posterior for run in runs]))[:FINALISTS]:
+                if runs[index].status is Status.MAX_ITER and max_iter > first_leg:
+                    rest = climb(runs[index].parameters, max_iter=max_iter - first_leg + 1)
+                    runs[index] = _joined(runs[index], rest)
+        return _best(runs, self.specification)
+
+
+def begin_fit(
+    observations: Observations,
+    specification: MixtureSpecification,
+    hyperparameters: MixtureHyperparameters,
+    *,
+    rng: np.random.Generator,
+    n_init: int,
+    start: MixtureParameters | None = None,
+) -> BegunFit:
+    """Draw the starts of a fit, or take the one that is given, and prepare its rows for EM."""
+    known = specification, hyperparameters
     with one_blas_thread():
-        expectation = prepare(observations, specification)
-        climb = partial(
-            ascend,
-            problem_of(expectation, specification, hyperparameters),
-            tolerance=tol * float(observations.weights.sum()),
-            acceleration=acceleration,
-        )
-        if start is not None:
-            return _best([climb(start, max_iter=max_iter)], specification)
-        n_starts = n_init if _starts_differ(specification) else 1
-        starts = [
-            starting_point(observations, specification, hyperparameters, rng)
-            for _ in range(n_starts)
-        ]
-        first_leg = max_iter if n_starts <= FINALISTS else min(SHORT_RUN, max_iter)
-        runs = [climb(point, max_iter=first_leg) for point in starts]
-        for index in ranked(np.array([run.log_posterior for run in runs]))[:FINALISTS]:
-            if runs[index].status is Status.MAX_ITER and max_iter > first_leg:
-                rest = climb(runs[index].parameters, max_iter=max_iter - first_leg + 1)
-                runs[index] = _joined(runs[index], rest)
-    return _best(runs, specification)
+        if start is None:
+            n_starts = n_init if _starts_differ(specification) else 1
+            starts = [starting_point(observations, *known, rng) for _ in range(n_starts)]
+        else:
+            starts = [start]
+        weight = float(observations.weights.sum())
+        return BegunFit(*known, prepare(observations, specification), starts, weight)
 
 
 def fit_from(
