@@ -80,6 +80,7 @@ def fit(
             inference=inference,
             seed=seed,
             facts=facts_of(command_line(), table),
+            judged=False,
         )
         introduce(job)
         with spoken(), progress() as track:

@@ -41,8 +41,12 @@ def prepare(
     costs: Mapping[str, float] | None = None,
     truth: pd.DataFrame | None = None,
     rehearse: bool = False,
+    judged: bool = True,
 ) -> Job:
-    """A job of a table that was read with its target; refuse an inference that cannot be run."""
+    """A job of a table that was read with its target; refuse an inference that cannot be run.
+
+    A job that is not judged holds no row out, so the order of its rows plays no part.
+    """
     check_method(family, inference)
     if rehearse and inference == "map":
         raise ValueError(
@@ -69,10 +73,21 @@ def prepare(
         folds=FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER,
         reading=table.options,
         groups=_group_codes(table),
-        times=None if table.times is None else table.times.to_numpy(),
+        times=table.times.to_numpy() if judged and table.times is not None else None,
     )
     _check_splits(job)
-    return replace(job, notes=(*filter(None, [job.splits.sentence]), *job.notes))
+    said = [job.splits.sentence, "" if judged else _unjudged(table)]
+    return replace(job, notes=(*filter(None, said), *job.notes))
+
+
+def _unjudged(table: ReadTable) -> str:
+    """What becomes of the column that orders the rows where none is held out."""
+    if table.times is None:
+        return ""
+    return (
+        f"Column {str(table.times.name)!r} orders the rows and is no part of the model. No row is "
+        "held out here; report judges the model on the latest rows."
+    )
 
 
 def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:

@@ -76,7 +76,7 @@ def table(folder: object, n: int = 60, **options: str) -> ReadTable:
     return read_table(f"{folder}/t.csv", "y", ignore=left, **options)  # type: ignore[arg-type]
 
 
-def job(read: ReadTable, family: str = "median_lvq") -> Job:
+def job(read: ReadTable, family: str = "median_lvq", judged: bool = True) -> Job:
     return prepare(
         read,
         title="t",
@@ -84,6 +84,7 @@ def job(read: ReadTable, family: str = "median_lvq") -> Job:
         inference="map",
         seed=0,
         facts=(),  # type: ignore[arg-type]
+        judged=judged,
     )
 
 
@@ -130,6 +131,17 @@ def test_the_job_says_how_rows_were_held_out(tmp_path: object) -> None:
     assert both.notes[0].startswith("The latest 30 labelled rows were held out in 4 parts, each")
     assert "Rows of one group (20 groups) were never on both sides" in both.notes[0]
     assert "held out" not in job(table(tmp_path)).notes[0]
+
+
+def test_a_fit_that_is_not_judged_holds_nothing_out_by_time_and_says_so(tmp_path: object) -> None:
+    read = table(tmp_path, time="when")
+    asked = job(read, judged=False)
+    assert asked.times is None
+    assert asked.notes[0].startswith("Column 'when' orders the rows and is no part of the model.")
+    assert not any("were held out" in note for note in asked.notes)
+    late = read.target.mask(read.target == "sick", "well")  # type: ignore[union-attr]
+    late.iloc[-2:] = "sick"
+    job(ReadTable(**{**vars(read), "target": late}), judged=False)
 
 
 def test_times_that_teach_no_class_are_refused(tmp_path: object) -> None:
