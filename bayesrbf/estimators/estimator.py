@@ -424,8 +424,8 @@ class Estimator(BaseEstimator, ABC):
         """How unlike the training table each row is, from 0 to 1; high is novel.
 
         The share of 500 rows drawn from the density, with the same cells missing, that are more
-        typical of their component: log densities less their mean, in standard deviations, given
-        the component. So it can be compared between rows with different holes, and of the
+        probable, as a whole and cell by cell: the two log densities are put together as tails among
+        the drawn rows. So it can be compared between rows with different holes, and of the
         density's own rows 1 in 100 has a novelty above .99. Counts and ordered levels have no
         part in it.
 

@@ -1,14 +1,14 @@
 r"""How unlike the rows of a mixture a row is, comparable between rows with different holes.
 
-Within component k the log density of the observed cells has a mean and a variance of its own: with
-d observed reals, :math:`m^2` their squared Mahalanobis distance, and categories j with entropies
-:math:`H_{kj}` and variances :math:`V_{kj}` of :math:`\log \theta_{kj}`,
+A row may be odd because its cells are improbable together, or each of them by itself. Both are log
+densities in standard units behind the maps, of the row and of its cells alone,
 
-.. math:: t_k = \frac{-\frac12 (m_k^2 - d) + \sum_j (\log \theta_{kj}[x_j] + H_{kj})}
-   {\sqrt{\frac{d}{2} + \sum_j V_{kj}}}, \qquad t = \sum_k p(k \mid x_o) \, t_k .
+.. math:: u = \log p(x_o), \qquad v = \sum_{j \in o} \log p(x_j), \qquad
+   s = \log \Phi\Big(\frac{u - \bar u}{\mathrm{sd}(u)}\Big)
+   + \log \Phi\Big(\frac{v - \bar v}{\mathrm{sd}(v)}\Big),
 
-The novelty of a row is the share of the model's own rows, with the same cells missing, that have a
-larger t.
+with means and standard deviations of the model's own rows that have the same cells missing. The
+novelty of a row is the share of these rows that have a larger s.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import softmax
+from scipy.special import log_ndtr, logsumexp
 
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.sampling import sample
@@ -29,60 +29,25 @@ SIMULATED: Final = 500
 """Rows of the model that each row is compared with."""
 BLOCK_ROWS: Final = 50_000
 """Simulated rows held at once."""
-LEAST: Final = 1e-9
-"""Least variance: of a row without a cell, say."""
-
-
-def typicality(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
-    """``t`` above: standard deviations by which a row is likelier than a component's rows are."""
-    point, structure = law.parameters, law.specification
-    rows = replace(rows.unlabelled(), further=_no_further(rows.n_obs, rows))
-    shares = softmax(prepare(rows, structure).component_log_joint(point), axis=1)
-    observed = ~np.isnan(rows.real)
-    patterns, place = np.unique(observed, axis=0, return_inverse=True)
-    bare = replace(rows, codes=np.full_like(rows.codes, -1))
-    found = prepare(bare, structure).component_log_joint(point)
-    found -= _at_means(patterns, rows, law)[place.ravel()]
-    found += 0.5 * observed.sum(axis=1, keepdims=True)
-    variance = np.repeat(0.5 * observed.sum(axis=1, keepdims=True), len(point.means), axis=1)
-    for column, theta in enumerate(point.category_probabilities):
-        known = np.flatnonzero(rows.codes[:, column] >= 0)
-        log_theta = np.log(theta)
-        mean = (theta * log_theta).sum(axis=1)
-        found[known] += log_theta[:, rows.codes[known, column]].T - mean
-        variance[known] += ((theta * log_theta**2).sum(axis=1) - mean**2)[None]
-    result: Float[np.ndarray, " obs"] = (shares * found / np.sqrt(variance + LEAST)).sum(axis=1)
-    return result
-
-
-def _at_means(
-    patterns: Bool[np.ndarray, "pattern feature"], like: Observations, law: CellLaw
-) -> Float[np.ndarray, "pattern component"]:
-    """Log joint of components and their own means, some reals missing, without categories."""
-    result = np.empty((len(patterns), len(law.parameters.means)))
-    n = len(patterns)
-    nothing = np.full((n, like.codes.shape[1]), -1)
-    for k, mean in enumerate(law.parameters.means):
-        real = np.where(patterns, mean, np.nan)
-        rows = Observations(real, nothing, np.full(n, -1), np.ones(n), _no_further(n, like))
-        joint = prepare(rows, law.specification).component_log_joint(law.parameters)
-        result[:, k] = joint[:, k]
-    return result
+ROUNDING: Final = 1e-9
+"""Rows whose s differs by less are alike, and numbers that vary by less do not vary."""
 
 
 def novelty(
     rows: Observations, law: CellLaw, rng: np.random.Generator
 ) -> Float[np.ndarray, " obs"]:
-    """Share of the model's rows, with the same cells missing, that are more typical; ties halve.
+    """Share of the model's rows, with the same cells missing, that have a larger s; ties halve.
 
     Rows are in the units of the law.
     """
-    own = np.empty(rows.n_obs)
+    together, alone = np.empty(rows.n_obs), np.empty(rows.n_obs)
     for part, some in rows.in_blocks():
-        own[part] = typicality(some, law)
+        together[part] = _log_density(some, law)
+        alone[part] = _cells_alone(some, law).sum(axis=1)
     others, _ = sample(law.parameters, law.specification, SIMULATED, rng)
     for one in law.atoms:
         others.real[others.codes[:, one.category] > 0, one.feature] = np.nan
+    others_alone = _cells_alone(others, law)
     reals = ~np.isnan(rows.real)
     for one in law.atoms:
         reals[:, one.feature] |= rows.codes[:, one.category] > 0
@@ -91,17 +56,55 @@ def novelty(
     place = place.ravel()
     by_pattern = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[by_pattern], np.arange(len(patterns) + 1))
-    result = np.empty(len(own))
+    result = np.empty(rows.n_obs)
     size = max(1, BLOCK_ROWS // SIMULATED)
     for start in range(0, len(patterns), size):
         block = patterns[start : start + size]
-        simulated = _with_holes(others, block, rows.real.shape[1])
-        reference = np.sort(typicality(simulated, law).reshape(len(block), SIMULATED), axis=1)
-        for pattern, those in enumerate(reference, start):
-            alike = by_pattern[ends[pattern] : ends[pattern + 1]]
-            ranks = [np.searchsorted(those, own[alike], side) for side in ("left", "right")]
-            result[alike] = 1 - 0.5 * sum(ranks) / SIMULATED
+        simulated = _log_density(_with_holes(others, block, rows.real.shape[1]), law)
+        pairs = zip(block, simulated.reshape(len(block), SIMULATED), strict=True)
+        for number, (pattern, others_together) in enumerate(pairs, start=start):
+            alike = by_pattern[ends[number] : ends[number + 1]]
+            both = (together[alike], others_together), (alone[alike], others_alone @ pattern)
+            tails = [_log_tails(values, reference) for values, reference in both]
+            own, theirs = (sum(of_rows, np.zeros(())) for of_rows in zip(*tails, strict=True))
+            result[alike] = _share_above(own, theirs)
     return result
+
+
+def _log_tails(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log normal tails of numbers and of those that give the mean and the standard deviation."""
+    centre, spread = float(reference.mean()), float(reference.std())
+    spread = spread if spread > ROUNDING else 1.0  # of rows without a cell, say
+    return log_ndtr((values - centre) / spread), log_ndtr((reference - centre) / spread)
+
+
+def _share_above(
+    own: Float[np.ndarray, " row"], others: Float[np.ndarray, " other"]
+) -> Float[np.ndarray, " row"]:
+    """Share of others that are larger than each number; ties halve."""
+    others = np.sort(others)
+    below = np.searchsorted(others, own - ROUNDING, "left")
+    upto = np.searchsorted(others, own + ROUNDING, "right")
+    share: Float[np.ndarray, " row"] = 1 - 0.5 * (below + upto) / others.size
+    return share
+
+
+def _log_density(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
+    """Log density of the observed cells, in the units of the law; labels are not used."""
+    rows = replace(rows.unlabelled(), further=no_further(rows.n_obs, rows))
+    joint = prepare(rows, law.specification).component_log_joint(law.parameters)
+    found: Float[np.ndarray, " obs"] = logsumexp(joint, axis=1)
+    return found
+
+
+def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cell"]:
+    """Log density of every cell by itself, 0 where missing: reals first, then categories."""
+    n_reals, n_cells = rows.real.shape[1], rows.real.shape[1] + rows.codes.shape[1]
+    found = np.empty((rows.n_obs, n_cells))
+    for cell in range(n_cells):
+        alone = np.arange(n_cells)[None] == cell
+        found[:, cell] = _log_density(_with_holes(rows, alone, n_reals), law)
+    return found
 
 
 def _with_holes(
@@ -116,10 +119,10 @@ def _with_holes(
         np.where(shown[:, n_features:], codes, -1),
         np.full(n, -1),
         np.ones(n),
-        _no_further(n, rows),
+        no_further(n, rows),
     )
 
 
-def _no_further(n_rows: int, like: Observations) -> tuple[Float[np.ndarray, "obs _"], ...]:
+def no_further(n_rows: int, like: Observations) -> tuple[Float[np.ndarray, "obs _"], ...]:
     """Cells under laws of their own, all missing: they have no part in how typical a row is."""
     return tuple(np.full((n_rows, cells.shape[1]), np.nan) for cells in like.further)

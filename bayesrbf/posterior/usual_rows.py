@@ -1,7 +1,14 @@
 r"""How much further models may be wrong at a row that is unlike the rows they were fitted to.
 
-With t the typicality of a row (:mod:`bayesrbf.posterior.novelty`) and a the share of its cells that
-are observed, the row is compared with rows that were held out of the density:
+Within component k the log density of the observed cells has a mean and a variance of its own: with
+d observed reals, :math:`m^2` their squared Mahalanobis distance, and categories j with entropies
+:math:`H_{kj}` and variances :math:`V_{kj}` of :math:`\log \theta_{kj}`, the typicality of a row is
+
+.. math:: t_k = \frac{-\frac12 (m_k^2 - d) + \sum_j (\log \theta_{kj}[x_j] + H_{kj})}
+   {\sqrt{\frac{d}{2} + \sum_j V_{kj}}}, \qquad t = \sum_k p(k \mid x_o) \, t_k .
+
+With a the share of its cells that are observed, the row is compared with rows that were held out of
+the density:
 
 .. math:: \pi(x) = \frac{1 + \sum_i w_i \, [u_i \le u(x)]}{1 + \sum_i w_i}, \quad
     u = t - b \sqrt{a}, \quad s(x) = \max\left(1, \frac{q}{\pi(x)}\right),
@@ -14,18 +21,22 @@ grows as the square root of a; b is that slope, by least squares.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+from scipy.special import softmax
 
+from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.posterior.cell_laws import CellLaw
-from bayesrbf.posterior.novelty import typicality
+from bayesrbf.posterior.novelty import no_further
 from bayesrbf.records.mixture import Observations
 
 UNUSUAL: Final = 0.15
 """Share of rows at which draws spread further."""
+LEAST: Final = 1e-9
+"""Least variance: of a row without a cell, say."""
 
 Rows = Float[np.ndarray, " obs"]
 
@@ -61,3 +72,40 @@ def root_share(rows: Observations) -> Rows:
     seen = np.hstack([~np.isnan(rows.real), rows.codes >= 0])
     root: Rows = np.sqrt(seen.mean(axis=1))
     return root
+
+
+def typicality(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
+    """``t`` above: standard deviations by which a row is likelier than a component's rows are."""
+    point, structure = law.parameters, law.specification
+    rows = replace(rows.unlabelled(), further=no_further(rows.n_obs, rows))
+    shares = softmax(prepare(rows, structure).component_log_joint(point), axis=1)
+    observed = ~np.isnan(rows.real)
+    patterns, place = np.unique(observed, axis=0, return_inverse=True)
+    bare = replace(rows, codes=np.full_like(rows.codes, -1))
+    found = prepare(bare, structure).component_log_joint(point)
+    found -= _at_means(patterns, rows, law)[place.ravel()]
+    found += 0.5 * observed.sum(axis=1, keepdims=True)
+    variance = np.repeat(0.5 * observed.sum(axis=1, keepdims=True), len(point.means), axis=1)
+    for column, theta in enumerate(point.category_probabilities):
+        known = np.flatnonzero(rows.codes[:, column] >= 0)
+        log_theta = np.log(theta)
+        mean = (theta * log_theta).sum(axis=1)
+        found[known] += log_theta[:, rows.codes[known, column]].T - mean
+        variance[known] += ((theta * log_theta**2).sum(axis=1) - mean**2)[None]
+    result: Float[np.ndarray, " obs"] = (shares * found / np.sqrt(variance + LEAST)).sum(axis=1)
+    return result
+
+
+def _at_means(
+    patterns: Bool[np.ndarray, "pattern feature"], like: Observations, law: CellLaw
+) -> Float[np.ndarray, "pattern component"]:
+    """Log joint of components and their own means, some reals missing, without categories."""
+    result = np.empty((len(patterns), len(law.parameters.means)))
+    n = len(patterns)
+    nothing = np.full((n, like.codes.shape[1]), -1)
+    for k, mean in enumerate(law.parameters.means):
+        real = np.where(patterns, mean, np.nan)
+        rows = Observations(real, nothing, np.full(n, -1), np.ones(n), no_further(n, like))
+        joint = prepare(rows, law.specification).component_log_joint(law.parameters)
+        result[:, k] = joint[:, k]
+    return result

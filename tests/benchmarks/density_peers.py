@@ -142,7 +142,10 @@ def main(tasks: Path, answers: Path, methods: tuple[str, ...]) -> None:
                 continue
             begun = time.perf_counter()
             try:
-                np.savez(answers / f"{path.stem}__{name}.npz", **answer(task))
+                part = answers / "part"  # who waits for answers sees none that is half written
+                with part.open("wb") as file:
+                    np.savez(file, **answer(task))
+                part.rename(answers / f"{path.stem}__{name}.npz")
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # a failure is a result; a panic of Rust is no Exception

@@ -126,14 +126,25 @@ def contest(folder: Path) -> Iterator[dict[str, object]]:
                         answer = OURS[model].answer(task)
                     print(f"{key} {model} {time.perf_counter() - begun:.1f} s", flush=True)
                     yield from rows(key, model, task, answer)
+                    yield from of_peers(answers, asked)
+            while peers.poll() is None:
+                time.sleep(1)
+                yield from of_peers(answers, asked)
         except BaseException:
             peers.terminate()
             raise
     assert peers.returncode == 0, (folder / "peers.log").read_text()
-    for key, task in asked.items():
-        for path in sorted(answers.glob(f"{key}__*.npz")):
-            with np.load(path) as answer:
-                yield from rows(key, path.stem.removeprefix(f"{key}__"), task, dict(answer))
+    yield from of_peers(answers, asked)
+
+
+def of_peers(answers: Path, asked: dict[str, Task]) -> Iterator[dict[str, object]]:
+    """What peers have answered since it was last asked."""
+    for path in sorted(answers.glob("*.npz")):
+        key, model = path.stem.rsplit("__", 1)
+        with np.load(path) as answer:
+            yield from rows(key, model, asked[key], dict(answer))
+        print(f"{key} {model}", flush=True)
+        path.unlink()
 
 
 def start_peers(folder: Path, printed: IO[bytes]) -> subprocess.Popen[bytes]:

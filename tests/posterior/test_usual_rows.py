@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from bayesrbf.posterior.cell_laws import CellLaw
-from bayesrbf.posterior.novelty import typicality
-from bayesrbf.posterior.usual_rows import UNUSUAL, UsualRows, root_share, usual_rows
+from bayesrbf.posterior.usual_rows import (
+    UNUSUAL,
+    UsualRows,
+    root_share,
+    typicality,
+    usual_rows,
+)
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 

@@ -131,7 +131,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     temperature_ : float
         Factor of the class log probabilities; 1 without calibration.
     status_ : str
-        How the fit ended, in a sentence.
+        How the fit ended, in a sentence. It does not say what rows without a label did.
     converged_ : bool
         Whether it converged.
     n_iter_ : int

@@ -131,7 +131,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     posterior_ : xarray.DataTree
         Posterior of the declared graph; one draw after ``inference="map"``.
     status_ : str
-        How the fit ended, in a sentence.
+        How the fit ended, in a sentence. It does not say what rows without a response did.
     converged_ : bool
         Whether it converged.
     n_iter_ : int

@@ -37,9 +37,8 @@ from bayesrbf.numerics.stack.disagreement import (
 from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.cell_laws import CellLaw
-from bayesrbf.posterior.novelty import typicality
 from bayesrbf.posterior.uncertainty import log_odds
-from bayesrbf.posterior.usual_rows import UsualRows, root_share, usual_rows
+from bayesrbf.posterior.usual_rows import UsualRows, root_share, typicality, usual_rows
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
