@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import pymc as pm
@@ -11,7 +12,7 @@ import pymc as pm
 from bayesrbf.inference.nuts import nuts
 from bayesrbf.numerics.coordinates import to_unconstrained
 from bayesrbf.numerics.log_posterior import LogPosterior
-from tests.inference.drawing_graphs import Simulator
+from tests.inference.drawing_graphs import Drawn, Simulator
 from tests.inference.sbc import place
 
 DRAWS, THIN, TUNE = 15, 4, 50
@@ -40,18 +41,22 @@ class Table:
 
 
 def tables(simulator: Simulator, number: int, seed: int) -> Iterator[Table]:
-    """Tables that the graph draws, all by one compiled function."""
-    model = simulator.model()
-    nodes = [*model.free_RVs, *model.observed_RVs]
-    values = pm.draw(nodes, draws=number + 1, random_seed=seed)
-    drawn = [
-        {node.name: value[i] for node, value in zip(nodes, values, strict=True)}
-        for i in range(number + 1)
-    ]
+    """Usable tables that the graph draws."""
+    drawn = list(islice(filter(simulator.usable, draws_of(simulator, number, seed)), number + 1))
     targets = [simulator.target(one) for one in drawn]
     truths = [to_unconstrained(t.variables, d) for t, d in zip(targets, drawn, strict=True)]
     for i in range(number):
         yield Table(truths[i], truths[i + 1], targets[i], simulator.held(drawn[i]))
+
+
+def draws_of(simulator: Simulator, number: int, seed: int) -> Iterator[Drawn]:
+    """Draws of a graph without end, so many by one compiled function."""
+    model, rng = simulator.model(), np.random.default_rng(seed)
+    nodes = [*model.free_RVs, *model.observed_RVs]
+    while True:
+        values = pm.draw(nodes, draws=number + 1, random_seed=rng)
+        for i in range(number + 1):
+            yield {node.name: value[i] for node, value in zip(nodes, values, strict=True)}
 
 
 Sampler = Callable[[Table, np.random.Generator], np.ndarray]
