@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,11 +12,13 @@ import numpy as np
 from bayesrbf.models import declare_hybrid_mixture
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.compiled_expectation import CompiledExpectation
+from bayesrbf.numerics.mixture.conditional import conditional_moments
 from bayesrbf.numerics.mixture.expectation import FurtherExpectation
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.parts.laws import laws_of
+from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records.column_maps import PowerMaps
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 from tests.models.configurations import Configuration, assert_same_density, compile_graph
 from tests.models.further_columns import COUNTS, LEVELS, further_cells
@@ -89,9 +91,29 @@ class Case(Configuration):
 
     @property
     def standard_observations(self) -> Observations:
-        rows = self.observations
+        return self.standard(self.observations)
+
+    def standard(self, rows: Observations) -> Observations:
+        """Rows mapped, and in standard units."""
         mapped = rows if self.maps is None else self.maps.of_rows(rows)
         return replace(mapped, real=self.units.forward(mapped.real))
+
+    def rows_at(
+        self, parameters: MixtureParameters, seed: int
+    ) -> tuple[Observations, Observations]:
+        """Rows of the table, and rows of a point with the same holes; in both units.
+
+        The latter lie where the density is: what a narrow covariance loses is not hidden behind a
+        row's distance. Where columns are mapped there are only the former.
+        """
+        rows = self.observations
+        if not self.mapped:
+            rng = np.random.default_rng(seed)
+            drawn, _ = sample(parameters, self.specification, ROWS, rng)
+            real = np.where(np.isnan(rows.real), np.nan, drawn.real)
+            rows = rows.take(np.tile(np.arange(ROWS), 2))
+            rows.real[ROWS:] = real
+        return rows, self.standard(rows)
 
     def declare(self, **options: object):
         model = self.specification, self.hyperparameters
@@ -113,8 +135,14 @@ def some(number: int, seed: int) -> list[Case]:
     return [every[i] for i in np.sort(chosen)]
 
 
-def coordinates(target: MixtureLogPosterior, case: Case, spread: float, seed: int) -> np.ndarray:
-    """A random point; ``spread`` is that of the logarithms of the precisions."""
+def coordinates(
+    target: MixtureLogPosterior, case: Case, spread: float, seed: int, lean: float = 0.0
+) -> np.ndarray:
+    """A random point.
+
+    ``spread`` is that of the logarithms of the precisions; ``lean`` the logarithm of what
+    multiplies their other entries, so that columns depend on each other.
+    """
     rng = np.random.default_rng(seed)
     parts = []
     for variable in target.variables:
@@ -123,6 +151,8 @@ def coordinates(target: MixtureLogPosterior, case: Case, spread: float, seed: in
             noise = case.units.backward(noise)
         if variable.name == "precision_diagonal":
             noise = rng.uniform(-spread, spread, noise.shape)
+        if variable.name in ("precision_lower", "loadings"):
+            noise = noise * np.exp(lean)
         parts.append(noise.ravel())
     return np.concatenate(parts)
 
@@ -136,30 +166,55 @@ def conditions(target: MixtureLogPosterior, theta: np.ndarray) -> float:
     return float(np.linalg.cond(law.covariances(law.factors(values, target.points.standard))).max())
 
 
-def furthest(case: Case, seed: int = 0, most: float = MOST_CONDITION) -> tuple[float, float]:
-    """Largest relative error of log densities by either E-step, and the condition number."""
-    target = case.log_posterior
-    for spread in np.arange(9.0, 0.0, -0.5):
-        theta = coordinates(target, case, spread, seed)
+POINTS: dict[str, Callable[[float], dict[str, float]]] = {
+    "columns of unlike size": lambda size: {"spread": size},
+    "columns that depend on each other": lambda size: {"spread": 1.0, "lean": size},
+}
+"""Ways to ill-conditioned covariances, by the size of what makes them so."""
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Largest relative errors at a point; of log densities and means below one, absolute ones."""
+
+    log_density: float
+    conditional: float  # Of means and variances of missing reals.
+    condition: float
+
+
+def furthest(case: Case, kind: str, seed: int = 0, most: float = MOST_CONDITION) -> Digits:
+    """Errors by either E-step at the point of a kind that is nearest to a condition number."""
+    target, structure = case.log_posterior, case.specification
+    for size in np.arange(12.0, 0.0, -0.25):
+        theta = coordinates(target, case, seed=seed, **POINTS[kind](size))
         condition = conditions(target, theta)
         if condition <= most:
             break
-    values = target.constrained(theta)
-    exact = PreciseMixture(case.specification, case.hyperparameters, values, case.maps)
-    expected = np.array([float(v) for v in exact.log_density(case.observations)])
+    exact = PreciseMixture(structure, case.hyperparameters, target.constrained(theta), case.maps)
+    user, rows = case.rows_at(target.points.unpack(theta), seed)
+    expected = np.array([float(v) for v in exact.log_density(user)])
     point = target.points.unpack_standard(theta)
-    rows, structure = case.standard_observations, case.specification
-    worst = 0.0
-    for kind in (ArrayExpectation, CompiledExpectation):
-        if kind is CompiledExpectation and not laws_of(structure).reals.in_kernels:
+    errors = []
+    for way in (ArrayExpectation, CompiledExpectation):
+        if way is CompiledExpectation and not laws_of(structure).reals.in_kernels:
             continue
-        expectation = kind(rows, structure)
+        expectation = way(rows, structure)
         if case.further:
             expectation = FurtherExpectation(expectation, rows, structure)
         found = expectation.statistics(point).pointwise + case.units.log_unit(rows)
-        error = np.abs(found - expected) / np.maximum(1.0, np.abs(expected))
-        worst = max(worst, float(error.max()))
-    return worst, condition
+        errors.append(away(found, expected))
+    cells, units = np.isnan(user.real), case.units
+    means, variances = exact.conditional_moments(user)
+    found = conditional_moments(rows, point, structure)
+    of_means = away(found[0][cells], units.forward(means)[cells])
+    exact_variances = (variances / units.scale**2)[cells]
+    of_variances = away(found[1][cells] / exact_variances, np.ones(exact_variances.size))
+    return Digits(max(errors), max(of_means, of_variances), condition)
+
+
+def away(found: np.ndarray, expected: np.ndarray) -> float:
+    """Largest error, relative to numbers above one."""
+    return float((np.abs(found - expected) / np.maximum(1.0, np.abs(expected))).max(initial=0.0))
 
 
 def graph_equals_numerics(case: Case) -> None:

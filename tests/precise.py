@@ -1,4 +1,4 @@
-"""Log densities of rows with 50 digits: the mixture's formulas in mpmath, term by term.
+"""Log densities and conditional moments with 50 digits: the formulas in mpmath, term by term.
 
 Nothing of the package but its records is used. Values are those of the free variables of the
 declared graph, in the user's units.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from mpmath import mp, mpf
@@ -35,21 +36,49 @@ class PreciseMixture:
         """Unweighted log density of every row."""
         return [self._row(rows, n) for n in range(rows.n_obs)]
 
+    def conditional_moments(self, rows: Observations) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of every missing real given its row's cells, after any map."""
+        means, variances = np.full((2, *rows.real.shape), np.nan)
+        missing = np.isnan(rows.real)
+        for n in np.flatnonzero(missing.any(axis=1)):
+            real, _ = self._cells(rows, n)
+            joint = self._joint(rows, n, real)
+            laws = [self._conditional(k, real) for k in range(len(joint))]
+            total = sum(joint)
+            for i in np.flatnonzero(missing[n]):
+                shares = [(p / total, *law[i]) for p, law in zip(joint, laws, strict=True)]
+                mean = sum(p * m for p, m, _ in shares)
+                means[n, i] = mean
+                variances[n, i] = sum(p * (v + (m - mean) ** 2) for p, m, v in shares)
+        return means, variances
+
     def _row(self, rows: Observations, n: int) -> mpf:
-        classes, change, real = self.specification.component_class, mpf(0), {}
+        real, change = self._cells(rows, n)
+        joint, classes = self._joint(rows, n, real), self.specification.component_class
+        told = rows.labels[n]
+        return change + mp.log(
+            sum(p for p, label in zip(joint, classes, strict=True) if told in (-1, label))
+        )
+
+    def _cells(self, rows: Observations, n: int) -> tuple[dict[int, mpf], mpf]:
+        """Known reals after any map, and the logarithm of what the map stretches."""
+        change, real = mpf(0), {}
         for i, cell in enumerate(rows.real[n]):
             if not np.isnan(cell):
                 real[i], slope = self._mapped(i, mpf(float(cell)))
                 change += slope
-        total = mpf(0)
-        for k, label in enumerate(classes):
-            if rows.labels[n] in (-1, label):
-                p = self._share(k) * mp.exp(self._normal(k, real))
-                for j, code in enumerate(rows.codes[n]):
-                    if code >= 0:
-                        p *= mpf(float(self.values[f"probability_{j}"][k, code]))
-                total += p * self._further(k, [cells[n] for cells in rows.further])
-        return mp.log(total) + change
+        return real, change
+
+    def _joint(self, rows: Observations, n: int, real: dict[int, mpf]) -> list[mpf]:
+        """Density of a row's cells with every component."""
+        result = []
+        for k in range(self.specification.n_components):
+            p = self._share(k) * mp.exp(self._normal(k, real))
+            for j, code in enumerate(rows.codes[n]):
+                if code >= 0:
+                    p *= mpf(float(self.values[f"probability_{j}"][k, code]))
+            result.append(p * self._further(k, [cells[n] for cells in rows.further]))
+        return result
 
     def _share(self, k: int) -> mpf:
         classes = self.specification.component_class
@@ -109,11 +138,35 @@ class PreciseMixture:
         """Log density of the observed cells: a block of the covariance."""
         if not real:
             return mpf(0)
-        known, whole = list(real), self.covariance(k)
-        block = mp.matrix([[whole[i, j] for j in known] for i in known])
-        gap = mp.matrix([real[i] - mpf(float(self.values["means"][k, i])) for i in known])
+        whole = self._covariances[k]
+        block, gap = self._block(whole, list(real)), self._gap(k, real)
         square = (gap.T * mp.lu_solve(block, gap))[0]
-        return -(square + mp.log(mp.det(block)) + len(known) * mp.log(2 * mp.pi)) / 2
+        return -(square + mp.log(mp.det(block)) + len(real) * mp.log(2 * mp.pi)) / 2
+
+    def _conditional(self, k: int, real: dict[int, mpf]) -> list[tuple[mpf, mpf]]:
+        """Mean and variance of every real given the observed ones."""
+        known, whole = list(real), self._covariances[k]
+        means = [mpf(float(mean)) for mean in self.values["means"][k]]
+        if not known:
+            return [(mean, whole[i, i]) for i, mean in enumerate(means)]
+        block, gap = self._block(whole, known), self._gap(k, real)
+        result = []
+        for i, mean in enumerate(means):
+            beside = mp.matrix([whole[i, j] for j in known])
+            slopes = mp.lu_solve(block, beside)
+            result.append((mean + (slopes.T * gap)[0], whole[i, i] - (slopes.T * beside)[0]))
+        return result
+
+    @cached_property
+    def _covariances(self) -> list[mp.matrix]:
+        return [self.covariance(k) for k in range(self.specification.n_components)]
+
+    @staticmethod
+    def _block(whole: mp.matrix, known: list[int]) -> mp.matrix:
+        return mp.matrix([[whole[i, j] for j in known] for i in known])
+
+    def _gap(self, k: int, real: dict[int, mpf]) -> mp.matrix:
+        return mp.matrix([x - mpf(float(self.values["means"][k, i])) for i, x in real.items()])
 
     def _further(self, k: int, cells: list[np.ndarray]) -> mpf:
         """Probability of counts and of ordered levels."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cases import first_quick
-from tests.degenerate import METHODS, NAMED, RIGHT, counted, grid, tried, wrong
+from tests.degenerate import METHODS, NAMED, RIGHT, counted, degenerate, grid, tried, wrong
 
 
 @pytest.mark.parametrize("method", first_quick(METHODS, number=7))
@@ -34,3 +34,8 @@ def test_warnings_of_arithmetic_are_seen() -> None:
 def test_wrong_answers_are_seen(p: list[list[float]]) -> None:
     said = {"predict_proba": np.array(p), "predict": np.array(["yes"])}
     assert wrong(said, np.array(["no"]), telling=True)
+
+
+def test_a_step_that_leaves_the_range_of_numbers_is_taken_back() -> None:
+    """A fold without the cell of 1e150 begins at a variance of 1e284 in its own units."""
+    assert degenerate("RBF regression", "cell of 1e150", 1) == RIGHT

@@ -12,20 +12,39 @@ import pytest
 from bayesrbf import MixtureDensity
 from bayesrbf.numerics.mixture.mixture_variables import variables_of
 from tests.invariance import FAMILIES, LAWS, broken, table, units
-from tests.oracle_grid import TOLERANCE, Case, cases, furthest, graph_equals_numerics, some
+from tests.oracle_grid import (
+    POINTS,
+    TOLERANCE,
+    Case,
+    cases,
+    furthest,
+    graph_equals_numerics,
+    some,
+)
 from tests.precise import PreciseMixture
 
 EVERY = Case("factor", "two", False, True, True, True, False, 3, 2, True, True)
 
 
-@pytest.mark.parametrize("case", some(12, seed=3), ids=str)
-def test_log_densities_are_those_of_fifty_digits(case: Case) -> None:
-    assert furthest(case)[0] < TOLERANCE
+FACTORS = Case("factor", "two", False, True, False, True, False, 3, 2, False, False)
+DEPENDENT = "columns that depend on each other"
+
+
+@pytest.mark.parametrize("kind", POINTS)
+@pytest.mark.parametrize("case", [FACTORS, *some(11, seed=3)], ids=str)
+def test_densities_and_conditional_moments_are_those_of_fifty_digits(case: Case, kind: str) -> None:
+    found = furthest(case, kind)
+    assert found.log_density < TOLERANCE
+    assert found.conditional < TOLERANCE
 
 
 def test_the_product_is_whole() -> None:
     assert len(list(cases())) == 2608
-    assert max(furthest(case)[1] for case in some(40, seed=0)) > 1e6
+
+
+@pytest.mark.parametrize("kind", POINTS)
+def test_points_are_ill_conditioned(kind: str) -> None:
+    assert max(furthest(case, kind).condition for case in some(40, seed=0)) > 1e7
 
 
 @pytest.mark.slow
@@ -78,7 +97,22 @@ ORIGINAL = PreciseMixture.covariance
 def test_a_planted_mutation_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     method, mutation = MUTATIONS[name]
     monkeypatch.setattr(PreciseMixture, method, mutation)
-    assert furthest(EVERY)[0] > TOLERANCE
+    assert furthest(EVERY, DEPENDENT).log_density > TOLERANCE
+
+
+CONDITIONAL, JOINT = PreciseMixture._conditional, PreciseMixture._joint
+CELLS_UNREAD = {
+    "_conditional": lambda self, k, real: CONDITIONAL(self, k, {}),
+    "_joint": lambda self, rows, n, real: JOINT(self, rows, n, {}),
+}
+
+
+@pytest.mark.parametrize("name", CELLS_UNREAD)
+def test_conditional_moments_that_do_not_read_a_row_are_seen(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PreciseMixture, name, CELLS_UNREAD[name])
+    assert furthest(EVERY, DEPENDENT).conditional > TOLERANCE
 
 
 def test_a_hidden_label_that_is_read_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +122,7 @@ def test_a_hidden_label_that_is_read_is_seen(monkeypatch: pytest.MonkeyPatch) ->
         return row(self, replace(rows, labels=np.maximum(rows.labels, 0)), n)
 
     monkeypatch.setattr(PreciseMixture, "_row", read)
-    assert furthest(EVERY)[0] > TOLERANCE
+    assert furthest(EVERY, DEPENDENT).log_density > TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["RBF network", "sparse discriminative mixture"])

@@ -17,6 +17,8 @@ from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.specification import MixtureSpecification
+from tests.inference.drawing_graphs import SIMULATORS
+from tests.inference.drawn_tables import tables
 from tests.inference.sbc import Replication, Setting, simulate
 from tests.inference.simulations import LONE, conjugate
 
@@ -88,14 +90,43 @@ METHODS = {
     "ADVI, mean field": lambda *given, **options: advi(*given, covariance="mean_field", **options),
 }
 BANDS = {50: (40, 60), 80: (70, 88), 95: (88, 99)}
-"""Declared: per cent of intervals of a class probability that hold the truth."""
+"""Declared: per cent of intervals that hold the truth."""
+SLACK = 3.0
+"""Standard errors of simulation by which a rate may lie beyond its band."""
 
 
-def covered(name: str, number: int, seed: int) -> dict[int, float]:
-    """Coverage in per cent of central intervals of class probabilities at three fixed rows."""
+@dataclass(frozen=True)
+class Coverage:
+    """Rates in per cent at which central intervals held the truth, by level."""
+
+    rates: dict[int, float]
+    number: int  # Of the intervals of a level.
+
+    @property
+    def outside(self) -> list[int]:
+        """Levels whose rate lies beyond its band, by more than chance explains."""
+        return [level for level, rate in self.rates.items() if self._away(level, rate)]
+
+    def _away(self, level: int, rate: float) -> bool:
+        lower, upper = BANDS[level]
+        slack = SLACK * np.sqrt(level * (100 - level) / self.number)
+        return not lower - slack <= rate <= upper + slack
+
+
+def coverage(truths: np.ndarray, draws: np.ndarray) -> Coverage:
+    """Of intervals of draws (draw, truth)."""
+    rates = {}
+    for level in LEVELS:
+        lower, upper = np.percentile(draws, [50 - level / 2, 50 + level / 2], axis=0)
+        rates[level] = float(100 * np.mean((lower <= truths) & (truths <= upper)))
+    return Coverage(rates, truths.size)
+
+
+def covered(name: str, number: int, seed: int) -> Coverage:
+    """Intervals of class probabilities at three fixed rows, with holes and hidden labels."""
     points = np.array([[0.5, -0.5], [-1.0, 0.0], [1.5, np.nan]])
-    held = np.zeros((number, len(LEVELS)))
-    for i, rng in enumerate(np.random.default_rng(seed).spawn(number)):
+    found = []
+    for rng in np.random.default_rng(seed).spawn(number):
         replication = simulate(WITH_HOLES, rng)
         setting, target = replication.setting, replication.log_posterior()
         model = setting.specification, setting.hyperparameters.standardised()
@@ -105,8 +136,27 @@ def covered(name: str, number: int, seed: int) -> dict[int, float]:
         thetas = np.vstack([replication.truth, drawn])
         codes, none = np.full((3, 1), -1), np.full(3, -1)
         rows = Observations(points, codes, none, np.ones(3))
-        said = probabilities(replication, thetas, rows)[..., 1]
-        for j, level in enumerate(LEVELS):
-            lower, upper = np.percentile(said[1:], [50 - level / 2, 50 + level / 2], axis=0)
-            held[i, j] = np.mean((lower <= said[0]) & (said[0] <= upper))
-    return dict(zip(LEVELS, (100 * held.mean(axis=0)).tolist(), strict=True))
+        found.append(probabilities(replication, thetas, rows)[..., 1])
+    said = np.concatenate(found, axis=1)
+    return coverage(said[0], said[1:])
+
+
+def covered_in(family: str, name: str, number: int, seed: int) -> Coverage:
+    """Intervals of the likelihood of a row whose label was hidden, in tables of a family."""
+    found = []
+    rngs = np.random.default_rng(seed).spawn(number)
+    for table, rng in zip(tables(SIMULATORS[family](), number, seed), rngs, strict=True):
+        drawn = METHODS[name](table.target, table.start, chains=1, draws=100, random_state=rng)
+        thetas = np.vstack([table.truth, drawn.theta[0]])
+        found.append([table.held.pointwise(theta)[0] for theta in thetas])
+    said = np.array(found).T
+    return coverage(said[0], said[1:])
+
+
+APPROXIMATED = [
+    (family, name)
+    for family in SIMULATORS
+    if family != "exemplars"  # Which have no gradient.
+    for name in ("Laplace", "ADVI")
+]
+"""Families and approximations; those of mixtures have tables of their own, too."""

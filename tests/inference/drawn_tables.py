@@ -1,233 +1,21 @@
-"""Tables drawn from the declared graphs: simulation-based calibration of every family.
-
-The graph draws parameters and rows, the numerics are handed the rows: simulator and posterior
-share no code. Which cells and labels are hidden is data of the graph.
-"""
+"""Tables drawn from the declared graphs: simulation-based calibration of every family."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import pymc as pm
-from scipy.special import log_softmax
 
 from bayesrbf.inference.nuts import nuts
-from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
-from bayesrbf.models.median_lvq import declare_median_lvq
-from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.numerics.coordinates import to_unconstrained
-from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
-    INTERCEPT_SD,
-    KernelNetworkLogPosterior,
-)
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
-from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
-from bayesrbf.numerics.rbf_network.elastic_net_output import Classes
-from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
-from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
-from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
-from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
-from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS
-from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
-from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
-from bayesrbf.records.mixture import Observations, Standardisation
-from bayesrbf.records.priors import GammaPrecisions, MixturePrior
-from bayesrbf.records.rbf_network import RBFNetworkHyperparameters, RBFNetworkSpecification
-from bayesrbf.records.sdgm import CompletedRows
-from bayesrbf.records.specification import MixtureSpecification
+from tests.inference.drawing_graphs import Drawn, Simulator
 from tests.inference.sbc import place
-from tests.models.configurations import Configuration
-from tests.models.further_columns import Further
-from tests.models.test_factor_graph import Factors
 
-Drawn = dict[str, np.ndarray]
-"""Values of the nodes of a graph, by name."""
-
-DRAWS, THIN = 15, 4
-
-
-@dataclass(frozen=True)
-class Simulator:
-    """A family on a table of some ten rows.
-
-    ``target`` takes the drawn nodes to the posterior of the numerics; ``held`` to one whose hidden
-    labels are known, so that its likelihood of row 0 is a held-out class probability.
-    """
-
-    model: Callable[[], pm.Model]
-    target: Callable[[Drawn], LogPosterior]
-    held: Callable[[Drawn], LogPosterior]
-
-
-def kernel_network() -> Simulator:
-    """Multinomial logistic regression on three features, labels of three rows hidden."""
-    features, ones = np.random.default_rng(3).normal(size=(12, 3)), np.ones(12)
-    precision = 0.4
-
-    def model() -> pm.Model:
-        return declare_kernel_network(
-            features,
-            np.zeros(12, int),
-            ones,
-            class_names=list("abc"),
-            weight_precision=precision,
-            intercept_sd=INTERCEPT_SD,
-        )
-
-    def posterior(labels: np.ndarray) -> LogPosterior:
-        return KernelNetworkLogPosterior(features, labels, ones, 3, precision)
-
-    return of_labels(model, posterior, 12)
-
-
-def of_labels(
-    model: Callable[[], pm.Model], posterior: Callable[[np.ndarray], LogPosterior], n_obs: int
-) -> Simulator:
-    """A model of labels alone; every fourth is hidden."""
-    hidden = np.arange(n_obs) % 4 == 0
-    return Simulator(
-        model,
-        lambda drawn: posterior(np.where(hidden, -1, drawn["y"])),
-        lambda drawn: posterior(np.where(hidden, 0, drawn["y"])),
-    )
-
-
-def stack() -> Simulator:
-    """Weights and temperatures of three members; labels of a stack are all known."""
-    rng, ones = np.random.default_rng(4), np.ones(16)
-    held_out = log_softmax(rng.normal(size=(16, 3, 3)) * [[2.0], [1.0], [0.3]], axis=2)
-
-    def model() -> pm.Model:
-        return declare_stack(
-            held_out[1:],
-            np.zeros(15, int),
-            ones[1:],
-            member_names=["K1", "G2", "B1"],
-            class_names=["a", "b", "c"],
-            concentration=1 + PSEUDO_ROWS,
-            log_temperature_sd=LOG_TEMPERATURE_SD,
-            least=LEAST,
-        )
-
-    return Simulator(
-        model,
-        lambda drawn: StackLogPosterior(held_out[1:], drawn["y"], ones[1:]),
-        lambda drawn: StackLogPosterior(held_out, np.append(0, drawn["y"]), ones),
-    )
-
-
-def sdgm() -> Simulator:
-    """Three components of two classes with their precisions; hidden labels, rows completed."""
-    units = Standardisation(np.array([2.0, 1.0]), np.array([1.0, 3.0]))
-    sizes = np.array([1, 1, 3, 1, 2, 1, 1, 1, 1, 2])
-    points = units.backward(np.random.default_rng(6).normal(size=(sizes.sum(), 2)))
-    basis = quadratic_basis(2, ())
-    specification = learned_specification((0, 1, 1), basis.n_features, GammaPrecisions(4.0, 2.0))
-    hidden = np.arange(10) % 4 == 0
-
-    def rows(allowed: np.ndarray) -> CompletedRows:
-        return CompletedRows(points, np.cumsum(sizes) - sizes, allowed.astype(bool), np.ones(10))
-
-    def posterior(allowed: np.ndarray) -> LogPosterior:
-        return SDGMLogPosterior(rows(allowed), basis, units, specification)
-
-    first = np.tile([1, 0], (10, 1))
-    return Simulator(
-        lambda: declare_sdgm(rows(first), basis, units, specification),
-        lambda drawn: posterior(np.where(hidden[:, None], 1, drawn["y"])),
-        lambda drawn: posterior(np.where(hidden[:, None], first, drawn["y"])),
-    )
-
-
-def rbf_network() -> Simulator:
-    """A linked mixture of two components and its output layer, cells and labels hidden."""
-    structure = MixtureSpecification(2, (), (0, 0), "diag")
-    specification = RBFNetworkSpecification(structure, 2)
-    prior = MixturePrior().resolve(structure, Standardisation(np.zeros(2), np.ones(2)), ())
-    hyper = RBFNetworkHyperparameters(
-        prior, l1=0.0, l2=1.0, link=3.0, kappa=1.0, intercept_scale=1.0
-    )
-    holes = np.random.default_rng(5).random((12, 2)) < 0.25
-    nothing = np.zeros((12, 0), int), np.zeros(12, int), np.ones(12)
-
-    def rows(real: np.ndarray) -> Observations:
-        return Observations(np.where(holes, np.nan, real), *nothing)
-
-    def posterior(drawn: Drawn, labels: np.ndarray) -> LogPosterior:
-        table = rows(drawn["x"][:, 1:3])
-        return RBFNetworkLogPosterior(table, Classes(labels), specification, hyper)
-
-    hidden = np.arange(12) % 4 == 0
-    return Simulator(
-        lambda: declare_rbf_network(rows(np.zeros((12, 2))), nothing[1], specification, hyper),
-        lambda drawn: posterior(drawn, np.where(hidden, -1, drawn["y"])),
-        lambda drawn: posterior(drawn, np.where(hidden, 0, drawn["y"])),
-    )
-
-
-def median_lvq() -> Simulator:
-    """Exemplars of two classes and the width, labels hidden; candidates are told, not learned."""
-    rng = np.random.default_rng(7)
-    points = rng.normal(size=(12, 2))
-    values = ((points[:, None] - points) ** 2).sum(axis=-1) * (1 + rng.random((12, 12)))
-    candidates = np.arange(7), np.arange(5, 12)
-    prototypes, prior = Prototypes((0, 1, 1)), SigmaPrior(-0.3, 0.5)
-
-    def rows(labels: np.ndarray) -> Dissimilarities:
-        return Dissimilarities(values, labels, np.ones(12), candidates)
-
-    return of_labels(
-        lambda: declare_median_lvq(rows(np.zeros(12, int)), prototypes, prior),
-        lambda labels: MedianLVQLogPosterior(rows(labels), prototypes, prior),
-        12,
-    )
-
-
-def mixture(configuration: Configuration) -> Simulator:
-    """Rows of a mixture whose holes and hidden labels are those of a configuration."""
-    table, d = configuration.observations, configuration.n_features
-    edges = np.cumsum([1, d, len(configuration.specification.levels)])
-    widths = [cells.shape[1] for cells in table.further]
-
-    def rows(drawn: Drawn) -> Observations:
-        _, real, codes, rest = np.split(drawn["x"], edges, axis=1)
-        further = np.split(rest, np.cumsum(widths)[:-1], axis=1) if widths else ()
-        holes = zip(table.further, further, strict=True)
-        real = np.where(np.isnan(table.real), np.nan, configuration.units.forward(real))
-        return replace(
-            table,
-            real=real,
-            codes=np.where(table.codes < 0, -1, codes.astype(np.intp)),
-            labels=np.where(table.labels < 0, -1, drawn["x"][:, 0].astype(np.intp)),
-            further=tuple(np.where(np.isnan(cells), np.nan, told) for cells, told in holes),
-        )
-
-    def posterior(table: Observations) -> LogPosterior:
-        hyper = configuration.hyperparameters
-        return MixtureLogPosterior(table, configuration.specification, hyper)
-
-    def held(drawn: Drawn) -> LogPosterior:
-        told = rows(drawn)
-        return posterior(replace(told, labels=np.maximum(told.labels, 0)))
-
-    return Simulator(configuration.declare, lambda drawn: posterior(rows(drawn)), held)
-
-
-FURTHER = Further("diag", "one", False, True, True, True, False, 1, 2)
-FACTORS = Factors("factor", "one", False, True, False, True, False, 3, 2)
-
-SIMULATORS: dict[str, Callable[[], Simulator]] = {
-    "kernel network": kernel_network,
-    "stack": stack,
-    "RBF network": rbf_network,
-    "sparse discriminative mixture": sdgm,
-    "exemplars": median_lvq,
-    "mixture with factors": lambda: mixture(FACTORS),
-    "mixture with counts and ordered levels": lambda: mixture(FURTHER),
-}
+DRAWS, THIN, TUNE = 15, 4, 50
 
 
 @dataclass(frozen=True)
@@ -253,27 +41,32 @@ class Table:
 
 
 def tables(simulator: Simulator, number: int, seed: int) -> Iterator[Table]:
-    """Tables that the graph draws, all by one compiled function."""
-    model = simulator.model()
-    nodes = [*model.free_RVs, *model.observed_RVs]
-    values = pm.draw(nodes, draws=number + 1, random_seed=seed)
-    drawn = [
-        {node.name: value[i] for node, value in zip(nodes, values, strict=True)}
-        for i in range(number + 1)
-    ]
+    """Usable tables that the graph draws."""
+    drawn = list(islice(filter(simulator.usable, draws_of(simulator, number, seed)), number + 1))
     targets = [simulator.target(one) for one in drawn]
     truths = [to_unconstrained(t.variables, d) for t, d in zip(targets, drawn, strict=True)]
     for i in range(number):
         yield Table(truths[i], truths[i + 1], targets[i], simulator.held(drawn[i]))
 
 
+def draws_of(simulator: Simulator, number: int, seed: int) -> Iterator[Drawn]:
+    """Draws of a graph without end, so many by one compiled function."""
+    model, rng = simulator.model(), np.random.default_rng(seed)
+    nodes = [*model.free_RVs, *model.observed_RVs]
+    while True:
+        values = pm.draw(nodes, draws=number + 1, random_seed=rng)
+        for i in range(number + 1):
+            yield {node.name: value[i] for node, value in zip(nodes, values, strict=True)}
+
+
 Sampler = Callable[[Table, np.random.Generator], np.ndarray]
 
 
 def by_nuts(table: Table, rng: np.random.Generator) -> np.ndarray:
-    """Draws far apart of a chain that starts elsewhere."""
-    made = nuts(table.target, table.start, draws=150, tune=150, chains=1, random_state=rng)
-    return made.theta[0][np.linspace(0, 149, DRAWS).astype(int)]
+    """Draws apart of a chain that starts elsewhere: made round, a posterior is tuned to at once."""
+    length = DRAWS * THIN
+    made = nuts(table.target, table.start, draws=length, tune=TUNE, chains=1, random_state=rng)
+    return made.theta[0][THIN - 1 :: THIN]
 
 
 def by_gibbs(table: Table, rng: np.random.Generator) -> np.ndarray:
@@ -287,11 +80,20 @@ def by_gibbs(table: Table, rng: np.random.Generator) -> np.ndarray:
     return np.array(kept)
 
 
-SWEPT = ("exemplars", "mixture with factors")
-SAMPLERS: dict[str, tuple[str, Sampler]] = {
-    name: ("Gibbs", by_gibbs) if name in SWEPT else ("NUTS", by_nuts) for name in SIMULATORS
-}
-"""The exact method of each family by its name."""
+SAMPLERS: dict[str, Sampler] = {"NUTS": by_nuts, "Gibbs": by_gibbs}
+EXACT: tuple[tuple[str, str], ...] = (
+    ("kernel network", "NUTS"),
+    ("stack", "NUTS"),
+    ("RBF network", "NUTS"),
+    ("RBF regression", "NUTS"),
+    ("sparse discriminative mixture", "NUTS"),
+    ("exemplars", "Gibbs"),
+    ("mixture", "NUTS"),
+    ("mixture with factors", "Gibbs"),
+    ("mixture with factors", "NUTS"),
+    ("mixture with counts and ordered levels", "NUTS"),
+)
+"""Families and their exact methods; Gibbs sampling of mixtures has tables of its own."""
 
 
 def exchanged(target: LogPosterior, thetas: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -314,6 +116,7 @@ def calibrate(
     rngs = np.random.default_rng(seed).spawn(number)
     for table, rng in zip(tables(simulator, number, seed), rngs, strict=True):
         draws = exchanged(table.target, sampler(table, rng), rng)
-        for name, values in table.quantities(np.vstack([table.truth, draws])).items():
+        thetas = table.target.folded(np.vstack([table.truth, draws]))  # Signs may stay open.
+        for name, values in table.quantities(thetas).items():
             ranks.setdefault(name, []).append(place(values[0], values[1:], rng))
     return {name: np.array(values) for name, values in ranks.items()}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from bayesrbf.numerics.mixture import gaussian_factors
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.gaussian_factors import (
@@ -76,6 +77,19 @@ def test_moments_of_the_factors_are_those_of_regression() -> None:
             np.testing.assert_allclose(found.expected[:, k, n], expected, atol=1e-10)
             rest = np.eye(Q) - slopes @ loadings[k][o]
             np.testing.assert_allclose(found.covariances[:, :, k, n], rest, atol=1e-10)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_roots_and_products_give_the_same_sums(
+    missing: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point, rows = random_point(WIDE, 2), table(WIDE, missing=missing)
+    by_products = ArrayExpectation(rows, WIDE).statistics(point)
+    monkeypatch.setattr(gaussian_factors, "MOST_SIZE", 0.0)
+    by_roots = ArrayExpectation(rows, WIDE).statistics(point)
+    for name in ("pointwise", "first", "second"):
+        expected = getattr(by_products, name)
+        np.testing.assert_allclose(getattr(by_roots, name), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_sweeps_invert_small_matrices() -> None:

@@ -6,16 +6,25 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.inference.class_calibration import BANDS, BOUND, METHODS, covered, outcomes, reliability
-from tests.inference.drawn_tables import SAMPLERS, SIMULATORS, calibrate
+from tests.inference.class_calibration import (
+    APPROXIMATED,
+    BANDS,
+    BOUND,
+    METHODS,
+    Coverage,
+    covered,
+    covered_in,
+    outcomes,
+    reliability,
+)
+from tests.inference.drawing_graphs import SIMULATORS
+from tests.inference.drawn_tables import EXACT, SAMPLERS, calibrate
 from tests.inference.sbc import failures
 from tests.inference.simulations import DEFECTS, SOUND, gibbs, missing_as_zero, power
 from tests.trust.sections import Section, Tried, portion
 
 NUMBERS = {True: portion(1000), False: 50}
 """Tables of a simulation in the long form and in the short one."""
-SLOW = {"RBF network": 0.1, "sparse discriminative mixture": 0.2}
-"""Shares of the tables where NUTS takes seconds for one."""
 TRIES = 100
 SEED = 0
 
@@ -28,11 +37,10 @@ def exact_methods(long: bool) -> Iterator[Tried | str]:
 
 
 def other_families(long: bool) -> Iterator[Tried | str]:
-    """Every family whose graph draws tables."""
-    for name in SIMULATORS:
-        method, sampler = SAMPLERS[name]
-        number = max(5, round(NUMBERS[long] * SLOW.get(name, 1.0)))
-        ranks = calibrate(SIMULATORS[name](), sampler, number, SEED)
+    """Every family whose graph draws tables, by every exact method that it has."""
+    for name, method in EXACT:
+        number = max(5, NUMBERS[long])
+        ranks = calibrate(SIMULATORS[name](), SAMPLERS[method], number, SEED)
         yield calibrated(f"{name}, {method}", ranks)
 
 
@@ -48,8 +56,15 @@ def probabilities(long: bool) -> Iterator[Tried | str]:
 
 def approximations(long: bool) -> Iterator[Tried | str]:
     """Coverage beside a declared band."""
+    number = max(10, NUMBERS[long] // 5)
     for name in METHODS:
-        yield approximate(name, NUMBERS[long] // 5)
+        yield approximate(f"{name}, mixture", covered(name, number, SEED))
+    for family, name in APPROXIMATED:
+        yield approximate(f"{name}, {family}", covered_in(family, name, number, SEED))
+    yield (
+        "A rate got through where it lies beyond its band by more than three standard errors of "
+        "the simulation."
+    )
 
 
 def calibrated(what: str, ranks: dict[str, np.ndarray]) -> Tried:
@@ -98,15 +113,14 @@ def probable(number: int) -> Iterator[Tried]:
     )
 
 
-def approximate(name: str, number: int) -> Tried:
+def approximate(what: str, found: Coverage) -> Tried:
     """Coverage of an approximation, against its band."""
-    found = covered(name, number, SEED)
-    out = [level for level, rate in found.items() if not BANDS[level][0] <= rate <= BANDS[level][1]]
     told = ", ".join(
         f"{level} %: {rate:.1f} % (band {BANDS[level][0]} to {BANDS[level][1]})"
-        for level, rate in found.items()
+        for level, rate in found.rates.items()
     )
-    return Tried(f"intervals of {name}, {number} tables", len(found), len(out), told)
+    number = f"{found.number} intervals a level"
+    return Tried(f"{what}, {number}", len(found.rates), len(found.outside), told)
 
 
 SECTIONS = (

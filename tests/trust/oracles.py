@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from tests.invariance import LAWS, broken
-from tests.oracle_grid import TOLERANCE, Case, cases, furthest, graph_equals_numerics, some
+from tests.oracle_grid import POINTS, TOLERANCE, Case, cases, furthest, graph_equals_numerics, some
 from tests.trust.sections import Section, Tried, portion, suite
 
 GRAPHS = {True: portion(8), False: 1}
@@ -17,13 +15,19 @@ GRAPHS = {True: portion(8), False: 1}
 def digits(long: bool) -> Iterator[Tried | str]:
     """The whole product of configurations, or some of it."""
     chosen = some(portion(len(list(cases()))) if long else 30, seed=0)
-    errors = np.array([furthest(case) for case in chosen])
-    yield Tried(
-        "configurations of mixtures whose log densities have 50 digits beside them",
-        len(chosen),
-        int(np.sum(~(errors[:, 0] < TOLERANCE))),
-        "largest relative error {:.1e}, condition up to {:.1e}".format(*errors.max(axis=0)),
-    )
+    for kind in POINTS:
+        found = [furthest(case, kind) for case in chosen]
+        condition = max(one.condition for one in found)
+        for what, errors in (
+            ("log densities", [one.log_density for one in found]),
+            ("conditional means and variances", [one.conditional for one in found]),
+        ):
+            yield Tried(
+                f"configurations of mixtures whose {what} have 50 digits beside them, {kind}",
+                len(chosen),
+                sum(not error < TOLERANCE for error in errors),
+                f"largest relative error {max(errors):.1e}, condition up to {condition:.1e}",
+            )
     wrong = [str(case) for case in some(GRAPHS[long], seed=1) if differs(case)]
     yield Tried(
         "configurations of the same whose graph is compiled: value and gradient",

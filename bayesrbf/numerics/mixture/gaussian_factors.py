@@ -12,18 +12,30 @@ given the row are normal, :math:`f \mid x_o \sim N(M^{-1} B_o'w, M^{-1})`. Missi
 all sums. So everything is linear in a row's cells, their squares and their mask, and a block of
 rows is a few matrix products. A uniqueness is at least 1 / (n + 3) of its column's variance, so
 that little cancels in squares that are summed before the mean is taken away.
+
+Where loadings are large it does: digits are lost as the trace of B'B grows. From the QR
+decomposition of the observed rows of B above I, :math:`R'R = M`, nothing cancels in
+
+.. math::
+   \log |M| = 2 \sum_i \log |R_{ii}|, \qquad f = R^{-1} Q_o' w, \qquad
+   w'w - (B_o'w)' M^{-1} B_o'w = |w - B_o f|^2 + |f|^2,
+
+which takes several times as long.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesrbf.numerics.mixture.gaussian import LOG_2PI
+
+MOST_SIZE: Final = 1e5
+"""Of the trace of B'B up to which matrix products are exact to some ten digits."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,11 @@ class FactorComponents:
         products = self.loadings[:, :, rows] * self.loadings[:, :, columns]
         return np.concatenate([constants, _factors_first(pulls), _factors_first(products)])
 
+    @cached_property
+    def are_large(self) -> bool:
+        """Whether the loadings ask for QR decompositions."""
+        return bool(((self.loadings**2).sum(axis=(1, 2)) > MOST_SIZE).any())
+
     def moments(
         self,
         bordered: Float[np.ndarray, "obs bordered"],
@@ -73,6 +90,9 @@ class FactorComponents:
     ) -> FactorMoments:
         """Evaluate rows, with a trailing 1, of any missing cells, which are 0."""
         return FactorMoments.of(bordered[:, :-1], observed, self)
+
+
+Law = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -95,12 +115,37 @@ class FactorMoments:
         components: FactorComponents,
     ) -> Self:
         """Evaluate rows; their missing cells are 0."""
-        k, _, q = components.loadings.shape
         known = observed.astype(float)
+        evaluate = cls._by_roots if components.are_large else cls._by_products
+        return cls(*evaluate(real, known, components), real, known, components)
+
+    @staticmethod
+    def _by_roots(real: np.ndarray, known: np.ndarray, components: FactorComponents) -> Law:
+        """By a QR decomposition of every row's loadings: log densities, means, covariances."""
+        loadings, roots = components.loadings, components.roots
+        q = loadings.shape[2]
+        mask = known[:, None, :]
+        told = (real[:, None, :] - components.means) * roots * mask
+        own = loadings * mask[..., None]
+        unit = np.broadcast_to(np.eye(q), (*own.shape[:2], q, q))
+        rotation, upper = np.linalg.qr(np.concatenate([own, unit], axis=2))
+        back = np.linalg.inv(upper)
+        expected = np.einsum("nkij,nkdj,nkd->nki", back, rotation[:, :, :-q], told, optimize=True)
+        rest = told - (own @ expected[..., None])[..., 0]
+        log_density = -0.5 * ((rest**2).sum(axis=2) + (expected**2).sum(axis=2))
+        log_density += ((np.log(roots) - 0.5 * LOG_2PI) @ known.T).T
+        log_density -= np.log(np.abs(np.einsum("nkii->nki", upper))).sum(axis=2)
+        covariances = back @ back.swapaxes(2, 3)
+        return log_density.T, expected.transpose(2, 1, 0), covariances.transpose(2, 3, 1, 0)
+
+    @staticmethod
+    def _by_products(real: np.ndarray, known: np.ndarray, components: FactorComponents) -> Law:
+        """By products of all rows at once: log densities, means, covariances."""
+        k, _, q = components.loadings.shape
         by_cells = components.of_cells @ real.T
         n_linear = len(components.of_cells)
         linear = by_cells + components.of_masks[:n_linear] @ known.T
-        patterns = known[:1] if observed.all() else known
+        patterns = known[:1] if known.all() else known
         upper = components.of_masks[n_linear:] @ patterns.T
         upper = upper.reshape(q * (q + 1) // 2, k, len(patterns))
         covariances, log_determinants = inverse_and_log_determinant(upper, q)
@@ -110,7 +155,7 @@ class FactorMoments:
         log_density -= linear[:k] + components.of_squares @ (real**2).T
         log_density -= log_determinants
         log_density *= 0.5
-        return cls(log_density, expected, covariances, real, known, components)
+        return log_density, expected, covariances
 
     def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
         """Add moments of rows of weights (component, obs), in place.

@@ -77,9 +77,10 @@ def maximise_in_halves(
         return theta
 
     def objective(halves: np.ndarray) -> tuple[float, np.ndarray]:
-        at = smooth(joined(halves))
-        if not np.isfinite(at.value):  # the line search steps back
-            return np.inf, np.zeros_like(halves)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step may leave the range of numbers
+            at = smooth(joined(halves))
+        if not (np.isfinite(at.value) and np.isfinite(at.gradient).all()):
+            return np.inf, np.zeros_like(halves)  # the line search steps back
         upper, lower = halves[places], halves[dimension:]
         kink, rate = at.by_size[places], penalty[places]
         gradient = np.concatenate([at.gradient, -at.gradient[places]])

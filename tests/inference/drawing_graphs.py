@@ -1,0 +1,248 @@
+"""Declared graphs that draw small tables, one a family, and the posteriors of what they draw.
+
+The graph draws parameters and rows, the numerics are handed the rows: simulator and posterior
+share no code. Which cells and labels are hidden is data of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pymc as pm
+from scipy.special import log_softmax
+
+from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
+from bayesrbf.models.median_lvq import declare_median_lvq
+from bayesrbf.models.rbf_network import declare_rbf_network
+from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
+    INTERCEPT_SD,
+    KernelNetworkLogPosterior,
+)
+from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.median_lvq.median_lvq_log_posterior import MedianLVQLogPosterior
+from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
+from bayesrbf.numerics.rbf_network.elastic_net_output import Classes, Numbers
+from bayesrbf.numerics.rbf_network.rbf_network_log_posterior import RBFNetworkLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_features import quadratic_basis
+from bayesrbf.numerics.sdgm.sdgm_log_posterior import SDGMLogPosterior
+from bayesrbf.numerics.sdgm.sdgm_prior import learned_specification
+from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS
+from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.records.median_lvq import Dissimilarities, Prototypes, SigmaPrior
+from bayesrbf.records.mixture import Observations, Standardisation
+from bayesrbf.records.priors import GammaPrecisions, MixturePrior
+from bayesrbf.records.rbf_network import (
+    RBFNetworkHyperparameters,
+    RBFNetworkSpecification,
+    Response,
+)
+from bayesrbf.records.sdgm import CompletedRows
+from bayesrbf.records.specification import MixtureSpecification
+from tests.models.configurations import Configuration
+from tests.models.further_columns import Further
+from tests.models.test_factor_graph import Factors
+
+Drawn = dict[str, np.ndarray]
+"""Values of the nodes of a graph, by name."""
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """A family on a table of some ten rows.
+
+    ``target`` takes the drawn nodes to the posterior of the numerics; ``held`` to one whose hidden
+    labels are known, so that its likelihood of row 0 is a held-out class probability. ``usable``
+    says of what is observed whether it is a table to be fitted: whichever are left out, posteriors
+    of the others are as they were.
+    """
+
+    model: Callable[[], pm.Model]
+    target: Callable[[Drawn], LogPosterior]
+    held: Callable[[Drawn], LogPosterior]
+    usable: Callable[[Drawn], bool] = lambda drawn: True
+
+
+def kernel_network() -> Simulator:
+    """Multinomial logistic regression on three features, labels of three rows hidden.
+
+    Its intercepts are so free that most tables have rows of one class alone.
+    """
+    features, ones = np.random.default_rng(3).normal(size=(12, 3)), np.ones(12)
+    precision = 0.4
+
+    def model() -> pm.Model:
+        return declare_kernel_network(
+            features,
+            np.zeros(12, int),
+            ones,
+            class_names=list("abc"),
+            weight_precision=precision,
+            intercept_sd=INTERCEPT_SD,
+        )
+
+    def posterior(labels: np.ndarray) -> LogPosterior:
+        return KernelNetworkLogPosterior(features, labels, ones, 3, precision)
+
+    def usable(drawn: Drawn) -> bool:
+        return np.unique(drawn["y"][~every_fourth(12)]).size == 3
+
+    return replace(of_labels(model, posterior, 12), usable=usable)
+
+
+def every_fourth(n_obs: int) -> np.ndarray:
+    """Rows whose label is hidden."""
+    return np.arange(n_obs) % 4 == 0
+
+
+def of_labels(
+    model: Callable[[], pm.Model], posterior: Callable[[np.ndarray], LogPosterior], n_obs: int
+) -> Simulator:
+    """A model of labels alone; every fourth is hidden."""
+    hidden = every_fourth(n_obs)
+    return Simulator(
+        model,
+        lambda drawn: posterior(np.where(hidden, -1, drawn["y"])),
+        lambda drawn: posterior(np.where(hidden, 0, drawn["y"])),
+    )
+
+
+def stack() -> Simulator:
+    """Weights and temperatures of three members; labels of a stack are all known."""
+    rng, ones = np.random.default_rng(4), np.ones(16)
+    held_out = log_softmax(rng.normal(size=(16, 3, 3)) * [[2.0], [1.0], [0.3]], axis=2)
+
+    def model() -> pm.Model:
+        return declare_stack(
+            held_out[1:],
+            np.zeros(15, int),
+            ones[1:],
+            member_names=["K1", "G2", "B1"],
+            class_names=["a", "b", "c"],
+            concentration=1 + PSEUDO_ROWS,
+            log_temperature_sd=LOG_TEMPERATURE_SD,
+            least=LEAST,
+        )
+
+    return Simulator(
+        model,
+        lambda drawn: StackLogPosterior(held_out[1:], drawn["y"], ones[1:]),
+        lambda drawn: StackLogPosterior(held_out, np.append(0, drawn["y"]), ones),
+    )
+
+
+def sdgm() -> Simulator:
+    """Three components of two classes with their precisions; hidden labels, rows completed."""
+    units = Standardisation(np.array([2.0, 1.0]), np.array([1.0, 3.0]))
+    sizes = np.array([1, 1, 3, 1, 2, 1, 1, 1, 1, 2])
+    points = units.backward(np.random.default_rng(6).normal(size=(sizes.sum(), 2)))
+    basis = quadratic_basis(2, ())
+    specification = learned_specification((0, 1, 1), basis.n_features, GammaPrecisions(4.0, 2.0))
+    hidden = every_fourth(10)
+
+    def rows(allowed: np.ndarray) -> CompletedRows:
+        return CompletedRows(points, np.cumsum(sizes) - sizes, allowed.astype(bool), np.ones(10))
+
+    def posterior(allowed: np.ndarray) -> LogPosterior:
+        return SDGMLogPosterior(rows(allowed), basis, units, specification)
+
+    first = np.tile([1, 0], (10, 1))
+    return Simulator(
+        lambda: declare_sdgm(rows(first), basis, units, specification),
+        lambda drawn: posterior(np.where(hidden[:, None], 1, drawn["y"])),
+        lambda drawn: posterior(np.where(hidden[:, None], first, drawn["y"])),
+    )
+
+
+def rbf_network(response: Response = "classes") -> Simulator:
+    """A linked mixture of two components and its output layer, cells and responses hidden."""
+    classes = response == "classes"
+    structure = MixtureSpecification(2, (), (0, 0), "diag")
+    specification = RBFNetworkSpecification(structure, 2 if classes else 1, response=response)
+    prior = MixturePrior().resolve(structure, Standardisation(np.zeros(2), np.ones(2)), ())
+    hyper = RBFNetworkHyperparameters(
+        prior, l1=0.0, l2=1.0, link=3.0, kappa=1.0, intercept_scale=1.0
+    )
+    holes = np.random.default_rng(5).random((12, 2)) < 0.25
+    nothing = np.zeros((12, 0), int), np.zeros(12, int), np.ones(12)
+    hidden = every_fourth(12)
+
+    def rows(real: np.ndarray) -> Observations:
+        return Observations(np.where(holes, np.nan, real), *nothing)
+
+    def posterior(drawn: Drawn, unknown: float) -> LogPosterior:
+        told = np.where(hidden, unknown, drawn["y"])
+        output = Classes(told.astype(int)) if classes else Numbers(told)
+        return RBFNetworkLogPosterior(rows(drawn["x"][:, 1:3]), output, specification, hyper)
+
+    return Simulator(
+        lambda: declare_rbf_network(rows(np.zeros((12, 2))), nothing[1], specification, hyper),
+        lambda drawn: posterior(drawn, -1 if classes else np.nan),
+        lambda drawn: posterior(drawn, 0),
+    )
+
+
+def median_lvq() -> Simulator:
+    """Exemplars of two classes and the width, labels hidden; candidates are told, not learned."""
+    rng = np.random.default_rng(7)
+    points = rng.normal(size=(12, 2))
+    values = ((points[:, None] - points) ** 2).sum(axis=-1) * (1 + rng.random((12, 12)))
+    candidates = np.arange(7), np.arange(5, 12)
+    prototypes, prior = Prototypes((0, 1, 1)), SigmaPrior(-0.3, 0.5)
+
+    def rows(labels: np.ndarray) -> Dissimilarities:
+        return Dissimilarities(values, labels, np.ones(12), candidates)
+
+    return of_labels(
+        lambda: declare_median_lvq(rows(np.zeros(12, int)), prototypes, prior),
+        lambda labels: MedianLVQLogPosterior(rows(labels), prototypes, prior),
+        12,
+    )
+
+
+def mixture(configuration: Configuration) -> Simulator:
+    """Rows of a mixture whose holes and hidden labels are those of a configuration."""
+    table, d = configuration.observations, configuration.n_features
+    edges = np.cumsum([1, d, len(configuration.specification.levels)])
+    widths = [cells.shape[1] for cells in table.further]
+
+    def rows(drawn: Drawn) -> Observations:
+        _, real, codes, rest = np.split(drawn["x"], edges, axis=1)
+        further = np.split(rest, np.cumsum(widths)[:-1], axis=1) if widths else ()
+        holes = zip(table.further, further, strict=True)
+        real = np.where(np.isnan(table.real), np.nan, configuration.units.forward(real))
+        return replace(
+            table,
+            real=real,
+            codes=np.where(table.codes < 0, -1, codes.astype(np.intp)),
+            labels=np.where(table.labels < 0, -1, drawn["x"][:, 0].astype(np.intp)),
+            further=tuple(np.where(np.isnan(cells), np.nan, told) for cells, told in holes),
+        )
+
+    def posterior(table: Observations) -> LogPosterior:
+        hyper = configuration.hyperparameters
+        return MixtureLogPosterior(table, configuration.specification, hyper)
+
+    def held(drawn: Drawn) -> LogPosterior:
+        told = rows(drawn)
+        return posterior(replace(told, labels=np.maximum(told.labels, 0)))
+
+    return Simulator(configuration.declare, lambda drawn: posterior(rows(drawn)), held)
+
+
+FULL = Configuration("full", "one", False, True, True, True, False, 3, 2)
+FACTORS = Factors("factor", "one", False, True, False, True, False, 3, 2)
+FURTHER = Further("diag", "one", False, True, True, True, False, 1, 2)
+
+SIMULATORS: dict[str, Callable[[], Simulator]] = {
+    "kernel network": kernel_network,
+    "stack": stack,
+    "RBF network": rbf_network,
+    "RBF regression": lambda: rbf_network("number"),
+    "sparse discriminative mixture": sdgm,
+    "exemplars": median_lvq,
+    "mixture": lambda: mixture(FULL),
+    "mixture with factors": lambda: mixture(FACTORS),
+    "mixture with counts and ordered levels": lambda: mixture(FURTHER),
+}
