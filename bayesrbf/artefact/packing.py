@@ -24,6 +24,7 @@ HOMES: Final = {
     "Dissimilarities": "bayesrbf.records.median_lvq",
     "Draws": "bayesrbf.inference.draws",
     "EigenBasis": "bayesrbf.numerics.kernel_network.kernel_layer",
+    "FewValues": "bayesrbf.records.few_values",
     "Fit": "bayesrbf.records.results",
     "FittedExemplars": "bayesrbf.fitted.fitted_exemplars",
     "FittedKernelNetwork": "bayesrbf.fitted.fitted_kernel_network",
@@ -70,6 +71,7 @@ HOMES: Final = {
     "TableSource": "bayesrbf.fitted.fitted_exemplars",
     "Trace": "bayesrbf.records.results",
     "UsualRows": "bayesrbf.posterior.usual_rows",
+    "ValueMaps": "bayesrbf.estimators.stack.training",
     "Variable": "bayesrbf.records.specification",
     "VectorSource": "bayesrbf.fitted.fitted_exemplars",
 }

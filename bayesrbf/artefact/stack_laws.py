@@ -7,7 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.artefact.laws import MOST_LOG, MOST_PARTS, Law, Lines, scales, simplex, within
+from bayesrbf.artefact.laws import (
+    MOST_LOG,
+    MOST_PARTS,
+    Law,
+    Lines,
+    ascending,
+    scales,
+    simplex,
+    within,
+)
+from bayesrbf.records.few_values import FewValues
 
 
 def _members(members: Any) -> Lines:
@@ -18,17 +28,39 @@ def _members(members: Any) -> Lines:
 
 
 def _columns_of(member: Any) -> tuple[int, tuple[int, ...], int]:
-    """Real columns, levels and classes of a member."""
-    network = hasattr(member.model, "companions")
-    density = member.model.companions.first if network else member.model
-    structure = density.specification
-    n_classes = member.model.n_classes if network else structure.n_classes
-    return structure.n_features, structure.levels, n_classes
+    """Real columns, levels and classes of a member, as the table has them."""
+    structure, few = _structure_of(member), _few_of(member)
+    n_classes = getattr(member.model, "n_classes", structure.n_classes)
+    own = len(structure.levels) - len(few.features)
+    return structure.n_features + len(few.features), structure.levels[:own], n_classes
+
+
+def _structure_of(member: Any) -> Any:
+    """The columns that a member sees."""
+    density = getattr(member.model, "companions", None)
+    return (density.first if density else member.model).specification
+
+
+def _few_of(member: Any) -> FewValues:
+    """The real columns that a member takes for categories."""
+    few: FewValues = getattr(member.columns, "few", FewValues())
+    return few
 
 
 def _member(member: Any) -> Lines:
-    n = member.columns.units.scale.size
-    yield n == _columns_of(member)[0], "a map of every column"
+    few, structure = _few_of(member), _structure_of(member)
+    maps = getattr(member.columns, "others", member.columns)
+    yield maps.units.scale.size == structure.n_features, "a map of every column"
+    levels = structure.levels[len(structure.levels) - len(few.features) :]
+    yield levels == few.levels, "levels for the values of its columns"
+    yield within(few.features, 0, _columns_of(member)[0]), "real columns of few values"
+    yield not few.features or hasattr(member.model, "companions"), "a kernel for its categories"
+
+
+def _few_values(few: Any) -> Lines:
+    yield len(few.features) == len(few.values), "values of every column"
+    yield ascending(few.features) and all(map(ascending, few.values)), "values in rising order"
+    yield all(values.size > 1 for values in few.values), "values that differ"
 
 
 def _pool(pool: Any) -> Lines:
@@ -86,6 +118,7 @@ STACKS: Final[dict[str, Law]] = {
     "Draws": _draws,
     "FittedMember": _member,
     "FittedMembers": _members,
+    "FewValues": _few_values,
     "FittedStack": _stack,
     "HeldOut": _held_out,
     "Pool": _pool,

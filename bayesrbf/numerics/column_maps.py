@@ -14,14 +14,14 @@ standard units and a normal prior of standard deviation 1/2 around no change,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
 from bayesrbf.records.column_maps import PowerMaps, yeo_johnson
-from bayesrbf.records.mixture import Standardisation
+from bayesrbf.records.mixture import Observations, Standardisation
 
 FARTHEST = 4.0
 """Half ranks: bound of cells in standard units."""
@@ -52,6 +52,10 @@ class HalfRankMaps:
         for column, (knots, scores) in enumerate(zip(self.knots, self.scores, strict=True)):
             result[:, column] += 0.5 * np.interp(standard[:, column], knots, scores)
         return result
+
+    def applied(self, rows: Observations) -> Observations:
+        """Rows with their real cells mapped."""
+        return replace(rows, real=self.forward(rows.real))
 
 
 def fit_half_rank(

@@ -132,6 +132,7 @@ WORDS: Final = {
     "AL": "kernel network, Laplace kernel, rates of the columns learned by their evidence",
     "VG10": "kernel network, Gaussian kernel, rates learned by leave-one-out",
     "VG100": "kernel network, Gaussian kernel, rates learned by leave-one-out, less penalised",
+    "VC100": "as VG100, numbers of few values taken for categories",
     "G1": "one Gaussian a class, one covariance for all",
     "G2": "three Gaussians a class, full covariances",
     "B1": "one Gaussian a class, one covariance for all, fitted to tell the classes apart",

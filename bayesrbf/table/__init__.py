@@ -12,6 +12,7 @@ from bayesrbf.table.block_columns import RowSums, joined_columns
 from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels, read_labels
+from bayesrbf.table.few_values import few_values
 from bayesrbf.table.further_columns import further_laws
 from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
 from bayesrbf.table.order import canonical_order
@@ -37,6 +38,7 @@ __all__ = [
     "distinct_rows",
     "encode",
     "encode_labels",
+    "few_values",
     "find_atoms",
     "further_laws",
     "hide",

@@ -18,11 +18,7 @@ from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
 from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
-from bayesrbf.estimators.stack.fitting import (
-    StackSettings,
-    default_folds,
-    pool_of,
-)
+from bayesrbf.estimators.stack.fitting import StackSettings, default_folds, pool_of
 from bayesrbf.estimators.stack.members import own_members
 from bayesrbf.estimators.stack.relevance import relevance_table
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
@@ -61,6 +57,7 @@ class StackedClassifier(Classifier):
     AL     as K1, l2 = 1/30, rates by evidence                              half ranks
     VG10   as K3, rates by leave-one-out                                    half ranks
     VG100  as VG10, l2 = 1/100                                              half ranks
+    VC100  as VG100, reals of 3 to 12 values as categories                  half ranks
     G1     one Gaussian a class, one covariance for all                     Yeo-Johnson
     G2     three Gaussians a class, full covariances                        Yeo-Johnson
     B1     as G1, by the blend log p(y|x) + 0.3 log p(x)                    Yeo-Johnson
@@ -70,7 +67,8 @@ class StackedClassifier(Classifier):
     Parameters
     ----------
     members : {"default", "lite"} or sequence of str
-        All but K3; SL, AL, VG100, G2 and B1 at 0.7 of the cost; or names from the table.
+        All but K3; SL, AL, VG100, G2 and B1 at 0.7 of the cost; or names from the table. VC100
+        is one of either where a real column has 3 to 12 values, ten rows a value or more.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -228,8 +226,10 @@ class StackedClassifier(Classifier):
         """Which members are fitted, and to what."""
         extra = extra_members(self.extra, self.columns_, self._template)
         prior = MixturePrior() if self.prior is None else self.prior
+        few = table.few_values(self.rows_)
         levels, n_classes = self.columns_.n_levels, self.classes_.size
-        return StackSettings(own_members(self.members), extra, levels, n_classes, prior, self.seed_)
+        own = own_members(self.members, few)
+        return StackSettings(own, extra, levels, n_classes, prior, self.seed_, few)
 
     @on_one_blas_thread
     def refine(self, method: str = "laplace", **options: Any) -> Self:

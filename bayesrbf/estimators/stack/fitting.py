@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +19,7 @@ from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.stack.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
 from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.posterior.scores import log_loss
+from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 
@@ -45,6 +46,8 @@ class StackSettings:
     prior: MixturePrior
     seed: int
     """Seed of starts and exemplars."""
+    few: FewValues = field(default_factory=FewValues)
+    """Real columns that a member may take for categories."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +89,8 @@ class StackSettings:
     ) -> Training:
         """Rows, and what members fitted to them share."""
         seed = self.seed + seed
-        return Training(rows, self.levels, self.n_classes, self.prior, seed, of_folds)
+        known = self.levels, self.n_classes, self.prior, seed, of_folds, self.few
+        return Training(rows, *known)
 
     def _fit(self, training: Training) -> FittedMembers:
         """All members."""

@@ -18,7 +18,6 @@ from bayesrbf.estimators.stack.training import (
     Shape,
     Training,
     Views,
-    behind,
 )
 from bayesrbf.fitted.companions import shared_prior
 from bayesrbf.fitted.fitted_kernel_network import (
@@ -32,6 +31,7 @@ from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
 from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture_rows
 from bayesrbf.numerics.kernel_network.learned_rates import RateSearch
 from bayesrbf.numerics.log_posterior import LogPosterior, Predictor
+from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.specification import CovarianceType, MixtureSpecification
@@ -58,14 +58,11 @@ class KernelMember:
     l2: float
     rates: Rates = "fixed"
     scale: float = 1.0
+    shape: Shape = "half_rank"
+    """Map of the real columns."""
 
     kind: ClassVar = "kernel network"
     """Members of one kind err together."""
-
-    @property
-    def shape(self) -> Shape:
-        """Map of the real columns."""
-        return "half_rank"
 
     def fit(self, training: Training) -> FittedKernelNetwork:
         """Fit to training rows."""
@@ -82,8 +79,9 @@ class KernelMember:
             self.scale,
             SEARCH,
         )
-        rows, layer = training.mapped(self.shape), training.layer(settings)
-        return fit_kernel_rows(rows, training.companions, layer, settings)[0]
+        seen = training.with_categories if self.shape == "values" else training
+        rows, layer = seen.mapped("half_rank"), seen.layer(settings)
+        return fit_kernel_rows(rows, seen.companions, layer, settings)[0]
 
     def class_log_joint(
         self, model: FittedKernelNetwork, columns: ColumnMaps, views: Views
@@ -156,6 +154,7 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "AL": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
     "VG10": KernelMember("gaussian", 0.8, 1 / 10, "leave-one-out"),
     "VG100": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
+    "VC100": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out", shape="values"),
     "G1": MixtureMember(1, "full", True, _LIKELIHOOD),
     "G2": MixtureMember(3, "full", False, _LIKELIHOOD),
     "B1": MixtureMember(1, "full", True, _BLEND),
@@ -164,12 +163,14 @@ MEMBERS: Final[Mapping[str, Member]] = {
 """Recipes by name; the stack's documentation says what each is."""
 DEFAULT: Final = ("K1", "K2", "SL", "AL", "VG10", "VG100", "G1", "G2", "B1", "B2")
 LITE: Final = ("SL", "AL", "VG100", "G2", "B1")
+OF_FEW_VALUES: Final = ("VC100",)
+"""Members of the default where a real column has few values."""
 
 
-def own_members(members: object) -> tuple[str, ...]:
+def own_members(members: object, few: FewValues) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for."""
     if isinstance(members, str) and members in ("default", "lite"):
-        return DEFAULT if members == "default" else LITE
+        return (DEFAULT if members == "default" else LITE) + OF_FEW_VALUES * bool(few.features)
     chosen = tuple(members) if isinstance(members, list | tuple) else (members,)
     unknown = [name for name in chosen if name not in MEMBERS]
     if unknown or not chosen or len(set(chosen)) < len(chosen):
@@ -202,7 +203,15 @@ class FittedMember(FittedModel):
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
         """Class log joint, or log probabilities, at the fitted point."""
-        return self.model.class_log_joint(behind(self.columns, rows), temperature)
+        return self.model.class_log_joint(self.columns.applied(rows), temperature)
+
+    @property
+    def relevance(self) -> Float[np.ndarray, " column"]:
+        """Relevance of every column of the table in a kernel network, reals then categories."""
+        model: Any = self.model
+        columns: Any = self.columns
+        found: Float[np.ndarray, " column"] = model.relevance
+        return columns.in_table(found) if MEMBERS[self.name].shape == "values" else found
 
     def of_views(self, views: Views) -> Float[np.ndarray, "obs label"]:
         """The same of rows that several members see."""
@@ -211,7 +220,7 @@ class FittedMember(FittedModel):
 
     def log_posterior(self, rows: Observations) -> LogPosterior:
         """The log posterior of the member's parameters given mapped rows."""
-        return self.model.log_posterior(behind(self.columns, rows))
+        return self.model.log_posterior(self.columns.applied(rows))
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the coordinates of the log posterior."""
@@ -221,15 +230,15 @@ class FittedMember(FittedModel):
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
         """Prepare rows for predictions at any coordinates."""
-        return self.model.predictor(log_posterior, behind(self.columns, rows), temperature)
+        return self.model.predictor(log_posterior, self.columns.applied(rows), temperature)
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of the member's model on mapped rows."""
-        return self.model.declare(behind(self.columns, rows), axes)
+        return self.model.declare(self.columns.applied(rows), axes)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names and mapped rows."""
-        return self.model.description(behind(self.columns, rows), axes)
+        return self.model.description(self.columns.applied(rows), axes)
 
 
 def fit_members(training: Training, members: Sequence[str]) -> tuple[FittedMember, ...]:

@@ -20,7 +20,7 @@ def relevance_table(self: Any) -> pd.DataFrame:
 
     check_is_fitted(self)
     own: Any = self.model_.members.own
-    learned = {m.name: m.model.relevance for m in own if MEMBERS[m.name].rates != "fixed"}
+    learned = {m.name: m.relevance for m in own if MEMBERS[m.name].rates != "fixed"}
     columns = self.columns_.real_names + self.columns_.categorical_names
     index = pd.Index(columns, name=names.COLUMN)
     values = np.reshape(list(learned.values()), (len(learned), len(index))).T

@@ -28,11 +28,12 @@ from bayesrbf.fitted.mixture_fitting import Solver, component_class, fit_mixture
 from bayesrbf.numerics.column_maps import HalfRankMaps, fit_half_rank, fit_power
 from bayesrbf.numerics.kernel_network.product_kernels import CellMoments
 from bayesrbf.records.column_maps import PowerMaps
+from bayesrbf.records.few_values import FewValues
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
 
-Shape = Literal["half_rank", "power"]
+Shape = Literal["half_rank", "power", "values"]
 
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
@@ -41,13 +42,25 @@ DENSITY_COMPONENTS = 3
 N_EXEMPLARS = 2000
 
 
-ColumnMaps = HalfRankMaps | PowerMaps
-"""Real columns towards a normal shape."""
+@dataclass(frozen=True)
+class ValueMaps:
+    """Reals of few values as categories, the others by half ranks."""
+
+    few: FewValues
+    others: HalfRankMaps
+
+    def applied(self, rows: Observations) -> Observations:
+        """Rows as a member behind the maps sees them."""
+        return self.others.applied(self.few.as_categories(rows))
+
+    def in_table(self, of_columns: Float[np.ndarray, " column"]) -> Float[np.ndarray, " column"]:
+        """What a member says of the columns that it sees, for those of the table."""
+        n_few, n_others = len(self.few.features), self.others.units.scale.size
+        return of_columns[self.few.places(n_others + n_few, of_columns.size - n_others - n_few)]
 
 
-def behind(maps: ColumnMaps, rows: Observations) -> Observations:
-    """Rows as a member behind maps of their columns sees them."""
-    return replace(rows, real=maps.forward(rows.real))
+ColumnMaps = HalfRankMaps | PowerMaps | ValueMaps
+"""Real columns towards a normal shape, or towards categories."""
 
 
 class Views:
@@ -61,7 +74,7 @@ class Views:
     def mapped(self, columns: ColumnMaps) -> Observations:
         """The rows behind maps."""
         if id(columns) not in self._mapped:
-            self._mapped[id(columns)] = behind(columns, self._rows)
+            self._mapped[id(columns)] = columns.applied(self._rows)
         return self._mapped[id(columns)]
 
     def cells(self, columns: ColumnMaps, companions: Companions) -> CellMoments:
@@ -71,8 +84,10 @@ class Views:
         return self._cells[id(companions)]
 
 
-LearnedRates = Mapping[KernelSettings, Float[np.ndarray, " column"]]
-"""Rates that kernels learned, by what their networks share whatever the rows."""
+LayerKey = tuple[tuple[int, ...], KernelSettings]
+"""What networks share whatever the rows: levels of the columns that they see, and settings."""
+LearnedRates = Mapping[LayerKey, Float[np.ndarray, " column"]]
+"""Rates that kernels learned."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +103,17 @@ class Training:
     seed: int
     of_folds: Sequence[LearnedRates] = ()
     """What was learned without each fold, and is averaged with what is learned from the rows."""
-    _layers: dict[KernelSettings, HiddenLayer] = field(default_factory=dict, init=False)
+    few: FewValues = field(default_factory=FewValues)
+    """Real columns that a member may take for categories."""
+    _layers: dict[LayerKey, HiddenLayer] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def with_categories(self) -> Training:
+        """The same rows, reals of few values as categories."""
+        if not self.few.features:
+            return self
+        rows, levels = self.few.as_categories(self.rows), self.levels + self.few.levels
+        return replace(self, rows=rows, levels=levels, few=FewValues())
 
     @cached_property
     def units(self) -> Standardisation:
@@ -104,6 +129,11 @@ class Training:
     def power(self) -> PowerMaps:
         """Yeo-Johnson's powers of the rows."""
         return fit_power(self.units, self.rows.real, self.rows.weights)
+
+    @cached_property
+    def values(self) -> ValueMaps:
+        """Reals of few values as categories, half ranks of the others."""
+        return ValueMaps(self.few, self.with_categories.half_rank)
 
     @cached_property
     def companions(self) -> Companions:
@@ -123,7 +153,7 @@ class Training:
 
     def layer(self, settings: KernelSettings) -> HiddenLayer:
         """The hidden layer of a network; networks that differ in their output alone share it."""
-        key = replace(settings, l2=1.0, seed=0)
+        key = self.levels, replace(settings, l2=1.0, seed=0)
         if key not in self._layers:
             rows = self.mapped("half_rank")
             others = [rates[key] for rates in self.of_folds if key in rates]
@@ -134,16 +164,20 @@ class Training:
     @property
     def learned_rates(self) -> LearnedRates:
         """Rates of the kernels, of those that learn them."""
+        others = self.with_categories.learned_rates if self.few.features else {}
         layers = self._layers.items()
-        return {key: basis.kernel.rates for key, (basis, _) in layers if key.rates != "fixed"}
+        own = {key: basis.kernel.rates for key, (basis, _) in layers if key[1].rates != "fixed"}
+        return own | dict(others)
 
     def maps(self, shape: Shape) -> ColumnMaps:
         """The maps of a kind."""
+        if shape == "values":
+            return self.values
         return self.half_rank if shape == "half_rank" else self.power
 
     def mapped(self, shape: Shape) -> Observations:
         """The rows behind the maps of a kind."""
-        return behind(self.maps(shape), self.rows)
+        return self.maps(shape).applied(self.rows)
 
 
 def fit_density(
