@@ -155,15 +155,19 @@ FEW: dict[str, dict[str, Any]] = {
     "advi": {"draws": 6},
     "gibbs": {"draws": 3, "tune": 4, "chains": 2},
     "nuts": {"draws": 3, "tune": 10, "chains": 2},
+    "bootstrap": {"draws": 3},
 }
 SAMPLED = {
-    "density": ("laplace", "advi", "gibbs", "nuts"),
-    "full mixture": ("laplace", "advi", "gibbs", "nuts"),
-    "kernel network": ("laplace", "advi"),
-    "RBF network": ("laplace", "advi"),
-    "sparse discriminative mixture": ("laplace", "advi"),
+    "density": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
+    "density of factors": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
+    "mixture": ("laplace", "advi", "nuts", "bootstrap"),
+    "full mixture": ("laplace", "advi", "gibbs", "nuts", "bootstrap"),
+    "kernel network": ("laplace", "advi", "nuts", "bootstrap"),
+    "RBF network": ("laplace", "advi", "nuts", "bootstrap"),
+    "RBF regression": ("laplace", "advi", "nuts", "bootstrap"),
+    "sparse discriminative mixture": ("laplace", "advi", "nuts", "bootstrap"),
     "exemplars": ("gibbs",),
-    "stack": ("laplace",),
+    "stack": ("laplace", "nuts", "bootstrap"),
 }
 SMALLER: dict[str, Fit] = FAMILIES | {
     "kernel network": partial(fit, bayesrbf.KernelNetworkClassifier, n_exemplars=10)

@@ -25,6 +25,8 @@ def bootstrap_weights(
 
     ``w ~ Dirichlet(v) sum(v)`` with v the given weights: a row of weight 2 is the row twice.
     """
+    if not weights.size:  # No fold of a stack could hold a row out.
+        return weights
     drawn = rng.gamma(weights) + LEAST_WEIGHT * weights
     return drawn * (weights.sum() / drawn.sum())
 

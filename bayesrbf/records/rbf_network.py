@@ -141,8 +141,9 @@ class RBFNetworkHyperparameters:
         """Log prior density ``log Gamma(precision; noise_shape, noise_rate)`` of the noise."""
         shape, rate = self.noise_shape, self.noise_rate
         constant = shape * math.log(rate) - math.lgamma(shape)
-        return constant + (shape - 1) * math.log(precision) - rate * precision
+        # NumPy's logarithm and quotient: a search may try a precision that rounds to zero.
+        return constant + (shape - 1) * float(np.log(precision)) - rate * precision
 
     def noise_slope(self, precision: float) -> float:
         """Derivative of :meth:`log_noise` in the precision."""
-        return (self.noise_shape - 1) / precision - self.noise_rate
+        return float(np.divide(self.noise_shape - 1, precision)) - self.noise_rate

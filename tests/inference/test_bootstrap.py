@@ -25,6 +25,11 @@ def test_weights_are_shares_of_the_whole_and_a_row_of_weight_two_is_the_row_twic
     np.testing.assert_allclose(drawn.var(axis=0), 100 * shares * (1 - shares) / 11, rtol=0.05)
 
 
+def test_no_rows_have_no_weights() -> None:
+    """Where every class is one row, no fold of a stack holds one out."""
+    assert bootstrap_weights(np.zeros(0), np.random.default_rng(0)).shape == (0,)
+
+
 def logistic(
     n: int, seed: int, curved: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], KernelNetworkLogPosterior]]:

@@ -48,6 +48,14 @@ def test_gradient_equals_central_differences(
             assert gradient[i] == pytest.approx((above - below) / (2 * step[i]), rel=1e-5, abs=1e-5)
 
 
+@pytest.mark.parametrize("away", [-1000.0, 1000.0])
+def test_a_search_may_try_a_noise_precision_that_is_no_number(away: float) -> None:
+    target = network(response="number")
+    theta = random_theta(target)
+    theta[-1] = away  # its logarithm
+    assert not np.isfinite(target.evaluate(theta)[0])
+
+
 @pytest.mark.parametrize("features", FEATURES)
 def test_without_responses_what_remains_is_the_mixture(features):
     """kappa 1, no link, no response known: the mixture's own log posterior and two priors."""

@@ -77,7 +77,7 @@ def maximise_in_halves(
         return theta
 
     def objective(halves: np.ndarray) -> tuple[float, np.ndarray]:
-        with np.errstate(over="ignore", invalid="ignore"):  # a step may leave the range of numbers
+        with np.errstate(all="ignore"):  # a step may leave the range of numbers
             at = smooth(joined(halves))
         if not (np.isfinite(at.value) and np.isfinite(at.gradient).all()):
             return np.inf, np.zeros_like(halves)  # the line search steps back
