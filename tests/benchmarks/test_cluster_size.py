@@ -43,9 +43,9 @@ def parameters() -> MixtureParameters:
 
 
 def rows(number: int, seed: int) -> Observations:
-    """Some rows, 5 % of their cells missing."""
+    """Some rows of all components, 5 % of their cells missing."""
     rng = np.random.default_rng(seed)
-    cells = rng.normal(size=(number, COLUMNS)) + rng.normal(scale=1.5, size=COLUMNS)
+    cells = rng.normal(size=(number, COLUMNS)) + parameters().means[rng.integers(0, K, number)]
     cells[rng.random(cells.shape) < 0.05] = np.nan
     codes = np.zeros((number, 0), dtype=np.intp)
     return Observations(cells, codes, np.zeros(number, dtype=np.intp), np.ones(number))
