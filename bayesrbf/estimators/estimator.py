@@ -27,6 +27,7 @@ from bayesrbf.estimators.column_table import describe_columns, warn_of_units
 from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.out_of_core.answering import (
     by_blocks,
+    has_all_rows,
     need_all_rows,
     refuse_collection,
 )
@@ -374,7 +375,7 @@ class Estimator(BaseEstimator, ABC):
                 self.draws_,
                 self._raw,
                 drawn,
-                leave_out=not self.__dict__.get("_sampled"),
+                leave_out=has_all_rows(self),
             ),
         )
 

@@ -118,27 +118,25 @@ def fit_network_blocks(
     All but the parameters is that of the network. ``some`` of the rows are as heavy as all.
     """
     sums = BlockSums(rows, network.in_standard_units)
-    start = network.parameters
+
+    def on_rows(theta: np.ndarray) -> tuple[Smooth, float]:
+        *smooth, conditional = sums.total(partial(_on_rows, theta=theta))
+        return Smooth(*smooth), conditional
+
     fit = ascend_joint(
         sums.of_no_rows,
-        lambda theta: Smooth(*sums.total(partial(_smooth, theta=theta))),
-        lambda theta: sums.total(partial(_conditional, theta=theta))[0],
-        start,
+        on_rows,
+        network.parameters,
         max_iter=settings.max_iter,
         tolerance=settings.tol * float(some.weights.sum()),
     )
     return replace(network, parameters=fit.parameters), fit, sums.passes
 
 
-def _smooth(given: RBFNetworkLogPosterior, theta: np.ndarray) -> Figures:
-    """The smooth part of a network's objective."""
-    at = given.smooth(theta)
-    return at.value, at.gradient, at.by_size
-
-
-def _conditional(given: RBFNetworkLogPosterior, theta: np.ndarray) -> Figures:
-    """Log likelihood of the responses."""
-    return (given.conditional_log_likelihood(theta),)
+def _on_rows(given: RBFNetworkLogPosterior, theta: np.ndarray) -> Figures:
+    """The smooth part of a network's objective, and the log likelihood of the responses."""
+    smooth, conditional = given.smooth_and_conditional(theta)
+    return smooth.value, smooth.gradient, smooth.by_size, conditional
 
 
 def fit_kernel_blocks(

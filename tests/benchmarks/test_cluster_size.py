@@ -17,7 +17,7 @@ import numpy as np
 from dask import delayed
 from distributed import Client, LocalCluster
 
-from bayesrbf.blocks import DaskBlocks, LocalBlocks
+from bayesrbf.blocks import BLOCK_ROWS, DaskBlocks, LocalBlocks
 from bayesrbf.numerics.mixture.block_expectation import BlockExpectation, added
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
@@ -43,9 +43,9 @@ def parameters() -> MixtureParameters:
 
 
 def rows(number: int, seed: int) -> Observations:
-    """Some rows, 5 % of their cells missing."""
+    """Some rows of all components, 5 % of their cells missing."""
     rng = np.random.default_rng(seed)
-    cells = rng.normal(size=(number, COLUMNS)) + rng.normal(scale=1.5, size=COLUMNS)
+    cells = rng.normal(size=(number, COLUMNS)) + parameters().means[rng.integers(0, K, number)]
     cells[rng.random(cells.shape) < 0.05] = np.nan
     codes = np.zeros((number, 0), dtype=np.intp)
     return Observations(cells, codes, np.zeros(number, dtype=np.intp), np.ones(number))
@@ -105,12 +105,15 @@ def test_cluster_size() -> None:
             )
 
     costs = Costs(alone, task, fold, LATENCY + size / BANDWIDTH, start)
-    print(f"{WORKERS} workers, one block each, or 131,072 rows where these are more:")
     for number in (10**5, 10**6, 10**7, 10**8, 10**9):
-        blocks = max(WORKERS, -(-number // 131_072))
-        far = {n: pass_seconds(costs, number, n, max(n, blocks)) for n in (10, WORKERS, 1000)}
+        far = {n: pass_seconds(costs, number, n, n) for n in (10, WORKERS, 1000)}
         told = ", ".join(f"{n} workers {second:.2f} s" for n, second in far.items())
-        print(f"{number:>13,} rows: one process {alone * number:.2f} s, {told}", flush=True)
+        usual = pass_seconds(costs, number, WORKERS, max(WORKERS, -(-number // BLOCK_ROWS)))
+        print(
+            f"{number:>13,} rows: one process {alone * number:.2f} s; one block each, {told}; "
+            f"{WORKERS} workers, blocks of {BLOCK_ROWS:,} rows at most {usual:.2f} s",
+            flush=True,
+        )
     grid = np.geomspace(1e4, 1e9, 201).astype(int)
     for n in (10, WORKERS):
         ahead = [pass_seconds(costs, int(one), n, n) < alone * one for one in grid]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -149,11 +148,6 @@ FAULTS: dict[str, tuple[Callable[[], Table], type[Exception], str]] = {
         lambda: (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"] * 3)}), np.array([0, 1, 0])),
         ValueError,
         "'a' holds dates",
-    ),
-    "lazy frame": (
-        lambda: (pl.LazyFrame({"a": [1.0, 2.0, 3.0]}), np.array([0, 1, 0])),
-        TypeError,
-        r"received LazyFrame, a table out of memory.*sample of its rows",
     ),
     "beyond 1e154": (changed(lambda X: X * 1e155), ValueError, "1e154"),
     "below 1e-154": (changed(lambda X: X * 1e-155), ValueError, "'x0'.*below 1e-154"),

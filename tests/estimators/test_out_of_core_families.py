@@ -163,7 +163,7 @@ def test_an_rbf_network_has_the_parameters_of_a_table_in_memory(
 ) -> None:
     handed = begun_at("ascend_joint", monkeypatch)
     model = fitted("RBF network", [50, 51, 51, 180])
-    ((points, _, _, start),) = handed
+    ((points, _, start),) = handed
     rows = FAMILIES["RBF network"]().fit(X, Y).rows_
     network = model.model_
     inside = fit_joint(

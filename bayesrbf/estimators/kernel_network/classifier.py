@@ -245,7 +245,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        training = read_labelled(self, X, y, sample_weight, float(self.unlabelled_weight))
+        training = read_labelled(self, X, y, sample_weight)
         fitted = self._fit_rows(table.distinct(self.rows_)[0], self._settings())
         self._calibrate(self._held_out_log_joint)
         refit = partial(fit_kernel_blocks, settings=self._settings())

@@ -67,6 +67,7 @@ def partial_fit(self: Any, X: object, y: object = None, sample_weight: object = 
     rows = replace(rows, labels=0 * rows.labels, weights=weights).take(weights > 0)
     self.passes_ = max(1, self.passes_)
     if rows.n_obs:
+        self._sampled = True
         self.model_, self._stream = step(self.model_, stream, rows)
         self.passes_ += 1
     self.draws_ = self._raw = None

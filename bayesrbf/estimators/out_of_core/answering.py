@@ -40,9 +40,15 @@ def by_blocks[F: Callable[..., Any]](method: F) -> F:
     return cast(F, answered)
 
 
+def has_all_rows(self: Any) -> bool:
+    """Whether the training rows are all in the estimator, not a sample or the first block."""
+    held = self.__dict__  # what was fitted block by block before samples were told apart has passes
+    return not held.get("_sampled", held.get("passes_", 0) > 0)
+
+
 def need_all_rows(self: Any, what: str) -> None:
     """ValueError where the training rows are out of memory, which a posterior is asked of."""
-    if self.__dict__.get("_sampled"):
+    if not has_all_rows(self):
         raise ValueError(
             f"{type(self).__name__}.{what} needs the training rows in memory, and this fit read "
             f"them block by block ({self.passes_} passes); fit a random sample of the rows for it."

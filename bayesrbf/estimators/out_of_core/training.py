@@ -126,15 +126,19 @@ def read_collection(self: Any, X: Any, y: Any, sample_weight: Any, asked: Asked)
 
 
 def read_labelled(
-    self: Any, X: Any, y: Any, sample_weight: Any, unlabelled_weight: float
+    self: Any, X: Any, y: Any, sample_weight: Any, unlabelled_weight: float | None = None
 ) -> Training | None:
-    """Read a training table with labels, in memory or out of it; None if it is in memory."""
-    target = y if isinstance(y, str) else None
-    asked = Asked(True, target, self.unlabelled, unlabelled_weight)
+    """Read a training table with labels, in memory or out of it; None if it is in memory.
+
+    A row without a label weighs what the estimator says, unless ``unlabelled_weight`` does.
+    """
+    self._check_arguments()
+    factor = float(self.unlabelled_weight if unlabelled_weight is None else unlabelled_weight)
+    asked = Asked(True, y if isinstance(y, str) else None, self.unlabelled, factor)
     training = read_collection(self, X, y, sample_weight, asked)
     if training is None:
         weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights, unlabelled_weight)
+        labels, weights = self._read_labels(X, y, weights, factor)
         self._read_rows(X, labels, weights)
     return training
 

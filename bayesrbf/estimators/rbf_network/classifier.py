@@ -252,7 +252,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        training = read_labelled(self, X, y, sample_weight, float(self.unlabelled_weight))
+        training = read_labelled(self, X, y, sample_weight)
         distinct, _ = table.distinct(self.rows_)
         self.model_, fit = self._fit_rows(distinct, self.seed_, self._start)
         self._calibrate(self._held_out_log_joint)

@@ -74,14 +74,13 @@ def fit_joint(
         em = EMSettings(rng, n_init, max_iter, tol)
         start = _em_start(observations, output, specification, hyperparameters, em)
     tolerance = tol * float(observations.weights.sum())
-    on_rows = target.smooth, target.conditional_log_likelihood
-    return ascend_joint(target, *on_rows, start, max_iter=max_iter, tolerance=tolerance)
+    on_rows = target.smooth_and_conditional
+    return ascend_joint(target, on_rows, start, max_iter=max_iter, tolerance=tolerance)
 
 
 def ascend_joint(
     points: RBFNetworkLogPosterior,
-    smooth: Callable[[Float[np.ndarray, " coordinate"]], Smooth],
-    conditional_log_likelihood: Callable[[Float[np.ndarray, " coordinate"]], float],
+    on_rows: Callable[[Float[np.ndarray, " coordinate"]], tuple[Smooth, float]],
     start: RBFNetworkParameters,
     *,
     max_iter: int,
@@ -89,15 +88,25 @@ def ascend_joint(
 ) -> NetworkFit:
     """Climb the joint from a start on rows wherever they are, all in standard units.
 
-    ``points`` have coordinates and prior; the two functions are those of the log posterior given
-    all rows. The climb ends when an iteration gains at most ``tolerance`` nats.
+    ``points`` have coordinates and prior; ``on_rows`` is ``smooth_and_conditional`` given all rows.
+    The climb ends when an iteration gains at most ``tolerance`` nats.
     """
     conditional = []
+    theta, specification, prior = points.pack(start), points.network, points.prior
+    last = theta, on_rows(theta)  # kept: what is watched was evaluated before
+
+    def at(theta: np.ndarray) -> tuple[Smooth, float]:
+        nonlocal last
+        if not np.array_equal(last[0], theta):
+            last = theta, on_rows(theta)
+        return last[1]
+
+    def smooth(theta: np.ndarray) -> Smooth:
+        return at(theta)[0]
 
     def watch(theta: np.ndarray) -> None:
-        conditional.append(conditional_log_likelihood(theta))
+        conditional.append(at(theta)[1])
 
-    theta, specification, prior = points.pack(start), points.network, points.prior
     watch(theta)
     if not np.isfinite(smooth(theta).value):
         nothing, way = np.full(1, -np.inf), np.array(conditional)

@@ -119,7 +119,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         at a zero of one, its derivative is the mean of both sides. ``jacobian`` adds the log
         determinant of the transforms.
         """
-        smooth = self.smooth(theta)
+        smooth, _ = self.smooth_and_conditional(theta)
         sizes = theta[self.coefficient_places]
         value = smooth.value - self.prior.l1 * float(np.abs(sizes).sum())
         gradient = smooth.gradient + smooth.by_size * np.sign(theta)
@@ -131,10 +131,13 @@ class RBFNetworkLogPosterior(MixtureOnRows):
             value, gradient = value + extra, gradient + extra_gradient
         return value, gradient
 
-    def smooth(self, theta: Float[np.ndarray, " coordinate"]) -> Smooth:
+    def smooth_and_conditional(
+        self, theta: Float[np.ndarray, " coordinate"]
+    ) -> tuple[Smooth, float]:
         """The log density without Jacobian, plus ``l1 sum |w|``, and its gradient.
 
-        So the kinks of the Laplace factor are left out.
+        So the kinks of the Laplace factor are left out. Beside it, the weighted log likelihood of
+        the responses, ``sum_n v_n log p(y_n | f(x_n))``, in nats.
         """
         point = self._point(theta)
         joint = self._expectation.at(point.mixture)
@@ -160,7 +163,8 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         gradients = [self._mixture_gradient(point, joint, joint_gradient, counts), *by_output]
         by_size = np.zeros(self.dimension)
         by_size[self.coefficient_places] = np.tile(link.by_size, self.network.n_outputs)
-        return Smooth(value, np.concatenate(gradients), by_size)
+        conditional = float(self._weights @ log_likelihood)
+        return Smooth(value, np.concatenate(gradients), by_size), conditional
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Unweighted log likelihood of every row, in nats, in the user's units.
@@ -171,12 +175,6 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         joint = self._expectation.at(point.mixture)
         log_density = log_sum_exp(joint.log_joint, axis=1)[0] + self._row_shift
         return self._discriminate(point, joint)[0] + self.prior.kappa * log_density
-
-    def conditional_log_likelihood(self, theta: Float[np.ndarray, " coordinate"]) -> float:
-        """Weighted log likelihood of the responses, ``sum_n v_n log p(y_n | f(x_n))``, in nats."""
-        point = self._point(theta)
-        log_likelihood = self._discriminate(point, self._expectation.at(point.mixture))[0]
-        return float(self._weights @ log_likelihood)
 
     def predictor(
         self,
