@@ -54,6 +54,7 @@ def mutated(most: int) -> Counter[str]:
     with tempfile.TemporaryDirectory() as folder:
         for name in FAMILIES:
             total += try_all(name, most, Path(folder), seed=most)
+            print(f"{name}: {total.total()} in all", file=sys.stderr, flush=True)
     return total
 
 
