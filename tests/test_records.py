@@ -243,7 +243,7 @@ def test_places_that_name_the_same_cells_cannot_fill_the_memory(
     plain = [{"array": ["0", i, [300]]} for i in range(4)]
     for tree in (coded, plain):
         unpack(tree[:1] * 100, strips)
-        with pytest.raises(StateError, match="more than 8000 bytes"):
+        with pytest.raises(StateError, match="all arrays together have more"):
             unpack(tree, strips)
 
 

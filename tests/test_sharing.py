@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from io import BytesIO
+from threading import Event, Thread
 from typing import Any
 
 import cloudpickle
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.estimators.interrupting import interruptions
+from tests.looping import grown
 from tests.mutations import fitted
 from tests.trust.sections import program
 
@@ -93,9 +96,29 @@ def test_dask_predicts_the_same_bits() -> None:
 def test_fits_in_a_loop_leave_nothing_behind() -> None:
     """Fifty; ``make trust`` makes a thousand."""
     said = program("tests.looping", 50)
-    assert said["threads"] == 0
-    assert said["files"] == 0
+    assert said["threads"] == said["files"] == 0, said
     assert said["grown"] < 30, said
+
+
+def test_planted_leak_is_seen_and_a_step_is_none() -> None:
+    kept: list[Any] = []
+    ended = Event()
+
+    def sleeper(_: int) -> None:
+        kept.append(Thread(target=ended.wait))
+        kept[-1].start()
+
+    try:
+        assert grown(lambda _: kept.append(bytearray(b"x") * 2**20), 20)["grown"] > 10
+        assert grown(lambda _: kept.append(open(os.devnull)), 20)["files"] == 16
+        assert grown(sleeper, 20)["threads"] == 16
+    finally:
+        ended.set()
+        [one.close() for one in kept if hasattr(one, "close")]
+        [one.join() for one in kept if isinstance(one, Thread)]
+    once = grown(lambda i: kept.append(open(os.devnull)) if i == 15 else None, 20)
+    kept[-1].close()
+    assert once["files"] == once["threads"] == 0
 
 
 def test_interrupted_prediction_leaves_the_estimator_as_it_was() -> None:

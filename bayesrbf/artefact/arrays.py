@@ -70,11 +70,12 @@ class StoredArrays:
     def __init__(self, strips: Mapping[str, np.ndarray]) -> None:
         self._strips = strips
         self._read: dict[str, np.ndarray] = {}
-        self._left = MOST_READ
+        self._left = sum(strip.nbytes for strip in strips.values())
+        self._left_decoded = MOST_READ
 
     def at(self, place: Any) -> np.ndarray:
         """The array at a place."""
-        return self._kept(str(place), lambda: self._cells(place).copy())
+        return self._kept(str(place), lambda: self._copy(self._cells(place)))
 
     def decoded(self, places: Any) -> np.ndarray:
         """The array of which numbers and values are at two places."""
@@ -93,8 +94,17 @@ class StoredArrays:
             raise ValueError("its numbers are not unsigned, or its values no list")
         if numbers.size and int(numbers.max()) >= values.size:
             raise ValueError("a number without a value")
-        self._spend(numbers.size * values.itemsize)
+        self._left_decoded -= numbers.size * values.itemsize
+        if self._left_decoded < 0:
+            raise ValueError(f"all arrays together have more than {MOST_READ} bytes")
         return values[numbers]
+
+    def _copy(self, cells: np.ndarray) -> np.ndarray:
+        """Own memory; arrays that are not the same have no cells in common, so there is enough."""
+        self._left -= cells.nbytes
+        if self._left < 0:
+            raise ValueError("all arrays together have more bytes than are stored")
+        return cells.copy()
 
     def _cells(self, place: Any) -> np.ndarray:
         """The cells at a place, which are not copied."""
@@ -104,14 +114,7 @@ class StoredArrays:
         strip, size = self._strips[name], math.prod(shape)
         if start + size > strip.size:
             raise ValueError(f"{place} reaches beyond its {strip.size} cells")
-        self._spend(size * strip.itemsize)
         return strip[start : start + size].reshape(shape)
-
-    def _spend(self, n_bytes: int) -> None:
-        """Refuse more bytes than a file may have: many places could name the same cells."""
-        self._left -= n_bytes
-        if self._left < 0:
-            raise ValueError(f"all arrays together have more than {MOST_READ} bytes")
 
 
 def _key(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:

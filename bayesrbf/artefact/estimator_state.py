@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from bayesrbf.artefact.conforming import conforms
 from bayesrbf.artefact.stack_laws import check_state
-from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state
+from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state, shown
 
 OPTIONAL = {
     "feature_names_in_",
@@ -165,7 +165,7 @@ def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
     kind, record = load_state(path, digest)
     if kind not in ESTIMATORS:
         raise ArtefactError(
-            f"{path} holds an unknown estimator {kind!r}; this version reads "
+            f"{path} holds an unknown estimator {shown(repr(kind))}; this version reads "
             f"{' and '.join(ESTIMATORS)}."
         )
     cls = getattr(import_module(ESTIMATORS[kind]), kind)
@@ -173,5 +173,5 @@ def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
         estimator = from_record(cls, record)
         estimator.__loaded__()
     except Exception as error:  # whatever a state that no fit leaves behind makes of predicting
-        raise ArtefactError(f"{path} is no state of a {kind}: {error}.") from error
+        raise ArtefactError(f"{path} is no state of a {kind}: {shown(error)}.") from error
     return estimator

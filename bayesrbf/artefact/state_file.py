@@ -30,6 +30,8 @@ MOST_DEPTH: Final = 40
 MOST_ARRAYS: Final = 10_000
 MOST_FILE: Final = 2**31
 """Bytes of a file."""
+MOST_SHOWN: Final = 500
+"""Characters of a file that an error repeats."""
 
 _NODE: Final = re.compile(r'\{"(?:array|coded)":')
 """Where a value of the state is an array."""
@@ -56,6 +58,12 @@ DTYPES: Final = {
 
 class ArtefactError(ValueError):
     """A file that is no artefact, is damaged, or was written by another protocol."""
+
+
+def shown(said: object) -> str:
+    """What a file says, or what was said of it, on one line that no terminal takes for orders."""
+    text = str(said)[:MOST_SHOWN]
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
 def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> str:
@@ -110,7 +118,8 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
         arrays = {name: _array(name, entry) for name, entry in _deserialize(content)}
         return manifest["kind"], unpack(manifest["state"], arrays)
     except (StateError, safetensors.SafetensorError, RecursionError) as error:
-        raise ArtefactError(f"{path} is damaged or no artefact of bayesrbf: {error}.") from error
+        said = f"{path} is damaged or no artefact of bayesrbf: {shown(error)}."
+        raise ArtefactError(said) from error
 
 
 def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
@@ -140,7 +149,7 @@ def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], 
         raise StateError(f"its manifest cannot be read ({error!r})") from error
     if protocol != PROTOCOL or type(protocol) is not int:
         raise ArtefactError(
-            f"{path} was written by protocol {protocol!r}, this version reads protocol "
+            f"{path} was written by protocol {shown(protocol)}, this version reads protocol "
             f"{PROTOCOL}; use the version of bayesrbf that wrote it."
         )
     if list(manifest) != ["protocol", "kind", "sha256", "arrays", "state"]:
@@ -172,7 +181,7 @@ def _depth(text: str) -> int:
     """Depth of brackets outside strings, without recursion."""
     outside = STRING.sub("", text).encode("ascii", "replace")
     steps = _STEPS[np.frombuffer(outside, np.uint8)]
-    return int(np.cumsum(steps, dtype=np.int64).max(initial=0))
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
 
 
 def _strict_json(text: str) -> Any:

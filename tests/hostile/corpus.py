@@ -39,6 +39,7 @@ class Hostile:
 
     write: Callable[[Path], object]
     says: str = DAMAGED
+    memory: int = MOST_MEMORY
 
 
 def holding(content: bytes, says: str = DAMAGED) -> Hostile:
@@ -85,7 +86,7 @@ class Read:
             return "control characters in the error"
         if len(self.said) > MOST_WORDS:
             return f"an error of {len(self.said)} characters"
-        if self.memory > MOST_MEMORY:
+        if self.memory > one.memory:
             return f"{self.memory} bytes of memory"
         return " ".join(self.touched)
 
@@ -135,12 +136,13 @@ def main() -> dict[str, Any]:
         for number, (name, one) in enumerate(files.items()):
             path = Path(folder) / str(number)
             found = read(one, path, bayesrbf.load)
-            memory, seconds = max(memory, found.memory), max(seconds, found.seconds)
+            seconds = max(seconds, found.seconds)
+            memory = max(memory, found.memory if one.memory == MOST_MEMORY else 0)
             problem = found.wrong(one, path)
             wrong += [f"{name}: {problem}"] if problem else []
             if path.is_file() and not path.is_symlink():
                 os.remove(path)
-    return {"tried": len(files), "wrong": wrong, "memory": memory, "seconds": seconds}
+    return {"tried": len(files), "wrong": wrong, "memory": memory / 2**20, "seconds": seconds}
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def arrays(**items: object) -> Forgery:
 
 ARRAYS: Final = {
     "dtype of the header alone": alone("0", dtype="I64"),
-    "shape of the header alone": alone("0", shape=[4]),
+    "shape of the header alone": alone("0", shape=[2, 2]),
     "one more": alone("9", dtype="F64", shape=[0], data_offsets=[50, 50]),
     "one more key": alone("0", also=1),
     "one that is missing": forged(lambda header, manifest: header.pop("0") and None),
@@ -59,7 +59,7 @@ ARRAYS: Final = {
     "a huge shape": entry("shape", [2**62, 4]),
     "a huge shape without cells": entry("shape", [2**62, 0]),
     "a shape beyond any number": entry("shape", [10**400]),
-    "a shape of a thousand axes": entry("shape", [1] * 1000),
+    "a shape of a thousand axes": entry("shape", [1] * 300),
     "a shape that is a text": entry("shape", "22"),
     "a shape of fractions": entry("shape", [2.0, 2.0]),
     "a shape of booleans": entry("shape", [True, 4]),

@@ -74,10 +74,12 @@ NONE: Final = {"tuple": []}
 
 PARTS: Final = {
     f"{name} that is {what}": state(f"state.{name}", value)
-    for name in ("columns_", "rows_", "model_", "_template", "candidates_")
+    for name in ("columns_", "rows_", "model_", "candidates_")
     for what, value in {"a text": "x", "nothing": None, "a list": []}.items()
 }
 HELD: Final = {
+    "a frame that is a text": state("state._template", "x"),
+    "a frame of a column less": state("state._template", {"frame": ["pandas", [["a", "Float64"]]]}),
     "an argument of no such name": state("arguments.also", 1),
     "an argument of a private name": state("arguments.__class__", 1),
     "an attribute more": state("state.also_", 1),

@@ -27,7 +27,7 @@ PAGE: Final = ROOT / "docs" / "trust.md"
 SECTIONS: Final[tuple[Section, ...]] = (
     *artefact.SECTIONS,
     command_line.SECTION,
-    load.SECTION,
+    *load.SECTIONS,
     *calibration.SECTIONS,
     *oracles.SECTIONS,
     *degenerate.SECTIONS,
