@@ -222,10 +222,11 @@ def test_cells_revealed_one_at_a_time(
     lines = []
     for method in chosen(METHODS, "BAYESRBF_METHODS"):
         for name in chosen(TABLES, "BAYESRBF_TABLES"):
-            for seed in range(SEEDS):
-                lines += results(name, method, seed)
-                with capsys.disabled():
-                    print(f"{method} {name} split {seed}", flush=True)
+            of_table = [line for seed in range(SEEDS) for line in results(name, method, seed)]
+            lines += of_table
+            with capsys.disabled():  # a run that is cut keeps what it had
+                print(f"\n{printed(pd.DataFrame(of_table), 'cells')}", flush=True)
+                print(f"\n{ahead(pd.DataFrame(of_table))}", flush=True)
     found = pd.DataFrame(lines)
     pictures = [draw(part, name) for name, part in found.groupby("table", sort=False)]
     with capsys.disabled():
