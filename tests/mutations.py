@@ -125,7 +125,7 @@ def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _is_array(tree: Any) -> bool:
-    return isinstance(tree, dict) and tree.keys() in ({"array"}, {"coded"})
+    return isinstance(tree, dict) and tree.keys() in ({"array"}, {"coded"}, {"single"})
 
 
 def _with(tree: Any, path: tuple[Any, ...], value: Any) -> Any:

@@ -146,6 +146,12 @@ def test_costs_given_at_the_fit_or_at_validate_judge_the_decisions(
     assert cost["value"] == pytest.approx(np.where(yes, 7.0 * ~acts, 1.0 * acts).mean())
     assert cost["expected"] == pytest.approx(np.minimum(7 * p, 1 - p).mean())
     assert found["against_rest"]["yes"]["sensitivity"]["value"] == pytest.approx(acts[yes].mean())
+    between = int(np.flatnonzero((p < 0.5) & acts)[0])
+    words = ["explain", out, tmp_path / "new.csv", "--row", between + 1]
+    assert run(monkeypatch, *words) == 0
+    assert "Decided, at least expected cost: yes" in capsys.readouterr().out
+    assert run(monkeypatch, *words, "--json") == 0
+    assert told(capsys)["explained"]["decision"] == "yes"
     run(monkeypatch, "validate", out, tmp_path / "new.csv", "--json", "--cost", "yes=1")
     assert told(capsys)["costs"] == {"yes": 1.0}
     assert run(monkeypatch, "validate", out, tmp_path / "new.csv", "--cost", "maybe=1") == 2

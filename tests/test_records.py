@@ -181,6 +181,8 @@ def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
         {"coded": [["0", 0, [2]], ["0", 0, [2]]]},  # reals for numbers
         {"coded": [["1", 0, [3]], ["0", 0, [2]]]},  # a number beyond the values
         {"coded": [["1", 0, [2]], ["0", 0, [0]]]},
+        {"single": ["0", 0, [2]]},  # doubles
+        {"single": ["0", 0, [3]]},
         {"coded": [["1", 0, [2]], ["0", 0, [2, 1]]]},
         {"objects": ["O", [3], ["a"]]},
         {"objects": ["O", [-1], ["a"]]},
@@ -225,6 +227,27 @@ def test_an_array_of_few_values_comes_back_bit_by_bit_from_less(dtype: type) -> 
     assert back.flags.c_contiguous
     stored = sum(strip.nbytes for strip in strips.values())
     assert stored <= array.size + 6 * array.itemsize
+
+
+def test_doubles_that_single_precision_holds_come_back_bit_by_bit_from_half() -> None:
+    rng = np.random.default_rng(0)
+    array = rng.normal(size=(40, 9)).astype(np.float32).astype(np.float64)
+    array[0, :4] = -0.0, np.inf, -np.inf, 2.0**-149
+    tree, strips = pack({"held": array, "one bit more": array + 2.0**-50})
+    back = unpack(tree, strips)
+    assert (back["held"].dtype, back["held"].tobytes()) == (array.dtype, array.tobytes())
+    assert back["held"].flags.writeable
+    assert back["one bit more"].tobytes() == (array + 2.0**-50).tobytes()
+    assert sum(strip.nbytes for strip in strips.values()) == array.nbytes * 3 // 2
+    assert "single" in str(tree)
+
+
+def test_what_single_precision_would_change_is_stored_as_it_is() -> None:
+    for value in (1e300, 1e-300, np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f")[0], 0.1):
+        array = np.concatenate([np.arange(20.0), [value]])
+        tree, strips = pack(array)
+        assert tree.keys() == {"array"}
+        assert unpack(tree, strips).tobytes() == array.tobytes()
 
 
 def test_the_same_rows_in_other_units_have_the_same_numbers() -> None:

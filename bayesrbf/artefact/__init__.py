@@ -17,6 +17,8 @@ numeric array    ``{"array": ["0", 30, [2, 3]]}``: six numbers of the first
                  strip beside the JSON, which begin behind 30 others
 of few values    ``{"coded": [place, place]}``: for every cell the number
                  of its value; the values
+held in single   ``{"single": place}``: doubles whose bits single precision
+precision        holds
 array of objects ``{"objects": ["O" or "U", shape, [...]]}``
 record           ``{"record": ["Columns", {field: value}]}``
 equal record     ``{"same": 3}``: the fourth record that was finished

@@ -22,7 +22,8 @@ class PackedArrays:
     """Arrays of one file as they are packed.
 
     An array of few different values is stored as those values, and for every cell the number of
-    its value, both in the order of their first appearance. What draws derive from the same rows
+    its value, both in the order of their first appearance. Doubles that single precision holds bit
+    by bit are stored in it. What draws derive from the same rows
     has other values and the same numbers, which are then stored once.
     """
 
@@ -37,11 +38,12 @@ class PackedArrays:
         key = _key(array)
         if key not in self._nodes:
             coded = _coded(array)
-            self._nodes[key] = (
-                {"array": self._place(array)}
-                if coded is None
-                else {"coded": [self._place(part) for part in coded]}
-            )
+            if coded is not None:
+                self._nodes[key] = {"coded": [self._place(part) for part in coded]}
+            elif _is_single(array):
+                self._nodes[key] = {"single": self._place(array.astype("<f4"))}
+            else:
+                self._nodes[key] = {"array": self._place(array)}
         return self._nodes[key]
 
     def _place(self, array: np.ndarray) -> Place:
@@ -80,6 +82,18 @@ class StoredArrays:
     def decoded(self, places: Any) -> np.ndarray:
         """The array of which numbers and values are at two places."""
         return self._kept(str(places), lambda: self._decode(*_list(places, 2)))
+
+    def widened(self, place: Any) -> np.ndarray:
+        """The doubles that stand in single precision at a place."""
+        return self._kept(f"single {place}", lambda: self._widen(place))
+
+    def _widen(self, place: Any) -> np.ndarray:
+        """Cells in single precision as doubles."""
+        cells = self._cells(place)
+        if cells.dtype != np.dtype("<f4"):
+            raise ValueError("its cells are not in single precision")
+        self._spend(cells.nbytes)
+        return cells.astype("<f8")
 
     def _kept(self, key: str, read: Callable[[], np.ndarray]) -> np.ndarray:
         """An array that is read once, however often it is named."""
@@ -120,6 +134,15 @@ class StoredArrays:
 def _key(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
     """What equal arrays have in common: bit by bit, so that -0 is not 0."""
     return array.dtype.str, array.shape, hashlib.sha256(array).digest()
+
+
+def _is_single(array: np.ndarray) -> bool:
+    """Whether single precision holds all doubles of an array bit by bit, and takes less."""
+    if array.dtype != np.dtype("<f8") or array.nbytes <= ENTRY:
+        return False
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        again = array.astype("<f4").astype("<f8")
+    return bool(np.array_equal(again.view("<u8"), array.view("<u8")))
 
 
 def _coded(array: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

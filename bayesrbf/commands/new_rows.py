@@ -96,7 +96,7 @@ def explain(folder: Path, table: Path, /, *, row: str, json: Json = False) -> No
     model = load(folder / MODEL)
     with spoken(*of_dates(options.table)):
         rows = read_complete(model, table, options.table)
-        told = explain_row(model, rows, row_number(rows, row), options.table.dates)
+        told = explain_row(model, rows, row_number(rows, row), options.table.dates, options.costs)
     answer({"explained": told}, lines_of(told), as_json=json)
 
 

@@ -144,6 +144,18 @@ class FittedKernelNetwork(FittedModel):
             self, basis=basis, theta=np.concatenate([np.eye(len(weights)).ravel(), intercepts])
         )
 
+    @property
+    def rounded(self) -> FittedKernelNetwork:
+        """The same with the digits of single precision in what is large: exemplars, projection."""
+        basis = self.basis
+        exemplars = replace(
+            basis.exemplars,
+            mean=_single(basis.exemplars.mean),
+            variance=_single(basis.exemplars.variance),
+        )
+        projection = _single(basis.projection)
+        return replace(self, basis=replace(basis, exemplars=exemplars, projection=projection))
+
     def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
         """The log posterior of the output weights; hidden layer and companion are held."""
         return KernelNetworkLogPosterior(
@@ -274,3 +286,8 @@ def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars
         return chosen, place
     drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
     return np.sort(drawn), None
+
+
+def _single(values: Float[np.ndarray, "row entry"]) -> Float[np.ndarray, "row entry"]:
+    """Doubles with the digits of single precision."""
+    return np.asarray(values, dtype=np.float32).astype(np.float64)

@@ -76,6 +76,11 @@ class FittedMixture(FittedModel):
         """The mixture itself: it keeps nothing that predictions do not need."""
         return self
 
+    @property
+    def rounded(self) -> FittedMixture:
+        """The mixture itself: it keeps nothing that is large."""
+        return self
+
     def reordered(self, order: Order) -> FittedMixture:
         """The same mixture, columns and classes in another order."""
         return FittedMixture(

@@ -148,10 +148,10 @@ def _inferred(column: TextColumn) -> ReadColumn:
         return ReadColumn([], problem=_mixture(column, list(notation.numbers)))
     if all(map(DATE.fullmatch, column.present)):
         text = column.present[0]
-        asked = option("dates", column.name), option("ignore", column.name)
+        asked = [option(part, column.name) for part in ("dates", "time", "ignore")]
         problem = (
             f"{column.at(text)}: {text!r} is a date: say {asked[0]} to read days since "
-            f"2000-01-01, or {asked[1]}."
+            f"2000-01-01, {asked[1]} to hold the latest rows out, or {asked[2]}."
         )
         return ReadColumn([], problem=problem)
     units = all(map(AMOUNT.fullmatch, column.present))

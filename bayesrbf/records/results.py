@@ -27,7 +27,7 @@ class Status(Enum):
 
 
 _SENTENCES = {
-    Status.CONVERGED: "The log posterior stopped rising within tol.",
+    Status.CONVERGED: "The log posterior rises no further, by the tolerance tol.",
     Status.STOPPED: (
         "The fit stopped as it was told to, before the objective stopped rising: after its "
         "number of iterations, or when held-out rows gained no more."

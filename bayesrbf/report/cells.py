@@ -23,6 +23,14 @@ NOVEL: Final = 0.98
 """Novelty from which a row is listed."""
 POOL: Final = 8
 """Fits side by side."""
+SHAPES: Final = {
+    "full": "full",
+    "tied": "shared",
+    "diag": "diagonal",
+    "spherical": "spherical",
+    "factor": "factor-analytic",
+}
+"""Covariances in words."""
 NAMED: Final = 6
 """Columns whose atoms are named."""
 
@@ -71,17 +79,18 @@ def _described(density: MixtureDensity) -> str:
     """What was chosen, and where columns have atoms."""
     best, n = density.candidates_[0], len(density.candidates_)
     parts = sum(one.share > 0 for one in density.candidates_)
-    chosen = f", of {parts} of {n} settings by the density of rows held out" if n > 1 else ""
+    chosen = f" with {parts} of {n} settings that were tried on rows held out" if n > 1 else ""
     said = (
         f"The density is an average of fits{chosen}; the best one has "
-        f"{plural(best.n_components, 'component')} and {best.covariance_type} covariances."
+        f"{plural(best.n_components, 'component')} and {SHAPES[best.covariance_type]} covariances."
     )
     atoms = [
         f"{percent(share)} of {clipped(name, 30)} are exactly {exact(value)}"
         for name, values in density.atoms_.items()
         for value, share in values.items()
     ]
-    return f"{said} {listing(atoms, NAMED)}." if atoms else said
+    repeated = f" Values that repeat have a share of their own: {listing(atoms, NAMED)}."
+    return f"{said}{repeated if atoms else ''}"
 
 
 def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], float, int, float]:

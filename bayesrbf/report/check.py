@@ -27,7 +27,7 @@ from bayesrbf.reading.notation import date_of
 from bayesrbf.report.density import columns_of
 from bayesrbf.report.new_rows import NewRows
 from bayesrbf.report.reference import Judged, judge_both, training_table
-from bayesrbf.report.row import cell_text
+from bayesrbf.report.row import cell_text, row_name
 from bayesrbf.report.words import clipped, count, listing, number, percent, plural
 from bayesrbf.table import Columns
 
@@ -83,7 +83,7 @@ def check_rows(model: Any, read: NewRows, dates: Sequence[str] = ()) -> list[Rem
     if known.notna().to_numpy().any():
         held_out, judged = judge_both(old, known, columns)
         said += _cells(known, held_out, judged, without)
-        said += _rows(held_out, judged, without)
+        said += _rows(known.index, held_out, judged, without)
         if hasattr(model, "surprise") or not (broken or absent):
             said += _labels(model, known, without)
         else:
@@ -238,8 +238,8 @@ def _cells(new: pd.DataFrame, held_out: Judged, judged: Judged, without: str) ->
     places = places[np.argsort(-surprise[tuple(places.T)], kind="stable")]
     named = listing(
         [
-            f"row {row + 1} {clipped(new.columns[column], 24)} {cell_text(new.iat[row, column])} "
-            f"(expected {cell_text(expected[row, column])})"
+            f"row {row_name(new.index, row)} {clipped(new.columns[column], 24)} "
+            f"{cell_text(new.iat[row, column])} (expected {cell_text(expected[row, column])})"
             for row, column in places.tolist()
         ],
         LISTED,
@@ -252,14 +252,14 @@ def _cells(new: pd.DataFrame, held_out: Judged, judged: Judged, without: str) ->
     )
 
 
-def _rows(held_out: Judged, judged: Judged, without: str) -> Iterator[Remark]:
+def _rows(index: pd.Index, held_out: Judged, judged: Judged, without: str) -> Iterator[Remark]:
     """Rows unlike the training table, beside how many of its own are, each held out."""
     bound = float(np.quantile(held_out.novelty, NOVEL))
     novel, before = judged.novelty >= bound, held_out.novelty >= bound
     counts = int(novel.sum()), len(novel), int(before.sum()), len(before)
     if tail_of_count(*counts) < RARELY:
         most = np.flatnonzero(novel)[np.argsort(-judged.novelty[novel], kind="stable")]
-        named = listing([str(row + 1) for row in most.tolist()], LISTED)
+        named = listing([row_name(index, row) for row in most.tolist()], LISTED)
         yield Remark(
             "rows",
             f"{percent(counts[0] / counts[1])} of the rows ({counts[0]} of {counts[1]}) are as "
@@ -282,11 +282,14 @@ def _labels(model: Any, new: pd.DataFrame, without: str) -> Iterator[Remark]:
         f"{clipped(label, 24)} {percent(q)} ± {percent(e)} (training {percent(p)})"
         for label, q, e, p in zip(model.classes_, now, of_new, before, strict=True)
     ]
-    said = "differ from training" if found else "are as in training"
+    said = (
+        "The estimated class frequencies differ from training"
+        if found
+        else "No change of the class frequencies is seen beyond chance"
+    )
     yield Remark(
         "classes",
-        f"The estimated class frequencies {said}{without}; with standard errors: "
-        f"{listing(figures, LISTED)}.",
+        f"{said}{without}; estimates with standard errors: {listing(figures, LISTED)}.",
         found,
     )
 

@@ -127,7 +127,7 @@ def healthy(report: Report) -> str:
     """Whether the computation went well, by the judgement of ``diagnose()``."""
     rhats = [rhat for _, _, rhat, _ in report.diagnostics.variables if rhat == rhat]
     bad = [one for one in report.diagnostics.findings if not one.good]
-    if not rhats and report.diagnostics.drawn:
+    if not report.diagnostics.chained and report.diagnostics.drawn:
         text = "Every draw was made by itself: there are no chains to compare"
     elif not rhats:
         text = "The fit is a point estimate: there are no chains to compare"

@@ -78,6 +78,11 @@ class Diagnostics:
     warnings: tuple[str, ...]  # Raised during the run.
     drawn: bool = True  # Whether there are draws, of chains or one by one.
 
+    @property
+    def chained(self) -> bool:
+        """Whether there are chains to compare."""
+        return any(rhat == rhat for _, _, rhat, _ in self.variables)
+
 
 @dataclass(frozen=True)
 class Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf.reading.notation import date_of
+from bayesrbf.report.costs import decisions
 from bayesrbf.report.new_rows import NOVEL
 from bayesrbf.report.words import clipped, exact, listing, number, percent
 
@@ -70,6 +71,7 @@ class ExplainedRow:
     rows: int  # Of the table.
     prob: float  # Of the intervals.
     classes: Sequence[ClassAnswer]  # The most probable one first.
+    decision: str | None  # The answer of least expected cost; None without costs.
     why: Why | None  # None where the model does not say.
     missing: Sequence[str]  # Columns without a cell in this row.
     stands_out: Sequence[OddCell] | None  # None where rows have no density.
@@ -79,11 +81,16 @@ class ExplainedRow:
 
 
 def explain_row(
-    model: Any, rows: pd.DataFrame, of: int, dates: Collection[str] = ()
+    model: Any,
+    rows: pd.DataFrame,
+    of: int,
+    dates: Collection[str] = (),
+    costs: Mapping[str, float] | None = None,
 ) -> ExplainedRow:
     """A row, 1 for the first: its answer, what its cells add, what is odd about it.
 
-    Columns of ``dates`` are told as such; the model has them in days.
+    Columns of ``dates`` are told as such; the model has them in days. With ``costs`` of mistaken
+    rows the decision of least expected cost is told.
     """
     if not 1 <= of <= len(rows):
         raise ValueError(
@@ -100,6 +107,7 @@ def explain_row(
         rows=len(rows),
         prob=float(uncertainty.attrs["prob"]),
         classes=_classes(uncertainty),
+        decision=_decision(uncertainty, costs) if costs else None,
         why=_why(model, row, dates),
         missing=list(row.columns[row.isna().iloc[0]]),
         stands_out=odd,
@@ -122,6 +130,12 @@ def _classes(uncertainty: xr.Dataset) -> list[ClassAnswer]:
         )
         for c in np.argsort(-np.array(mean), kind="stable")
     ]
+
+
+def _decision(uncertainty: xr.Dataset, costs: Mapping[str, float]) -> str:
+    """The answer of least expected cost."""
+    classes = uncertainty["label"].to_numpy().tolist()
+    return str(classes[int(decisions(uncertainty["mean"].to_numpy(), classes, costs)[0])])
 
 
 def _why(model: Any, row: pd.DataFrame, dates: Collection[str]) -> Why | None:
@@ -211,7 +225,10 @@ def _answer(told: ExplainedRow) -> list[str]:
         between = [] if point else [f"{percent(one.lower)} to {percent(one.upper)}"]
         table.append([clipped(one.label, 30), "", percent(one.probability), *between])
     no_draws = ["  The model has no draws, and so no intervals."] if point else []
-    return ["What the model says", *aligned(table), *no_draws]
+    decided = (
+        [] if told.decision is None else [f"  Decided, at least expected cost: {told.decision}"]
+    )
+    return ["What the model says", *aligned(table), *no_draws, *decided]
 
 
 def _explained(why: Why, missing: Sequence[str]) -> list[str]:
@@ -261,9 +278,18 @@ def _oddities(told: ExplainedRow) -> list[str]:
     verdict = "like rows of the training table" if like else "unlike the training table"
     return [
         *lines,
-        f"Novelty {told.novelty:.2f}: of the model's own rows with the same holes, "
-        f"{percent(told.novelty)} are more typical; the row is {verdict}.",
+        f"Novelty {told.novelty:.2f}: of rows that the model makes up with the "
+        f"same cells missing, {percent(told.novelty)} are more ordinary; the row is {verdict}.",
     ]
+
+
+def row_name(index: pd.Index, place: int) -> str:
+    """What a row is called: by the column that names the rows, else its number from 1.
+
+    >>> row_name(pd.RangeIndex(3), 0), row_name(pd.Index(["A7", "B2"], name="case"), 1)
+    ('1', 'B2')
+    """
+    return str(place + 1) if index.name is None else clipped(index[place], 30)
 
 
 def cell_text(value: object) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import bayesrbf
+from bayesrbf.artefact import pack
 from bayesrbf.estimators.stack import fitted_stack
 from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor, bootstrap_spread
 from bayesrbf.numerics.stack.disagreement import disagreed
@@ -60,6 +61,26 @@ def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
     )
     kernels = [one.model for one in members.condensed.own if one.name[0] not in "GB"]
     assert [model.n_features for model in kernels] == [1] * 6
+
+
+@pytest.mark.parametrize("kind", ["mixed", "real"])
+def test_refits_in_single_precision_predict_as_the_whole_and_take_less(kind: str) -> None:
+    """Refits only spread the draws; the fitted point keeps every bit."""
+    X, y = table(kind)
+    model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
+    rows, whole = model._read(X), model.model_.members.condensed
+    rounded = whole.rounded
+    np.testing.assert_allclose(
+        rounded.log_probabilities(rows), whole.log_probabilities(rows), atol=1e-5
+    )
+    for one in rounded.own:
+        if one.name[0] not in "GB":
+            held = one.model.basis.projection
+            np.testing.assert_array_equal(held, held.astype(np.float32))
+    sizes = [
+        sum(strip.nbytes for strip in pack(list(of.own))[1].values()) for of in (rounded, whole)
+    ]
+    assert sizes[0] < sizes[1]
 
 
 def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> None:

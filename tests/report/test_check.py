@@ -113,6 +113,8 @@ def test_one_wrong_cell_is_named_with_its_row(model: HybridMixtureClassifier) ->
     found = checked(model, table)
     assert set(found) == {"cells"}
     assert "row 7 age 560" in found["cells"].sentence
+    named = table.set_index(pd.Index([f"P{i}" for i in range(120)], name="case"))
+    assert "row P6 age 560" in checked(model, named)["cells"].sentence
 
 
 def test_other_class_frequencies_are_found_and_are_no_change_of_unit(

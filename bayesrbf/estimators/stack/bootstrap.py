@@ -116,8 +116,11 @@ def bootstrap_stack(
 
 
 def _refit(settings: StackSettings, rows: Observations) -> FittedMembers:
-    """Members fitted to re-weighted rows, of which only predictions are asked."""
-    return settings.fit(rows, 0).condensed
+    """Members fitted to re-weighted rows, of which only predictions are asked.
+
+    Single precision is enough for what spreads a draw, and a file of many refits is smaller.
+    """
+    return settings.fit(rows, 0).condensed.rounded
 
 
 def _usual_rows(settings: StackSettings, rows: Observations) -> UsualRows:

@@ -111,6 +111,11 @@ class FittedMembers:
         """Members that predict the same from less: those that draws share are many."""
         return replace(self, own=tuple(member.condensed for member in self.own))
 
+    @property
+    def rounded(self) -> FittedMembers:
+        """The same with the digits of single precision in what is large."""
+        return replace(self, own=tuple(member.rounded for member in self.own))
+
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
         views = Views(rows)

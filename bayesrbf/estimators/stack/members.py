@@ -199,6 +199,11 @@ class FittedMember(FittedModel):
         """What predicts the same from less; drawn from it is nothing."""
         return replace(self, model=self.model.condensed)
 
+    @property
+    def rounded(self) -> FittedMember:
+        """The same with the digits of single precision in what is large."""
+        return replace(self, model=self.model.rounded)
+
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
