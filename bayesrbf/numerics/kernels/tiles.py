@@ -106,27 +106,26 @@ def _in_tiles(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def _sort(observations: Observations, by_pattern: bool) -> _Runs:
     """Sort rows by label, number of missing cells and pattern."""
     labels = observations.labels
-    missing = np.isnan(observations.real)
-    if not (by_pattern and missing.any()):
-        missing = missing[:, :0]
-    n_missing = missing.sum(axis=1, dtype=np.int32)
-    pattern = _words(missing)
-    order = np.lexsort((*pattern.T, n_missing, labels))
+    n_missing, pattern = _holes(observations.real if by_pattern else observations.real[:, :0])
+    order = np.lexsort((*pattern, n_missing, labels))
     new_group = _changes(labels[order]) | _changes(n_missing[order])
     new_run = new_group.copy()
-    for word in pattern.T:
-        new_run |= _changes(word[order])
+    for byte in pattern:
+        new_run |= _changes(byte[order])
     starts = np.flatnonzero(new_run)
     per_run = n_missing[order[starts]].astype(np.intp)
     return _Runs(order, np.append(starts, len(order)), new_group[starts], per_run)
 
 
-def _words(mask: np.ndarray) -> np.ndarray:
-    """Boolean rows as a few whole numbers, for sorting."""
-    packed = np.packbits(mask, axis=1)
-    words = np.zeros((len(mask), 8 * -(-packed.shape[1] // 8)), np.uint8)
-    words[:, : packed.shape[1]] = packed
-    return words.view(np.uint64) if words.shape[1] else words.astype(np.uint64)
+def _holes(real: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number of missing cells of every row, and which these are: a bit a column, a line a byte."""
+    n_missing = np.zeros(len(real), np.int32)
+    pattern = np.zeros((-(-real.shape[1] // 8), len(real)), np.uint8)
+    for place, column in enumerate(real.T):
+        missing = np.isnan(column)
+        n_missing += missing
+        pattern[place // 8] |= missing.view(np.uint8) << (7 - place % 8)
+    return n_missing, pattern
 
 
 def _changes(key: np.ndarray) -> np.ndarray:
