@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
 from io import BytesIO
 from threading import Event, Thread
 from typing import Any
@@ -101,24 +102,16 @@ def test_fits_in_a_loop_leave_nothing_behind() -> None:
 
 
 def test_planted_leak_is_seen_and_a_step_is_none() -> None:
-    kept: list[Any] = []
+    kept: list[bytearray] = []
     ended = Event()
-
-    def sleeper(_: int) -> None:
-        kept.append(Thread(target=ended.wait))
-        kept[-1].start()
-
-    try:
+    with ExitStack() as stack:
+        opened = lambda _: stack.enter_context(open(os.devnull))  # noqa: E731
         assert grown(lambda _: kept.append(bytearray(b"x") * 2**20), 20)["grown"] > 10
-        assert grown(lambda _: kept.append(open(os.devnull)), 20)["files"] == 16
-        assert grown(sleeper, 20)["threads"] == 16
-    finally:
-        ended.set()
-        [one.close() for one in kept if hasattr(one, "close")]
-        [one.join() for one in kept if isinstance(one, Thread)]
-    once = grown(lambda i: kept.append(open(os.devnull)) if i == 15 else None, 20)
-    kept[-1].close()
-    assert once["files"] == once["threads"] == 0
+        assert grown(opened, 20)["files"] == 16
+        once = grown(lambda i: opened(i) if i == 15 else None, 20)
+        assert once["files"] == once["threads"] == 0
+        stack.callback(ended.set)
+        assert grown(lambda _: Thread(target=ended.wait).start(), 20)["threads"] == 16
 
 
 def test_interrupted_prediction_leaves_the_estimator_as_it_was() -> None:

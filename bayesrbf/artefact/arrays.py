@@ -23,8 +23,8 @@ class PackedArrays:
 
     An array of few different values is stored as those values, and for every cell the number of
     its value, both in the order of their first appearance. Doubles that single precision holds bit
-    by bit are stored in it. What draws derive from the same rows
-    has other values and the same numbers, which are then stored once.
+    by bit are stored in it. What draws derive from the same rows has other values and the same
+    numbers, which are then stored once.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class StoredArrays:
         cells = self._cells(place)
         if cells.dtype != np.dtype("<f4"):
             raise ValueError("its cells are not in single precision")
-        self._spend(cells.nbytes)
+        self._decoding(2 * cells.nbytes)
         return cells.astype("<f8")
 
     def _kept(self, key: str, read: Callable[[], np.ndarray]) -> np.ndarray:
@@ -108,10 +108,14 @@ class StoredArrays:
             raise ValueError("its numbers are not unsigned, or its values no list")
         if numbers.size and int(numbers.max()) >= values.size:
             raise ValueError("a number without a value")
-        self._left_decoded -= numbers.size * values.itemsize
+        self._decoding(numbers.size * values.itemsize)
+        return values[numbers]
+
+    def _decoding(self, n_bytes: int) -> None:
+        """Refuse more bytes than a file may have once decoded, which can be more than it has."""
+        self._left_decoded -= n_bytes
         if self._left_decoded < 0:
             raise ValueError(f"all arrays together have more than {MOST_READ} bytes")
-        return values[numbers]
 
     def _copy(self, cells: np.ndarray) -> np.ndarray:
         """Own memory; arrays that are not the same have no cells in common, so there is enough."""

@@ -175,8 +175,9 @@ class Classifier(ClassifierMixin, Estimator):
         plain._prevalence = None
         trained = plain._class_shares()
         shift = adapt_prior(plain.predict_log_proba(X), trained)
-        self._prevalence = shift.prior
-        return shift.to_dataset(trained, self.classes_)
+        told = shift.to_dataset(trained, self.classes_)
+        self._prevalence = shift.prior  # last: an error before leaves the old one
+        return told
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point, before temperature and prevalences."""
