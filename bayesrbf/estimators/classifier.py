@@ -196,11 +196,7 @@ class Classifier(ClassifierMixin, Estimator):
     # ---- what the draws say
 
     def predict_posterior(
-        self,
-        X: object,
-        *,
-        memory: int = MEMORY,
-        path: str | PathLike[str] | None = None,
+        self, X: object, *, memory: int = MEMORY, path: str | PathLike[str] | None = None
     ) -> xr.DataTree:
         """Class probabilities of each row under every draw of the posterior.
 
