@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bayesrbf.files import check_regular
 from bayesrbf.reading.decoding import MOST_BYTES, check_size, check_text, limited
 from bayesrbf.reading.delimited import Delimited, delimited_blocks, tabulated
 from bayesrbf.reading.inferring import Kind, Missing, TextColumn
@@ -47,6 +48,7 @@ def read_raw(path: Path) -> RawTable:
 
 def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
     """The same, so many rows at a time; an Excel workbook, which has few, is one block."""
+    check_regular(path, TableError)  # a pipe may never end, and is empty when it is read again
     with open(path, "rb") as file:
         content = limited(file, path.name)
     if content.startswith(b"PAR1"):

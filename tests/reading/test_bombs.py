@@ -42,6 +42,12 @@ def test_a_sparse_file_is_refused(tmp_path: Path) -> None:
     refused(path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    refused(tmp_path / "pipe.csv", "no plain file")
+
+
 @pytest.mark.parametrize(
     "columns",
     [

@@ -79,9 +79,12 @@ def suite(what: str, *files: str, long: bool = True, chosen: str = "") -> Tried:
 
 
 def program(module: str, *words: object) -> Any:
-    """What a module of the tests prints as JSON, run in a process of its own."""
+    """What a module of the tests prints as JSON, run in a process of its own.
+
+    What it says on the way is shown as it comes.
+    """
     command = [sys.executable, "-m", module, *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{module} failed: {done.stderr}")
+        raise RuntimeError(f"{module} ended with {done.returncode}.")
     return json.loads(done.stdout)
