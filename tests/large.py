@@ -1,7 +1,8 @@
 """A million rows through ``bayesrbf predict``: the most memory, from CSV and Parquet; a program.
 
 ``python -m tests.large 1000000`` writes the tables, fits a model and one with draws, and predicts
-in a process for each; it prints as they end, and JSON at last.
+in a process for each; it prints as they end, and JSON at last. With ``draws`` or ``"no draws"`` at
+the end, only that model.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,7 +46,9 @@ def command(*words: object) -> float:
     return used.ru_maxrss / 1024
 
 
-def main(rows: int = 1_000_000, fewer: int = 100_000) -> list[dict[str, Any]]:
+def main(
+    rows: int = 1_000_000, fewer: int = 100_000, names: Iterable[str] = MODELS
+) -> list[dict[str, Any]]:
     """Memory and seconds of each, with fewer rows beside them."""
     said = []
     with tempfile.TemporaryDirectory() as top:
@@ -56,7 +60,8 @@ def main(rows: int = 1_000_000, fewer: int = 100_000) -> list[dict[str, Any]]:
             frame.to_csv(folder / f"{count}.csv", index=False)
             frame.to_parquet(folder / f"{count}.parquet")
             files += [(count, folder / f"{count}.csv"), (count, folder / f"{count}.parquet")]
-        for name, inference in MODELS.items():
+        for name in names:
+            inference = MODELS[name]
             options = ["--target", "outcome", "--model", "mixture", "--inference", inference]
             command("fit", folder / "table.csv", *options, "--out", folder / inference)
             for count, file in files:
@@ -72,4 +77,4 @@ def main(rows: int = 1_000_000, fewer: int = 100_000) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(*map(int, sys.argv[1:3]))))
+    print(json.dumps(main(*map(int, sys.argv[1:3]), names=sys.argv[3:] or MODELS)))
