@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import bayesrbf
@@ -50,4 +51,5 @@ def main(times: int = 200, seed: int = 0) -> tuple[int, list[str]]:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", DeprecationWarning)  # of threads and fork: the child only saves
     print(json.dumps(main(*map(int, sys.argv[1:2]))))
