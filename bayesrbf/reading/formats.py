@@ -5,15 +5,22 @@ from __future__ import annotations
 import datetime
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bayesrbf.files import check_regular
-from bayesrbf.reading.decoding import MOST_BYTES, check_size, check_text, limited
+from bayesrbf.reading.decoding import check_size, check_text, limited
 from bayesrbf.reading.delimited import Delimited, delimited_blocks, tabulated
 from bayesrbf.reading.inferring import Kind, Missing, TextColumn
 from bayesrbf.reading.notes import Note, TableError
+from bayesrbf.reading.parquet_rows import (
+    long_parquet,
+    opened_parquet,
+    random_rows,
+    row_groups,
+    rows_of,
+)
 
 
 @dataclass(frozen=True)
@@ -41,18 +48,35 @@ class RawTable:
         return TextColumn(raw.name, raw.cells, self.lines, missing, self.place, raw.kind)
 
 
-def read_raw(path: Path) -> RawTable:
-    """The columns of a file, whose first bytes tell its format; TableError if it is no table."""
-    return next(raw_blocks(path))
+def read_raw(path: Path, sampled: bool = False) -> RawTable:
+    """The columns of a file, whose first bytes tell its format; TableError if it is no table.
+
+    Of a Parquet file too long to be read at once, ``sampled`` has some rows, and a note says so.
+    """
+    opened = long_parquet(path) if sampled else None
+    if opened is None:
+        return next(raw_blocks(path))
+    places, table = random_rows(opened, path.name)
+    said = (
+        f"{path.name} has {opened.metadata.num_rows} rows, too many to be read at once: all that "
+        f"follows is about {len(places)} of them, drawn at random."
+    )
+    rows = [place + 1 for place in places]
+    return replace(_of_arrow(table, 0, path.name), lines=rows, notes=(Note("file", "", said),))
 
 
 def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
-    """The same, so many rows at a time; an Excel workbook, which has few, is one block."""
+    """The columns of a file, so many rows at a time; an Excel workbook is one block."""
     check_regular(path, TableError)  # a pipe may never end, and is empty when it is read again
+    if size is not None and (opened := long_parquet(path)) is not None:
+        for start, table in row_groups(opened, path.name):
+            for first in range(0, table.num_rows, size):
+                yield _of_arrow(table.slice(first, size), start + first, path.name)
+        return
     with open(path, "rb") as file:
         content = limited(file, path.name)
     if content.startswith(b"PAR1"):
-        table = _parquet(content, path.name)
+        table = rows_of(opened_parquet(io.BytesIO(content), path.name), path.name)
         del content
         for start in range(0, table.num_rows, size or table.num_rows):
             yield _of_arrow(table.slice(start, size), start, path.name)
@@ -104,67 +128,12 @@ def _workbook(content: bytes, name: str) -> Delimited:
     return tabulated(records, f"{name}, row", f"of the sheet {title!r}", "mend the row", notes)
 
 
-def _parquet(content: bytes, name: str) -> Any:
-    """A Parquet file as an Arrow table with rows and distinct names."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise TableError(
-            f"{name} is a Parquet file, which needs pyarrow: pip install 'bayesrbf[report]'."
-        ) from error
-    try:
-        table = _parquet_table(pa.BufferReader(content), name)
-    except TableError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are no text
-        raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
-    if not table.num_rows or not table.num_columns:
-        raise TableError(f"{name} has {table.num_rows} rows and {table.num_columns} columns.")
-    if len(set(table.column_names)) < table.num_columns or "" in table.column_names:
-        raise TableError(f"{name} has columns without a name or with the same name; rename them.")
-    for title in table.column_names:
-        check_text(title, f"{name}, the name of a column")
-    return table
-
-
 def _of_arrow(table: Any, start: int, name: str) -> RawTable:
     """Columns of an Arrow table as text that reads back to the same values; rows go on."""
     columns = tuple(_arrow_column(table, title, name, start) for title in table.column_names)
     said = f"{table.num_rows} rows and {table.num_columns} columns of Parquet."
     rows = list(range(start + 1, start + table.num_rows + 1))
     return RawTable(columns, rows, f"{name}, row", (Note("file", "", said),), marked=False)
-
-
-def _parquet_table(source: Any, name: str) -> Any:
-    """A Parquet file as a table; texts stay in dictionaries, for one may stand in many rows.
-
-    TableError where it says, or turns out, to hold more than a CSV file may.
-    """
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-    import pyarrow.types as t
-
-    told = pq.ParquetFile(source)
-    cells = told.metadata.num_rows * told.metadata.num_columns
-    groups = (told.metadata.row_group(i) for i in range(told.metadata.num_row_groups))
-    size = max(2 * cells, sum(group.total_byte_size for group in groups))
-    texts = [field.name for field in told.schema_arrow if t.is_string(field.type)]
-    if size <= MOST_BYTES:
-        table = pq.ParquetFile(source, read_dictionary=texts).read()
-        lengths = (
-            pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
-            for text in set(texts)
-            for position in table.schema.get_all_field_indices(text)
-            if t.is_dictionary(table.column(position).type)
-            for chunk in table.column(position).chunks
-        )
-        size = sum(lengths, start=size)
-    if size > MOST_BYTES:
-        raise TableError(
-            f"{name} has {cells} cells, of more than {MOST_BYTES >> 20} MiB unpacked; "
-            "give a smaller table."
-        )
-    return table
 
 
 def _cells(column: Any, title: str, name: str, start: int) -> list[str]:

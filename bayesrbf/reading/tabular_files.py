@@ -82,13 +82,17 @@ def no_problem(target: pd.Series) -> Iterable[str]:
 
 
 def read_file(
-    path: Path, target: str | None, options: TableOptions, judge: Judge = no_problem
+    path: Path,
+    target: str | None,
+    options: TableOptions,
+    judge: Judge = no_problem,
+    sampled: bool = False,
 ) -> ReadTable:
-    """Read a file by a record of options.
+    """Read a file, or random rows of a long one, by a record of options.
 
     What ``judge`` says of the target is a problem like any other; all are told at once.
     """
-    return _read(read_raw(path), path.name, target, options, judge)
+    return _read(read_raw(path, sampled), path.name, target, options, judge)
 
 
 def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTable]:

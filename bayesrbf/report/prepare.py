@@ -152,10 +152,12 @@ def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
 
 def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:
     """What is needed to run again: command, versions, digest of the file."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     return (
         ("command", command),
-        ("data", f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"),
+        ("data", f"{path.name}, SHA-256 {digest}"),
         ("bayesrbf", __version__),
         ("libraries", f"{libraries}; Python {platform.python_version()}"),
     )

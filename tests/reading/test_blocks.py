@@ -9,7 +9,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bayesrbf.reading import TableError, read_blocks, read_file
+from bayesrbf.reading import (
+    TableError,
+    decoding,
+    names_in_file,
+    parquet_rows,
+    read_blocks,
+    read_file,
+)
 from bayesrbf.records.table_options import TableOptions
 
 WHERE = re.compile(r"[;.] | \(and")
@@ -135,3 +142,71 @@ def test_blocks_of_parquet_are_the_file(tmp_path: Path) -> None:
     frame["b"] = ["x"] * 6 + ["\x1b"]
     frame.to_parquet(tmp_path / "t.parquet")
     assert "row 7, column 'b'" in str(assert_alike(tmp_path / "t.parquet"))
+
+
+def long_file(path: Path, monkeypatch: pytest.MonkeyPatch, rows: int = 500) -> pd.DataFrame:
+    """A file of several row groups that counts as long, of which 50 rows are sampled."""
+    monkeypatch.setattr(parquet_rows, "MOST_CELLS", 1)
+    monkeypatch.setattr(parquet_rows, "SAMPLE_ROWS", 50)
+    cells = [None if row % 7 == 0 else row / 4 for row in range(rows)]
+    frame = pd.DataFrame({"a": cells, "b": [f"t{row % 5}" for row in range(rows)]})
+    frame["case"] = [f"P{row}" for row in range(rows)]
+    frame.to_parquet(path, row_group_size=37)
+    return frame
+
+
+def test_a_long_parquet_file_goes_by_row_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, options = tmp_path / "t.parquet", TableOptions(real=("a",), categorical=("b",), id="case")
+    frame = long_file(path, monkeypatch)
+    whole = assert_alike(path, options, size=20)
+    assert isinstance(whole, pd.DataFrame)
+    assert whole.index.tolist() == frame["case"].tolist()
+    assert names_in_file(path) == ["a", "b", "case"]
+    frame.loc[400, "b"] = "\x1b"
+    frame.to_parquet(path, row_group_size=37)
+    assert "row 401, column 'b'" in str(assert_alike(path, size=20))
+
+
+def test_sampled_rows_are_rows_of_the_file_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, options = tmp_path / "t.parquet", TableOptions(id="case")
+    long_file(path, monkeypatch)
+    whole, some = (read_file(path, "b", options, sampled=one) for one in (False, True))
+    assert whole.target is not None
+    assert some.target is not None
+    assert len(some.frame) == 50
+    assert some.frame.index.is_unique
+    pd.testing.assert_frame_equal(some.frame, whole.frame.loc[some.frame.index])
+    assert some.target.equals(whole.target.loc[some.target.index])
+    assert any("500 rows" in note and "50 of them" in note for note in some.notes)
+    again = read_file(path, "b", options, sampled=True)
+    assert again.frame.index.equals(some.frame.index)
+
+
+def test_every_row_of_a_long_file_is_as_likely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row groups of any size: the sampled places spread evenly over 50,000 rows."""
+    long_file(tmp_path / "t.parquet", monkeypatch, rows=50_000)
+    monkeypatch.setattr(parquet_rows, "SAMPLE_ROWS", 5_000)
+    opened = parquet_rows.long_parquet(tmp_path / "t.parquet")
+    places, table = parquet_rows.random_rows(opened, "t.parquet")
+    assert table["case"].to_pylist() == [f"P{place}" for place in places]
+    counts = pd.Series(places).floordiv(5_000).value_counts()
+    assert counts.between(400, 600).all()
+
+
+def test_a_file_whose_groups_are_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_file(tmp_path / "t.parquet", monkeypatch)
+    monkeypatch.setattr(decoding, "MOST_BYTES", 100)
+    for read in (
+        lambda path: list(read_blocks(path, OPTIONS, 3)),
+        lambda path: read_file(path, "b", TableOptions(), sampled=True),
+    ):
+        with pytest.raises(TableError, match="has more than"):
+            read(tmp_path / "t.parquet")

@@ -12,15 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bayesrbf.reading import TableError, decoding, formats, read_table
+from bayesrbf.reading import TableError, decoding, read_table
 
 FEW = 2**16
 
 
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (decoding, formats):
-        monkeypatch.setattr(module, "MOST_BYTES", FEW)
+    monkeypatch.setattr(decoding, "MOST_BYTES", FEW)
 
 
 def refused(path: Path, match: str = "give a smaller table") -> None:

@@ -1,0 +1,106 @@
+"""Rows of Parquet files: all at once, by row groups, or some at random of a long file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bayesrbf.reading.decoding import check_size, check_text
+from bayesrbf.reading.notes import TableError
+
+MOST_CELLS: Final = 10_000_000
+"""Cells of a Parquet file that are read at once; as text, each takes some 80 bytes."""
+SAMPLE_ROWS: Final = 20_000
+"""Rows of a longer file that a report looks at."""
+
+
+def opened_parquet(source: Any, name: str) -> Any:
+    """A Parquet file with distinct names; texts stay in dictionaries: one may be in many rows."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        import pyarrow.types as t
+    except ImportError as error:
+        raise TableError(
+            f"{name} is a Parquet file, which needs pyarrow: pip install 'bayesrbf[report]'."
+        ) from error
+    try:
+        schema = pq.ParquetFile(source).schema_arrow
+        texts = [field.name for field in schema if t.is_string(field.type)]
+        opened = pq.ParquetFile(source, read_dictionary=texts)
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are no text
+        raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
+    told = opened.metadata
+    if not told.num_rows or not told.num_columns:
+        raise TableError(f"{name} has {told.num_rows} rows and {told.num_columns} columns.")
+    if len(set(schema.names)) < len(schema.names) or "" in schema.names:
+        raise TableError(f"{name} has columns without a name or with the same name; rename them.")
+    for title in schema.names:
+        check_text(title, f"{name}, the name of a column")
+    return opened
+
+
+def long_parquet(path: Path) -> Any:
+    """The file, opened, if it is Parquet of more cells than are read at once; else None."""
+    with open(path, "rb") as file:
+        if file.read(4) != b"PAR1":
+            return None
+    opened = opened_parquet(path, path.name)
+    return opened if opened.metadata.num_rows * opened.metadata.num_columns > MOST_CELLS else None
+
+
+def rows_of(opened: Any, name: str, groups: Sequence[int] | None = None) -> Any:
+    """Rows of some row groups, or of all, as an Arrow table.
+
+    TableError where they say, or turn out, to hold more than a CSV file may.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as t
+
+    groups = range(opened.metadata.num_row_groups) if groups is None else groups
+    told = [opened.metadata.row_group(group) for group in groups]
+    size = max(
+        sum(2 * one.num_rows * one.num_columns for one in told),
+        sum(one.total_byte_size for one in told),
+    )
+    check_size(size, name)
+    try:
+        table = opened.read_row_groups(list(groups))
+        lengths = (
+            pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
+            for column in table.columns
+            if t.is_dictionary(column.type) and t.is_string(column.type.value_type)
+            for chunk in column.chunks
+        )
+        size = sum(lengths, start=size)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TableError(f"{name} is a damaged Parquet file ({error}).") from error
+    check_size(size, name)
+    return table
+
+
+def row_groups(opened: Any, name: str) -> Iterator[tuple[int, Any]]:
+    """Number of the first row of every row group, and its rows."""
+    start = 0
+    for group in range(opened.metadata.num_row_groups):
+        table = rows_of(opened, name, [group])
+        yield start, table
+        start += table.num_rows
+
+
+def random_rows(opened: Any, name: str) -> tuple[list[int], Any]:
+    """Numbers of some rows, all as likely, in their order, and the rows; always the same ones."""
+    import pyarrow as pa
+
+    total = opened.metadata.num_rows
+    rng = np.random.default_rng(0)
+    chosen = np.sort(rng.choice(total, min(SAMPLE_ROWS, total), replace=False, shuffle=False))
+    parts = []
+    for start, table in row_groups(opened, name):
+        own = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, start + len(table))]
+        parts.append(table.take(own - start))
+    return chosen.tolist(), pa.concat_tables(parts)
