@@ -41,6 +41,8 @@ from bayesrbf.report.render import render
 from bayesrbf.report.validate import Track
 from bayesrbf.report.words import clipped, harmless, listing, number, percent, plural
 
+QUESTION: Final = "Can I trust these probabilities?"
+"""What the verdict answers, as on the page."""
 TOLD: Final = 5
 """Notes that are told in the terminal, the most harmful first."""
 
@@ -204,5 +206,5 @@ def tell(said: Report) -> None:
         table.add_row("hidden labels", found)
     console = Console()
     console.print(table)
-    for sentence in filter(None, (verdict(said), worth(said), unvalidated(said))):
+    for sentence in filter(None, (QUESTION, verdict(said), worth(said), unvalidated(said))):
         console.print(harmless(sentence), highlight=False, markup=False)
