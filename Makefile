@@ -22,7 +22,7 @@ help:
 	@echo "make lint    style, types, import directions, docstrings"
 	@echo "make hooks   the checks of lint before every commit"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
-	@echo "make bench   the figures of docs/reproduction.md"
+	@echo "make bench   the figures of docs/measured/"
 	@echo "make env     the environment of test and lint: .venv/"
 
 demo: .venv/.with-report
