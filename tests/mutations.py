@@ -125,7 +125,8 @@ def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _is_array(tree: Any) -> bool:
-    return isinstance(tree, dict) and tree.keys() in ({"array"}, {"coded"}, {"single"})
+    kinds = ({"array"}, {"coded"}, {"coded single"}, {"single"})
+    return isinstance(tree, dict) and tree.keys() in kinds
 
 
 def _with(tree: Any, path: tuple[Any, ...], value: Any) -> Any:

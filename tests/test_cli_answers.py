@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import signal
@@ -53,14 +54,37 @@ def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
 
 @pytest.mark.slow
 def test_fit_is_the_model_of_the_report(
-    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     file, out = fitted
     words = ["report", file, "--target", "outcome", "--out", tmp_path, "--model", "mixture"]
-    assert run(monkeypatch, *words, "--inference", "laplace") == 0
+    assert run(monkeypatch, *words, "--inference", "laplace", "--json") == 0
+    found = told(capsys)
+    assert set(found["files"]) == {path.name for path in tmp_path.iterdir()}
+    right = found["scores"]["share right"]
+    assert 0 <= right["lower"] <= right["value"] <= right["upper"] <= 1
+    assert found["verdict"] in html.unescape((tmp_path / "report.html").read_text("utf-8"))
     one, other = (bayesrbf.load(folder / "model.safetensors") for folder in (out, tmp_path))
     rows = mixed_table(20, seed=1).drop(columns="outcome")
     assert np.array_equal(one.predict_proba(rows), other.predict_proba(rows))
+
+
+def test_fit_in_json_says_what_was_chosen(
+    fitted: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["fit", fitted[0], "--target", "outcome", "--out", tmp_path, "--model", "mixture"]
+    assert run(monkeypatch, *words, "--inference", "map", "--json") == 0
+    found = told(capsys)
+    assert set(found["files"]) == {path.name for path in tmp_path.iterdir()}
+    assert found["table"] == "table.csv"
+    assert "the rule chose" in found["model"]
+    assert "point estimate" in found["inference"]
 
 
 def test_fit_does_not_part_a_report_from_its_model(

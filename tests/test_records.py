@@ -184,6 +184,10 @@ def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
         {"single": ["0", 0, [2]]},  # doubles
         {"single": ["0", 0, [3]]},
         {"coded": [["1", 0, [2]], ["0", 0, [2, 1]]]},
+        {"coded single": [["1", 0, [2]], ["0", 0, [2]]]},  # values in doubles
+        {"coded single": [["1", 0, [2]], ["2", 0, [1]]]},  # a number beyond the values
+        {"coded single": [["0", 0, [2]], ["2", 0, [2]]]},
+        {"coded single": [["1", 0, [2]], ["2", 0, [2, 1]]]},
         {"objects": ["O", [3], ["a"]]},
         {"objects": ["O", [-1], ["a"]]},
         {"objects": ["O", [2**60, 2**60], ["a"]]},
@@ -203,7 +207,7 @@ def test_what_cannot_be_stored_is_named_with_its_path(value: object) -> None:
 )
 def test_a_hostile_tree_is_refused(tree: object) -> None:
     with pytest.raises(StateError):
-        unpack(tree, {"0": np.ones(2), "1": np.array([0, 1, 2], np.uint8)})
+        unpack(tree, {"0": np.ones(2), "1": np.arange(3, dtype=np.uint8), "2": np.ones(2, "<f4")})
 
 
 def test_places_of_arrays_are_read_as_written() -> None:
@@ -240,6 +244,17 @@ def test_doubles_that_single_precision_holds_come_back_bit_by_bit_from_half() ->
     assert back["one bit more"].tobytes() == (array + 2.0**-50).tobytes()
     assert sum(strip.nbytes for strip in strips.values()) == array.nbytes * 3 // 2
     assert "single" in str(tree)
+
+
+def test_few_values_that_single_precision_holds_take_half() -> None:
+    values = np.random.default_rng(0).normal(size=200).astype(np.float32).astype(np.float64)
+    array = np.stack([values] * 5)
+    tree, strips = pack(array)
+    assert tree.keys() == {"coded single"}
+    back = unpack(tree, strips)
+    assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
+    assert back.flags.writeable
+    assert sum(strip.nbytes for strip in strips.values()) == array.size + 200 * 4
 
 
 def test_what_single_precision_would_change_is_stored_as_it_is() -> None:

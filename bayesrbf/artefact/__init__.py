@@ -18,7 +18,7 @@ numeric array    ``{"array": ["0", 30, [2, 3]]}``: six numbers of the first
 of few values    ``{"coded": [place, place]}``: for every cell the number
                  of its value; the values
 held in single   ``{"single": place}``: doubles whose bits single precision
-precision        holds
+precision        holds; ``{"coded single": [place, place]}`` where they are few
 array of objects ``{"objects": ["O" or "U", shape, [...]]}``
 record           ``{"record": ["Columns", {field: value}]}``
 equal record     ``{"same": 3}``: the fourth record that was finished

@@ -23,8 +23,8 @@ class PackedArrays:
 
     An array of few different values is stored as those values, and for every cell the number of
     its value, both in the order of their first appearance. Doubles that single precision holds bit
-    by bit are stored in it. What draws derive from the same rows has other values and the same
-    numbers, which are then stored once.
+    by bit, cells or values, are stored in it. What draws derive from the same rows has other
+    values and the same numbers, which are then stored once.
     """
 
     def __init__(self) -> None:
@@ -39,9 +39,11 @@ class PackedArrays:
         if key not in self._nodes:
             coded = _coded(array)
             if coded is not None:
-                self._nodes[key] = {"coded": [self._place(part) for part in coded]}
+                numbers, values = coded
+                kind = "coded single" if _is_single(values) else "coded"
+                self._nodes[key] = {kind: [self._place(numbers), self._place(_narrowed(values))]}
             elif _is_single(array):
-                self._nodes[key] = {"single": self._place(array.astype("<f4"))}
+                self._nodes[key] = {"single": self._place(_narrowed(array))}
             else:
                 self._nodes[key] = {"array": self._place(array)}
         return self._nodes[key]
@@ -83,6 +85,10 @@ class StoredArrays:
         """The array of which numbers and values are at two places."""
         return self._kept(str(places), lambda: self._decode(*_list(places, 2)))
 
+    def decoded_widened(self, places: Any) -> np.ndarray:
+        """The array of doubles of which numbers, and values in single precision, are at places."""
+        return self._kept(f"single {places}", lambda: self._decode_widened(*_list(places, 2)))
+
     def widened(self, place: Any) -> np.ndarray:
         """The doubles that stand in single precision at a place."""
         return self._kept(f"single {place}", lambda: self._widen(place))
@@ -95,6 +101,10 @@ class StoredArrays:
         self._decoding(2 * cells.nbytes)
         return cells.astype("<f8")
 
+    def _decode_widened(self, numbers_at: Any, values_at: Any) -> np.ndarray:
+        """For every cell the double that the value of its number widens to."""
+        return self._decode_values(self._cells(numbers_at), self._widen(values_at))
+
     def _kept(self, key: str, read: Callable[[], np.ndarray]) -> np.ndarray:
         """An array that is read once, however often it is named."""
         if key not in self._read:
@@ -103,7 +113,10 @@ class StoredArrays:
 
     def _decode(self, numbers_at: Any, values_at: Any) -> np.ndarray:
         """For every cell the value that its number has."""
-        numbers, values = self._cells(numbers_at), self._cells(values_at)
+        return self._decode_values(self._cells(numbers_at), self._cells(values_at))
+
+    def _decode_values(self, numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The values of the numbers."""
         if numbers.dtype.kind != "u" or values.ndim != 1:
             raise ValueError("its numbers are not unsigned, or its values no list")
         if numbers.size and int(numbers.max()) >= values.size:
@@ -147,6 +160,11 @@ def _is_single(array: np.ndarray) -> bool:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         again = array.astype("<f4").astype("<f8")
     return bool(np.array_equal(again.view("<u8"), array.view("<u8")))
+
+
+def _narrowed(array: np.ndarray) -> np.ndarray:
+    """Doubles in single precision where that holds them, other arrays themselves."""
+    return array.astype("<f4") if _is_single(array) else array
 
 
 def _coded(array: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

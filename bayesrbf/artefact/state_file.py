@@ -33,7 +33,7 @@ MOST_FILE: Final = 2**31
 MOST_SHOWN: Final = 500
 """Characters of a file that an error repeats."""
 
-_NODE: Final = re.compile(r'\{"(?:array|coded|single)":')
+_NODE: Final = re.compile(r'\{"(?:array|coded|coded single|single)":')
 """Where a value of the state is an array."""
 _SEAL: Final = b'\\"sha256\\":\\"'
 """What stands before the digest in the file; the first one there is, as texts are escaped twice."""

@@ -147,6 +147,7 @@ _READERS: Final[Mapping[str, Callable[[Any, _Read], Any]]] = {
     "pairs": _read_pairs,
     "array": lambda content, read: read.arrays.at(content),
     "coded": lambda content, read: read.arrays.decoded(content),
+    "coded single": lambda content, read: read.arrays.decoded_widened(content),
     "single": lambda content, read: read.arrays.widened(content),
     "objects": _read_objects,
     "record": _read_record,

@@ -76,12 +76,12 @@ def need(packages: Iterable[str] = REPORT_PACKAGES) -> None:
         )
 
 
-def point_to(folder: Path, files: list[str]) -> None:
+def point_to(folder: Path, files: Iterable[str]) -> None:
     """Print where the files are."""
     from bayesrbf.report.output import PAGE
 
     print(f"Open {folder / PAGE}")
-    print(f"In {folder}: {', '.join(files)}")
+    print(f"In {folder}: {', '.join(sorted(files))}")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from bayesrbf.commands.answering import Json, answer
 from bayesrbf.commands.arguments import (
     Names,
     Reading,
@@ -28,6 +29,7 @@ def fit(
     inference: Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
     cost: Names = (),
     seed: int = 0,
+    json: Json = False,
 ) -> None:
     """Fit a table and write the model to a folder, without checking it and without a page.
 
@@ -55,6 +57,8 @@ def fit(
         by it. The model is the same.
     seed : int
         Seed of everything random.
+    json : bool
+        Print one JSON object and nothing else.
     """
     need()
     from bayesrbf.files import write_whole, writing_together
@@ -82,7 +86,8 @@ def fit(
             facts=facts_of(command_line(), table),
             judged=False,
         )
-        introduce(job)
+        if not json:
+            introduce(job)
         with spoken(), progress() as track:
             for _ in track((None,), "Fitting the table", 1):
                 fitted = FAMILIES[model].procedure(job)(job.X, job.y)
@@ -91,5 +96,9 @@ def fit(
             drawn.refined.save(scratch / MODEL)
             options = ReportOptions(target, costs, job.reading)
             write_whole(scratch / OPTIONS, options_content(options))
-    print(f"{fitted.sentence}\n{drawn.sentence}")
-    print(f"Wrote {out / MODEL}, which was not checked on rows held out.")
+    told = {"table": table.name, "model": fitted.sentence, "inference": drawn.sentence}
+    lines = [
+        *filter(None, (fitted.sentence, drawn.sentence)),
+        f"Wrote {out / MODEL}, which was not checked on rows held out.",
+    ]
+    answer({**told, "files": (MODEL, OPTIONS)}, lines, as_json=json)

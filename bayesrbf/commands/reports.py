@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from bayesrbf.commands.answering import Json, answer
 from bayesrbf.commands.arguments import (
     Names,
     Reading,
@@ -31,6 +32,7 @@ def report(
     cost: Names = (),
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     seed: int = 0,
+    json: Json = False,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
 
@@ -65,13 +67,15 @@ def report(
         times as long as the report without it.
     seed : int
         Seed of everything random.
+    json : bool
+        Print one JSON object with the verdict and its figures, and nothing else.
     """
     need()
     from bayesrbf.files import writing_together
     from bayesrbf.reading import read_file
     from bayesrbf.report.output import FILES
     from bayesrbf.report.prepare import facts_of, prepare, problems_of_target
-    from bayesrbf.report.run import run
+    from bayesrbf.report.run import figures, introduce, run, tell
 
     costs = costs_in(cost)
     with writing_together(out, FILES) as scratch:
@@ -87,8 +91,14 @@ def report(
             costs=costs,
             rehearse=rehearse,
         )
-        files = run(job, scratch)
-    point_to(out, files)
+        if not json:
+            introduce(job)
+        said = run(job, scratch)
+    if json:
+        answer({"table": table.name, **figures(said), "files": FILES}, (), as_json=True)
+        return
+    tell(said)
+    point_to(out, FILES)
 
 
 def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
@@ -112,7 +122,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
     from bayesrbf.reading import read_table
     from bayesrbf.report.output import FILES, to_csv
     from bayesrbf.report.prepare import facts_of, prepare
-    from bayesrbf.report.run import run
+    from bayesrbf.report.run import introduce, run, tell
 
     tables = "breast_cancer_incomplete.csv", "breast_cancer_complete.csv"
     with writing_together(out, (*tables, *FILES)) as scratch:
@@ -129,5 +139,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
             facts=facts_of(command_line(), file),
             truth=truth,
         )
-        files = run(job, scratch)
-    point_to(out, files)
+        introduce(job)
+        said = run(job, scratch)
+    tell(said)
+    point_to(out, (*tables, *FILES))

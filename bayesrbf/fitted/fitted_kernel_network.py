@@ -46,6 +46,7 @@ from bayesrbf.numerics.kernel_network.product_kernels import (
 )
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import class_shares
+from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records import names
 from bayesrbf.records.kernel_rates import RateCriterion
 from bayesrbf.records.mixture import Observations
@@ -150,10 +151,10 @@ class FittedKernelNetwork(FittedModel):
         basis = self.basis
         exemplars = replace(
             basis.exemplars,
-            mean=_single(basis.exemplars.mean),
-            variance=_single(basis.exemplars.variance),
+            mean=single_digits(basis.exemplars.mean),
+            variance=single_digits(basis.exemplars.variance),
         )
-        projection = _single(basis.projection)
+        projection = single_digits(basis.projection)
         return replace(self, basis=replace(basis, exemplars=exemplars, projection=projection))
 
     def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
@@ -286,8 +287,3 @@ def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars
         return chosen, place
     drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
     return np.sort(drawn), None
-
-
-def _single(values: Float[np.ndarray, "row entry"]) -> Float[np.ndarray, "row entry"]:
-    """Doubles with the digits of single precision."""
-    return np.asarray(values, dtype=np.float32).astype(np.float64)

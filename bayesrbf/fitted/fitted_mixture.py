@@ -22,6 +22,7 @@ from bayesrbf.numerics.log_sums import class_log_joint
 from bayesrbf.numerics.mixture.expectation import prepare
 from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.mixture_rows import MixtureOnRows
+from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records import names
 from bayesrbf.records.column_maps import PowerMaps
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
@@ -78,8 +79,9 @@ class FittedMixture(FittedModel):
 
     @property
     def rounded(self) -> FittedMixture:
-        """The mixture itself: it keeps nothing that is large."""
-        return self
+        """The same with the digits of single precision in what is large and has no location."""
+        factors = single_digits(self.parameters.precisions_cholesky)
+        return replace(self, parameters=replace(self.parameters, precisions_cholesky=factors))
 
     def reordered(self, order: Order) -> FittedMixture:
         """The same mixture, columns and classes in another order."""

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records.column_maps import PowerMaps, yeo_johnson
 from bayesrbf.records.mixture import Observations, Standardisation
 
@@ -44,6 +45,14 @@ class HalfRankMaps:
     """Distinct training cells in standard units, ascending."""
     scores: tuple[Float[np.ndarray, " _"], ...]
     """Their standardised normal scores."""
+
+    @property
+    def rounded(self) -> HalfRankMaps:
+        """The same with the digits of single precision, in which neighbouring knots may be one."""
+        pairs = zip(map(single_digits, self.knots), map(single_digits, self.scores), strict=True)
+        firsts = [(np.unique(knots, return_index=True), scores) for knots, scores in pairs]
+        knots = tuple(values for (values, _), _ in firsts)
+        return replace(self, knots=knots, scores=tuple(scores[at] for (_, at), scores in firsts))
 
     def forward(self, real: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
         """Map cells in the user's units."""

@@ -46,6 +46,11 @@ class PowerMaps:
         """Location and scale as a change of units."""
         return Standardisation(self.location, self.scale)
 
+    @property
+    def rounded(self) -> PowerMaps:
+        """The maps themselves: they keep nothing that is large."""
+        return self
+
     def forward(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:

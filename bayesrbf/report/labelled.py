@@ -221,10 +221,11 @@ def _gain(p: Probabilities, labels: Labels, trained: Shares, classes: Sequence[s
     counts = np.bincount(labels, minlength=trained.size)
     most = int(counts.argmax())
     always = f"always answering {clipped(classes[most], 24)}"
+    chance = ", which may be chance" if found.lower <= 0 < gain else ""
     return Remark(
         "worth",
         f"The probabilities say {'more' if gain > 0 else 'no more'} than the class frequencies of "
-        f"training do: {number(gain)} nats a row, {number(found.lower)} to "
+        f"training do{chance}: {number(gain)} nats a row, {number(found.lower)} to "
         f"{number(found.upper)}. They are right in {percent(float(correct(p, labels).mean()))} of "
         f"the rows, {always} in {percent(counts[most] / labels.size)}.",
         found=gain <= 0,
@@ -242,13 +243,14 @@ def _calibration(p: Probabilities, labels: Labels) -> Remark:
         way = "too timid"
     figures = f"slope {number(slope)}, {number(slope - half)} to {number(slope + half)}"
     said = f"They are {way} ({figures}; 1 is right)."
+    told = "do not come true as often as they say"
     if seen.within_noise:
+        told = "come true as often as they say, as far as these rows can tell"
         said = f"The slope is {figures.removeprefix('slope ')} (1 is right)."
     return Remark(
         "calibration",
-        f"The probabilities {'come' if seen.within_noise else 'do not come'} true as often as they "
-        f"say: their error is {number(seen.error)}, and chance alone brings more than "
-        f"{number(seen.noise[1])} in {percent(CHANCE)} of such tables. {said}",
+        f"The probabilities {told}: their error is {number(seen.error)}, and chance alone brings "
+        f"more than {number(seen.noise[1])} in {percent(CHANCE)} of such tables. {said}",
         found=not seen.within_noise,
     )
 
@@ -260,7 +262,8 @@ def _shift(p: Probabilities, labels: Labels, trained: Shares, before: int) -> Re
     tail = min(_two_sided(counts, trained, before)) * tests
     found = tail < CHANCE
     if not found:
-        return Remark("classes", "The class frequencies are as in training.", found=False)
+        unseen = "No change of the class frequencies is seen beyond chance."
+        return Remark("classes", unseen, found=False)
     now = (counts + trained) / (labels.size + 1)
     told = p * now / trained
     loss = float(log_loss(told / told.sum(1, keepdims=True), labels).mean())

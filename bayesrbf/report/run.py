@@ -41,13 +41,14 @@ from bayesrbf.report.render import render
 from bayesrbf.report.validate import Track
 from bayesrbf.report.words import clipped, harmless, listing, number, percent, plural
 
+QUESTION: Final = "Can I trust these probabilities?"
+"""What the verdict answers, as on the page."""
 TOLD: Final = 5
 """Notes that are told in the terminal, the most harmful first."""
 
 
-def run(job: Job, folder: Path) -> list[str]:
-    """Say what was read, make the report, write every file and return the names."""
-    introduce(job)
+def run(job: Job, folder: Path) -> Report:
+    """Make the report and write every file."""
     with progress() as track:
         outcome = collect(job, track)
         for _ in track((None,), "Writing", 1):
@@ -60,8 +61,7 @@ def run(job: Job, folder: Path) -> list[str]:
             write_whole(folder / OPTIONS, options_content(options))
             write_whole(folder / POSTERIOR, to_netcdf(outcome.model.posterior_))
             write_whole(folder / PAGE, render(outcome.report).encode())
-    tell(outcome.report)
-    return sorted(file.name for file in folder.iterdir())
+    return outcome.report
 
 
 def introduce(job: Job) -> None:
@@ -204,5 +204,29 @@ def tell(said: Report) -> None:
         table.add_row("hidden labels", found)
     console = Console()
     console.print(table)
-    for sentence in filter(None, (verdict(said), worth(said), unvalidated(said))):
+    for sentence in filter(None, (QUESTION, verdict(said), worth(said), unvalidated(said))):
         console.print(harmless(sentence), highlight=False, markup=False)
+
+
+def figures(said: Report) -> dict[str, object]:
+    """The verdict and the main figures, by name."""
+    held_out, rivals = said.performance, said.scores[1:]
+    return {
+        "target": said.target,
+        "classes": said.classes,
+        "rows": said.judged.rows,
+        "verdict": verdict(said),
+        "worth": worth(said),
+        "unvalidated": said.unvalidated,
+        "scores": {
+            "log loss": held_out.log_loss,
+            "Brier score": held_out.brier,
+            "share right": held_out.accuracy,
+        },
+        "rivals": {one.name: {"log loss": one.log_loss[0]} for one in rivals},
+        "cost_of_a_row": said.judged.answers if said.judged.in_costs else None,
+        "calibration_error": said.scores[0].calibration.error,
+        "against_rest": {name: found for name, found, _ in held_out.classes},
+        "unsure": said.doubt.below,
+        "cells_that_look_wrong": said.oddities.found,
+    }

@@ -140,13 +140,15 @@ def estimate(value: tuple[float, float]) -> str:
 
 
 def exact(value: float) -> str:
-    """A number as it is written, to six significant digits.
+    """A number as it is written, to six significant digits and every whole one.
 
-    >>> exact(2010.0), exact(0.0), exact(1.25)
-    ('2010', '0', '1.25')
+    >>> exact(2010.0), exact(0.0), exact(1.25), exact(1.51808), exact(1e-7)
+    ('2010', '0', '1.25', '1.51808', '1.00 × 10⁻⁷')
     """
-    six = float(f"{value:.6g}")
-    return cell(six, decimals_of(np.array([six])))
+    if 1e5 <= abs(value) < 1e12:
+        return cell(value, 0)
+    six = f"{value:.6g}"
+    return number(value) if "e" in six else cell(float(six), len(six.partition(".")[2]))
 
 
 def _short(decimal: str) -> str:

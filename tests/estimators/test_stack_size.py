@@ -9,14 +9,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_wine
 
 import bayesrbf
+from bayesrbf import table as table_of_rows
 from bayesrbf.artefact import pack
 from bayesrbf.estimators.stack import fitted_stack
 from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor, bootstrap_spread
+from bayesrbf.numerics.column_maps import fit_half_rank
+from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.numerics.stack.disagreement import disagreed
 from bayesrbf.numerics.stack.pooling import member_probabilities
 from bayesrbf.records import names
+from bayesrbf.records.mixture import Standardisation
 from tests.mutations import fitted, table
 
 MODEL = "stack with draws"
@@ -64,23 +69,50 @@ def test_what_is_kept_of_a_refit_predicts_as_the_whole() -> None:
 
 
 @pytest.mark.parametrize("kind", ["mixed", "real"])
-def test_refits_in_single_precision_predict_as_the_whole_and_take_less(kind: str) -> None:
-    """Refits only spread the draws; the fitted point keeps every bit."""
+def test_members_in_single_precision_predict_as_the_whole_and_take_less(kind: str) -> None:
     X, y = table(kind)
     model = bayesrbf.StackedClassifier(cv=2, random_state=0).fit(X, y)
-    rows, whole = model._read(X), model.model_.members.condensed
+    rows = model._read(X)
+    whole = model._settings().fit(table_of_rows.distinct(model.rows_)[0], 0)
     rounded = whole.rounded
     np.testing.assert_allclose(
         rounded.log_probabilities(rows), whole.log_probabilities(rows), atol=1e-5
     )
-    for one in rounded.own:
-        if one.name[0] not in "GB":
-            held = one.model.basis.projection
-            np.testing.assert_array_equal(held, held.astype(np.float32))
+    for members in (rounded, model.model_.members, whole.condensed.rounded):
+        for one in members.own:
+            if one.name[0] not in "GB":
+                held = one.model.basis.projection
+                np.testing.assert_array_equal(held, held.astype(np.float32))
     sizes = [
         sum(strip.nbytes for strip in pack(list(of.own))[1].values()) for of in (rounded, whole)
     ]
-    assert sizes[0] < sizes[1]
+    assert sizes[0] < 0.6 * sizes[1]
+    maps = [{id(one.columns) for one in of.own} for of in (rounded, whole)]
+    assert len(maps[0]) == len(maps[1])  # what members see alike is still made once
+
+
+def test_digits_are_those_of_single_precision_where_it_has_them() -> None:
+    values = np.array([0.1, -0.0, 1e300, -1e-300, np.pi])
+    found = single_digits(values)
+    np.testing.assert_array_equal(found, [np.float32(0.1), 0, 1e300, -1e-300, np.float32(np.pi)])
+    assert not np.signbit(found[1])
+
+
+def test_rounded_knots_still_rise() -> None:
+    cells = np.array([[1.0], [1.0 + 1e-12], [2.0], [3.0]])
+    maps = fit_half_rank(Standardisation(np.zeros(1), np.ones(1)), cells, np.ones(4))
+    rounded = maps.rounded
+    np.testing.assert_array_equal(rounded.knots[0], [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(rounded.forward(cells[2:]), maps.forward(cells[2:]), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_model_of_170_rows_with_intervals_takes_two_megabytes(tmp_path: Path) -> None:
+    X, y = load_wine(return_X_y=True)
+    chosen = np.random.default_rng(0).permutation(len(y))[:170]
+    model = bayesrbf.StackedClassifier(random_state=0).fit(X[chosen], y[chosen])
+    model.refine("bootstrap").save(tmp_path / "m")
+    assert (tmp_path / "m").stat().st_size <= 2_000_000
 
 
 def test_equal_arrays_and_records_are_stored_once_and_shared(tmp_path: Path) -> None:

@@ -119,6 +119,25 @@ def test_probabilities_of_no_worth_are_found() -> None:
     assert {"worth", "calibration"} <= findings(told)
 
 
+def test_what_is_not_known_is_not_said_to_be_so() -> None:
+    """A gain that chance explains is called that, and frequencies are seen not to change."""
+    trained = np.array([0.5, 0.5])
+    labels = np.tile([0, 1], 15)
+    told = {}
+    for name, right in (("some", 0.55), ("much", 0.9)):
+        of_class = np.where(np.arange(30) < 12, 1 - right, right) if name == "some" else right
+        p = np.stack([np.where(labels == 0, of_class, 1 - of_class)] * 2, axis=1)
+        p[:, 1] = 1 - p[:, 0]
+        remarks = judged(Said(trained), p, labels).remarks
+        told[name] = {remark.topic: remark.sentence for remark in remarks}
+    assert (
+        "say more than the class frequencies of training do, which may be" in told["some"]["worth"]
+    )
+    assert "may be chance" not in told["much"]["worth"]
+    assert told["much"]["classes"] == "No change of the class frequencies is seen beyond chance."
+    assert "as far as these rows can tell" in told["some"]["calibration"]
+
+
 def test_classes_that_training_did_not_have_are_named_and_not_scored() -> None:
     model, p, labels = drawn(60, 5)
     y = pd.Series(CLASSES[labels], name="outcome", dtype=object)

@@ -113,8 +113,10 @@ class FittedMembers:
 
     @property
     def rounded(self) -> FittedMembers:
-        """The same with the digits of single precision in what is large."""
-        return replace(self, own=tuple(member.rounded for member in self.own))
+        """The same with the digits of single precision in what is large; maps stay shared."""
+        maps = {id(member.columns): member.columns.rounded for member in self.own}
+        own = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
+        return replace(self, own=own)
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""

@@ -199,10 +199,9 @@ class FittedMember(FittedModel):
         """What predicts the same from less; drawn from it is nothing."""
         return replace(self, model=self.model.condensed)
 
-    @property
-    def rounded(self) -> FittedMember:
-        """The same with the digits of single precision in what is large."""
-        return replace(self, model=self.model.rounded)
+    def rounded(self, columns: ColumnMaps) -> FittedMember:
+        """The same with the digits of single precision in what is large, behind rounded maps."""
+        return replace(self, columns=columns, model=self.model.rounded)
 
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0

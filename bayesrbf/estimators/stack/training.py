@@ -49,6 +49,11 @@ class ValueMaps:
     few: FewValues
     others: HalfRankMaps
 
+    @property
+    def rounded(self) -> ValueMaps:
+        """The same with the digits of single precision."""
+        return replace(self, others=self.others.rounded)
+
     def applied(self, rows: Observations) -> Observations:
         """Rows as a member behind the maps sees them."""
         return self.others.applied(self.few.as_categories(rows))
