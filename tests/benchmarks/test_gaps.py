@@ -23,14 +23,11 @@ from sklearn.model_selection import train_test_split
 
 from bayesrbf import StackedClassifier
 from bayesrbf.datasets import hide_cells
-from bayesrbf.estimators.folds import HeldOut
-from bayesrbf.estimators.stack.fitting import StackSettings, fit_pool
+from bayesrbf.estimators.stack.fitting import StackSettings
 from bayesrbf.estimators.stack.members import DEFAULT
-from bayesrbf.numerics.stack.pooling import pooled
-from bayesrbf.posterior.recalibration import tempered
-from bayesrbf.posterior.scores import log_loss
 from tests.benchmarks.gap_members import candidates
 from tests.benchmarks.kept import kept
+from tests.benchmarks.pools import Pools
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, HIDDEN, Split, split
 from tests.benchmarks.test_stack import chosen
 
@@ -50,19 +47,11 @@ class WithCandidates(StackedClassifier):
 def differences(data: Split, seed: int) -> dict[str, float]:
     """Log loss of the ten, and how much it changes with each candidate."""
     model = WithCandidates(random_state=seed).fit(data.X, data.y)
-    new = model.model_.members.log_probabilities(model._read(data.X_new))
-    held = model.model_.held
-
-    def loss(members: list[int]) -> float:
-        pool = fit_pool(HeldOut(held.values[:, members], held.labels, held.weights))
-        joint = pooled(new[:, members], pool.weights, pool.member_temperatures)
-        return float(log_loss(np.exp(tempered(joint, pool.temperature)), data.y_new).mean())
-
-    ten = list(range(len(DEFAULT)))
-    result = {"ten": loss(ten)}
+    pools = Pools(model, data)
+    result = {"ten": pools.loss(DEFAULT)}
     for place, name in list(enumerate(model.members_))[len(DEFAULT) :]:
-        absent = np.ptp(new[:, place], axis=1).max() < 1e-9
-        result[name] = np.nan if absent else loss([*ten, place]) - result["ten"]
+        absent = np.ptp(pools.new[:, place], axis=1).max() < 1e-9
+        result[name] = np.nan if absent else pools.loss([*DEFAULT, name]) - result["ten"]
     return result
 
 

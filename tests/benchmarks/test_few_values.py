@@ -1,0 +1,74 @@
+"""What a member for columns of few values is worth, on those of the 29 tables that have such.
+
+Members are fitted once a split: the ten, K3 of the first default, and VC100. Printed are the log
+losses of the ten and of *lite*, what VC100 changes of each, and what the ten change of seven.
+
+``BAYESRBF_TABLES`` chooses, ``BAYESRBF_SEEDS`` sets the number of splits (3), and with
+``BAYESRBF_RESULTS`` a run goes on where one stopped. Results are printed as they come.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayesrbf import StackedClassifier
+from bayesrbf.estimators.stack.members import DEFAULT, LITE, OF_FEW_VALUES
+from bayesrbf.records.mixture import Observations
+from bayesrbf.table import few_values
+from tests.benchmarks.kept import kept
+from tests.benchmarks.pools import Pools
+from tests.benchmarks.stack_tables import CHOSEN, FRESH, Split, split
+from tests.benchmarks.test_stack import chosen
+
+SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
+SEVEN = ("K1", "K2", "K3", "G1", "G2", "B1", "B2")
+
+
+def has_few_values(data: Split) -> bool:
+    """Whether a stack gives a table's training rows the member."""
+    real = data.X.select_dtypes("number").to_numpy(dtype=float)
+    none = np.zeros((real.shape[0], 0), int)
+    return bool(few_values(Observations(real, none, data.y, np.ones(data.y.size))).features)
+
+
+def differences(data: Split, seed: int) -> dict[str, object]:
+    """Log losses with and without the member."""
+    more = OF_FEW_VALUES * has_few_values(data)
+    model = StackedClassifier([*DEFAULT, "K3", *more], random_state=seed)
+    pools = Pools(model.fit(data.X, data.y), data)
+    ten, lite, seven = pools.loss(DEFAULT), pools.loss(LITE), pools.loss(SEVEN)
+    return {
+        "ten": ten,
+        "more with VC100": pools.loss([*DEFAULT, *more]) - ten,
+        "lite": lite,
+        "lite, more with VC100": pools.loss([*LITE, *more]) - lite,
+        "ten over seven": ten - seven,
+        "lite over seven": lite - seven,
+    }
+
+
+@pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
+def test_few_values(holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = []
+    for name in chosen((*FRESH, *CHOSEN), "BAYESRBF_TABLES"):
+        if not any(has_few_values(split(name, seed, holes)) for seed in range(SEEDS)):
+            continue
+        for seed in range(SEEDS):
+            with capsys.disabled(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                key = {"table": name, "holes": holes, "seed": seed}
+                rows.append(kept(key, lambda: differences(split(name, seed, holes), seed)))  # noqa: B023
+    if not rows:
+        pytest.skip("BAYESRBF_TABLES names no table with a column of few values")
+    means = pd.DataFrame(rows).drop(columns=["holes", "seed"]).groupby("table", sort=False).mean()
+    told = pd.DataFrame({"mean": means.mean(), "se": means.sem()})
+    with capsys.disabled():
+        title = "30 % of cells hidden" if holes else "complete"
+        print(f"\n\n## {title}\n\n{means.round(4).to_markdown()}")
+        print(f"\n{told.round(4).to_markdown()}\n")
+    assert np.isfinite(means["ten"]).all()
