@@ -53,6 +53,7 @@ def read_raw(path: Path, sampled: bool = False) -> RawTable:
 
     Of a Parquet file too long to be read at once, ``sampled`` has some rows, and a note says so.
     """
+    check_regular(path, TableError)
     opened = long_parquet(path) if sampled else None
     if opened is None:
         return next(raw_blocks(path))
