@@ -84,6 +84,7 @@ class Estimator(BaseEstimator, ABC):
     _trace: Trace
 
     _models_rows = True
+    _of_sample = False  # Whether of a table out of memory a random sample is all that is fitted to.
     _rules = SHARED
 
     def __sklearn_tags__(self) -> Tags:

@@ -245,13 +245,39 @@ def test_an_estimator_of_many_rows_is_a_file(
         MedianLVQClassifier(),
         RBFNetworkRegressor(),
         SDGMClassifier(),
-        StackedClassifier(),
     ],
     ids=lambda one: type(one).__name__,
 )
 def test_a_family_that_needs_all_rows_says_so(estimator: Any) -> None:
     with pytest.raises(TypeError, match=r"takes a table in memory.*rows.*sample"):
         estimator.fit(in_partitions(X, [100]), Y)
+
+
+def test_a_stack_is_fitted_to_a_sample_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {"unlabelled_weight": 0.5, "inference": "laplace"}
+
+    def stack() -> StackedClassifier:
+        return StackedClassifier(("G2", "B1"), **settings, random_state=0)
+
+    ends = [70, 180]
+    monkeypatch.setattr(training, "SAMPLE_ROWS", ROWS)
+    few = stack().fit(in_partitions(X, ends), in_partitions(Y, ends))
+    assert "all 260 rows, read from 3 blocks" in few.status_
+    np.testing.assert_array_equal(few.predict_proba(X), stack().fit(X, Y).predict_proba(X))
+    monkeypatch.setattr(training, "SAMPLE_ROWS", 150)
+    some = stack().fit(in_partitions(X, ends), in_partitions(Y, ends))
+    drawn = some.rows_.n_obs
+    assert drawn <= 150
+    assert f"{drawn} of 260 rows, drawn at random" in some.status_
+    # its rows are rows of the table, as they stand there
+    own = X.iloc[some.kept_].reset_index(drop=True)
+    np.testing.assert_array_equal(some.rows_.real, stack().fit(own, Y.iloc[some.kept_]).rows_.real)
+    assert some.refine("laplace").draws_ is not None
+    some.save(tmp_path / "stack.safetensors")
+    read = load(tmp_path / "stack.safetensors")
+    np.testing.assert_array_equal(read.predict_proba(X), some.predict_proba(X))
 
 
 @pytest.mark.parametrize(

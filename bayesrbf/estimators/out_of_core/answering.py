@@ -65,7 +65,8 @@ def refuse_collection(self: Any, X: Any) -> None:
             "sample of its rows to fit, as a frame, drawn from all blocks and not from the first, "
             "such as X.sample(frac=0.01).compute() of Dask: predict and uncertainty then take the "
             "whole table, block by block. MixtureDensity, HybridMixtureClassifier, "
-            "RBFNetworkClassifier and KernelNetworkClassifier fit all rows."
+            "RBFNetworkClassifier and KernelNetworkClassifier fit all rows, StackedClassifier a "
+            "random sample that it draws itself."
         )
 
 

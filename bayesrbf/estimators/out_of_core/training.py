@@ -95,9 +95,11 @@ def read_collection(self: Any, X: Any, y: Any, sample_weight: Any, asked: Asked)
     features = ("categorical_features", "count_features", "ordinal_features")
     options = {name: getattr(self, name, None) for name in features}
     survey = parts.map(partial(_surveyed, options=options)).reduce(Survey.joined)
-    columns, n_rows = _columns(survey, self.missingness), sum(survey.lengths)
-    self._sampled = n_rows > SAMPLE_ROWS
-    _refuse_inference(self, n_rows)
+    columns = _columns(survey, getattr(self, "missingness", "ignorable"))
+    n_rows = sum(survey.lengths)
+    self._sampled = n_rows > SAMPLE_ROWS and not self._of_sample
+    if self._sampled:
+        _refuse_inference(self, n_rows)
     validate_data(self, survey.like, skip_check_array=True)
     if asked.labelled:
         if not survey.classes.size:
@@ -168,6 +170,20 @@ def of_all_rows[M: FittedModel, F](
     return model, fit, way
 
 
+def of_sample(self: Any, training: Training | None) -> str:
+    """A sentence on the sample where that is all that is fitted to; none in memory."""
+    self.__dict__.pop("passes_", None)
+    if training is None:
+        self.__dict__.pop("_sampled", None)
+        return ""
+    self.passes_ = training.passes
+    drawn, n_rows = training.sample.n_obs, sum(training.lengths)
+    whose = f"all {n_rows}" if drawn == n_rows else f"{drawn} of {n_rows}"
+    chance = "" if drawn == n_rows else " drawn at random,"
+    blocks = f"{len(training.lengths)} blocks in {self.passes_} passes"
+    return f" Fitted to {whose} rows,{chance} read from {blocks}."
+
+
 def inferred(self: Any, training: Training | None) -> Any:
     """Draw what ``inference`` asks for, from the rows wherever they are."""
     if training is None or not self._sampled or self.inference == "map":
@@ -205,7 +221,7 @@ def _refuse_arguments(self: Any) -> None:
 
 def _refuse_inference(self: Any, n_rows: int) -> None:
     """ValueError where draws need rows in memory, and these are too many."""
-    if n_rows > SAMPLE_ROWS and self.inference not in BY_SUMS:
+    if self.inference not in BY_SUMS:
         raise ValueError(
             f"{type(self).__name__}(inference={self.inference!r}) takes at most {SAMPLE_ROWS:,} "
             f"rows of a table out of memory, which are then read into it; received {n_rows:,}. It "

@@ -13,6 +13,7 @@ from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
 from bayesrbf.estimators.folds import split_rows
+from bayesrbf.estimators.out_of_core.training import of_sample, read_labelled
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
 from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members
@@ -146,7 +147,7 @@ class StackedClassifier(Classifier):
     weights_: Float[np.ndarray, " member"]
     _member_draws: MemberDraws
     _refits: StackRefits | None
-    _rows_in_8_gib = 700_000
+    _of_sample = True
 
     def __init__(
         self,
@@ -185,8 +186,9 @@ class StackedClassifier(Classifier):
         Parameters
         ----------
         X : array-like or frame of shape (n_obs, n_columns)
-            Rows; NaN, None and NA are missing cells.
-        y : array-like of shape (n_obs,)
+            Rows; NaN, None and NA are missing cells. A table out of memory (a Dask collection, a
+            Parquet file by its path) stands for 20,000 rows of it, drawn at random.
+        y : array-like of shape (n_obs,), or the name of a column out of memory
             Class labels; NaN and None are hidden.
         sample_weight : array-like of shape (n_obs,), optional
             Row weights, at least 0: weight 2 is the row twice.
@@ -201,9 +203,7 @@ class StackedClassifier(Classifier):
         ValueError
             If an argument, the table, the labels or the weights cannot be used.
         """
-        weights = self._check(X, y, sample_weight)
-        labels, weights = self._read_labels(X, y, weights, float(self.unlabelled_weight))
-        self._read_rows(X, labels, weights)
+        way = of_sample(self, read_labelled(self, X, y, sample_weight))
         settings = self._settings()
         cv = default_folds(self.rows_) if self.cv is None else self.cv
         folds = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
@@ -216,7 +216,7 @@ class StackedClassifier(Classifier):
         self.temperature_ = pool.temperature
         log_density = self.model_.log_density_at_point(self._log_posterior())
         self._report(Status.CONVERGED, Trace(np.array([log_density])))
-        self.status_ = f"{self.status_} {told}".rstrip()
+        self.status_ = f"{self.status_} {told}".rstrip() + way
         self._member_draws, self._refits = (None,) * len(self.model_.members.own), None
         return self._infer()
 
