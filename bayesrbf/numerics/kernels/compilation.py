@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import signal
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -38,9 +40,7 @@ class Announcement(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Announce the compilation; an entry point that is read from the disk is not compiled."""
-        # Others compile, too, and not only functions: PyTensor's loops have no such name.
-        name = getattr(event.data["dispatcher"], "__qualname__", "")
-        if not self.said and SOURCES[:16] in name:
+        if not self.said and _is_ours(event):
             self.said = True
             logging.getLogger("bayesrbf").warning(
                 "bayesrbf compiles its kernels, which takes some 20 seconds; later processes load "
@@ -51,8 +51,51 @@ class Announcement(event.Listener):
         """Do nothing: only the start is announced."""
 
 
+class Postponement(event.Listener):
+    """Keeps interrupts until a compilation in the main thread is over.
+
+    The compiler calls back into Python in places where an exception is printed and lost: the fit
+    would go on as if nobody had pressed Ctrl-C.
+    """
+
+    def __init__(self) -> None:
+        self._compiling: Any = None
+        self._before: dict[signal.Signals, Any] = {}
+        self._kept: list[signal.Signals] = []
+
+    def on_start(self, event: Any) -> None:
+        """Keep what Python handles from now on."""
+        in_main = threading.current_thread() is threading.main_thread()
+        if self._compiling is None and in_main and _is_ours(event):
+            self._compiling = event.data["dispatcher"]
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if callable(signal.getsignal(number)):
+                    self._before[number] = signal.signal(number, self._keep)
+
+    def on_end(self, event: Any) -> None:
+        """Let the first that came do what it would have done."""
+        if event.data["dispatcher"] is not self._compiling:
+            return
+        before, kept = self._before, self._kept
+        self._compiling, self._before, self._kept = None, {}, []
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in kept[:1]:
+            before[number](number, None)
+
+    def _keep(self, number: int, _: object) -> None:
+        """Note a signal."""
+        self._kept.append(signal.Signals(number))
+
+
+def _is_ours(event: Any) -> bool:
+    """Whether an entry point of ours is compiled: others compile, too, and not only functions."""
+    return SOURCES[:16] in getattr(event.data["dispatcher"], "__qualname__", "")
+
+
 ANNOUNCEMENT: Final = Announcement()
-event.register("numba:compile", ANNOUNCEMENT)  # type: ignore[no-untyped-call]
+for listener in (ANNOUNCEMENT, Postponement()):
+    event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
 
 
 def kernel[F: Callable[..., object]](function: F) -> F:
