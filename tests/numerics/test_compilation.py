@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -53,34 +53,37 @@ class Interrupting(event.Listener):
         """It is done."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
+def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal that is handled as Ctrl-C is."""
+    before = signal.signal(request.param, stop)
+    yield request.param
+    signal.signal(request.param, before)
+
+
+def stop(_: int, __: object) -> None:
+    """End what is going on."""
+    raise KeyboardInterrupt
+
+
 def test_an_interrupt_waits_for_the_end_of_a_compilation(number: signal.Signals) -> None:
-    came: list[int] = []
-
-    def stop(number: int, _: object) -> None:
-        came.append(number)
-        raise KeyboardInterrupt
-
-    before = signal.signal(number, stop)
-    try:
-        function, interrupting = of_no_file("4 * x"), Interrupting(number)
-        with (
-            event.install_listener("numba:compile", interrupting),
-            pytest.raises(KeyboardInterrupt),
-        ):
-            function(1.5)
-        assert came == [number]
-        assert signal.getsignal(number) is stop
-        assert function(1.5) == 6.0
-    finally:
-        signal.signal(number, before)
-
-
-def test_others_are_interrupted_at_once() -> None:
-    function = njit(lambda x: 5 * x)
+    function = of_no_file("4 * x")
     with (
-        event.install_listener("numba:compile", Interrupting(signal.SIGINT)),
+        event.install_listener("numba:compile", Interrupting(number)),
         pytest.raises(KeyboardInterrupt),
     ):
         function(1.5)
+    assert function.overloads  # type: ignore[attr-defined]  # it was compiled to the end
+    assert signal.getsignal(number) is stop
+    assert function(1.5) == 6.0
+
+
+def test_others_are_interrupted_at_once(number: signal.Signals) -> None:
+    function = njit(lambda x: 5 * x)
+    with (
+        event.install_listener("numba:compile", Interrupting(number)),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        function(1.5)
+    assert not function.overloads
     assert function(1.5) == 7.5
