@@ -25,6 +25,7 @@ from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import SHARED, row_weights
 from bayesrbf.estimators.column_table import describe_columns, warn_of_units
 from bayesrbf.estimators.conditional import conditional
+from bayesrbf.estimators.depending import dependence
 from bayesrbf.estimators.out_of_core.answering import (
     by_blocks,
     has_all_rows,
@@ -419,6 +420,7 @@ class Estimator(BaseEstimator, ABC):
 
     surprise = available_if(_has_density)(surprise)
     conditional = available_if(_has_density)(conditional)
+    dependence = available_if(_has_density)(dependence)
 
     @available_if(_has_density)  # type: ignore[untyped-decorator]
     @by_blocks

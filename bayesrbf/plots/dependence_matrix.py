@@ -28,7 +28,7 @@ def plot_dependence(
     Parameters
     ----------
     dependence : xarray.Dataset
-        What ``dependence()`` of a mixture returned.
+        What ``dependence()`` returned.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
     figsize : tuple of float, optional

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from bayesrbf import MixtureDensity
+from bayesrbf import KernelNetworkClassifier, MedianLVQClassifier, MixtureDensity, StackedClassifier
 from tests.cases import generative
-from tests.estimators.class_tables import table
+from tests.estimators.class_tables import iris, table
 from tests.estimators.density_tables import mixed_frame
 
 
@@ -58,6 +60,28 @@ def test_a_class_that_is_nearly_certain_leaves_little_to_tell() -> None:
     told = sure["information"].sel(column="label").drop_sel(column_bis="label")
     assert (told < entropy).all()
     assert (told < even["information"].sel(column="label").drop_sel(column_bis="label")).all()
+
+
+@pytest.mark.parametrize(
+    "maker",
+    [
+        lambda: KernelNetworkClassifier(n_basis=5, random_state=0),
+        lambda: StackedClassifier(["G1"], cv=2, random_state=0),
+    ],
+)
+def test_who_has_a_density_beside_it_asks_that(maker: Any) -> None:
+    frame, y = table()
+    model = maker().fit(frame, y)
+    told = model.dependence()
+    assert told["column"].to_numpy().tolist() == ["label", "wind", "pressure", "sky"]
+    assert (told["information"].sel(column="label").drop_sel(column_bis="label") > 0.1).all()
+    drawn = model.refine("laplace", draws=4).dependence()
+    assert drawn.identical(told)
+    assert np.isnan(drawn["lower"]).all()
+
+
+def test_who_has_no_density_has_no_dependence() -> None:
+    assert not hasattr(MedianLVQClassifier(random_state=0).fit(*iris()), "dependence")
 
 
 @pytest.mark.parametrize(("argument", "value"), [("prob", 1.0), ("draws", 0)])

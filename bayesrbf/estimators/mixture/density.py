@@ -21,7 +21,6 @@ from bayesrbf.estimators.mixture.density_choice import (
     Settings,
     find_density,
 )
-from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods, declare
 from bayesrbf.estimators.mixture.streaming import partial_fit
 from bayesrbf.estimators.mixture.wide_tables import factors_asked, warn_where_slow
@@ -316,4 +315,4 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         """
         return self._draw(n_samples, self.model_.parameters)[0]
 
-    aic, bic, declare, dependence = aic, bic, declare, dependence
+    aic, bic, declare = aic, bic, declare

@@ -24,7 +24,6 @@ from bayesrbf.estimators.arguments import (
 )
 from bayesrbf.estimators.classifier import Classifier, Labels
 from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.mixture.depending import dependence
 from bayesrbf.estimators.mixture.hybrid_objective import (
     DIALS,
     Choice,
@@ -440,8 +439,6 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             return parameters
         moved = at_prevalence(np.log(parameters.class_probabilities), self._log_ratio())
         return replace(parameters, class_probabilities=np.exp(moved))
-
-    dependence = dependence
 
     def sample(self, n_samples: int = 1, label: object = None) -> tuple[Any, Labels]:
         """Draw new rows and their classes at the fitted point.

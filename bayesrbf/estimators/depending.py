@@ -48,10 +48,12 @@ def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
     xarray.Dataset
         ``information`` over column and column_bis in nats, NaN of a column with itself; its
         ``coefficient`` from 0 to 1, which of two normal columns is the size of their correlation;
-        the interval ``lower`` to ``upper``, which holds the fitted information; NaN for a point.
-        The columns are the ``label`` of a classifier, the real ones, the categorical ones, masks,
-        and for a real column with atoms at which of them it is; there are no counts and no
-        ordered levels.
+        the interval ``lower`` to ``upper``, which holds the fitted information.
+        The interval is NaN for a point, and where draws leave the density as it is, as those of
+        stacks and kernel networks do. The columns are the ``label``, the real ones, the categorical
+        ones, masks, and for a real column with atoms at which of them it is; there are no counts
+        and no ordered levels, and no label where the density was fitted without it, as in RBF
+        networks and sparse mixtures.
 
     Raises
     ------
@@ -70,9 +72,10 @@ def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
     if self.draws_ is not None:
         rng = np.random.default_rng(self.seed_)
         points = self._drawn_densities(draws, rng)
-        found = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
-        lower, upper = np.quantile(found, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
-        lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
+        if points[0] is not mixture.parameters:  # the density is drawn, too
+            found = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
+            lower, upper = np.quantile(found, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
+            lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     columns = mixture_coords(structure, self._axes)[names.COLUMN]
     first = int(structure.n_classes == 1)  # a density has no label
     columns = columns[first : first + len(fitted)]  # counts and ordered levels come last
