@@ -1,0 +1,279 @@
+"""Figures of the pages: written by the command that measures them, rendered into the pages.
+
+A benchmark hands its table to :func:`write`, which keeps it under docs/measured/figures/ with the
+command, the commit, the date and the machine's load. A page has the table between two comments,
+
+    <!-- figures: NAME -->
+    <!-- end of figures -->
+
+and ``python -m tests.measured`` puts it there; tests/test_measured.py refuses a page that says
+something else. A long benchmark keeps its parts by :func:`part` as they come: a run that stopped
+goes on, and a part runs again when the code that it covers has changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FIGURES: Final = ROOT / "docs" / "measured" / "figures"
+PLACE: Final = re.compile(r"<!-- figures: (\S+) -->\n(.*?)<!-- end of figures -->", re.DOTALL)
+MODELS: Final = tuple(
+    f"bayesrbf/{room}"
+    for room in ("records", "table", "numerics", "posterior", "inference", "fitted", "estimators")
+)
+"""What every figure about fits and answers covers."""
+SETTINGS: Final = re.compile(r"BAYESRBF_(?!DATA$|SHARE$)")
+"""Variables of the environment that choose a part of a benchmark, and so belong to its command."""
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a figure comes from."""
+
+    command: str
+    commit: str  # With a plus where code that it covers was not committed.
+    date: str
+    load: float  # Runnable processes in the mean of the last minute, before the run ends.
+    cores: int
+    covered: str  # Fingerprint of the code that the figure is about.
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A table with its origin. ``counts`` says what was run of what was asked: (run, asked)."""
+
+    columns: tuple[str, ...]
+    digits: tuple[int | None, ...]  # After the point; None where a cell is shown as it is.
+    rows: tuple[tuple[Cell, ...], ...]
+    run: Run
+    covers: tuple[str, ...] = MODELS
+    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    commits: tuple[str, ...] = ()  # Of the parts, where they were run at several.
+    copied: bool = False  # From the page, where it was printed before tables had files.
+
+
+def write(
+    name: str,
+    columns: Mapping[str, Sequence[Cell]],
+    command: str,
+    digits: int | Mapping[str, int] = 3,
+    covers: tuple[str, ...] = MODELS,
+    counts: Mapping[str, tuple[int, int]] | None = None,
+    commits: Sequence[str] = (),
+) -> str:
+    """Keep a table under its name, and return it as the pages show it."""
+    shown = tuple(
+        (digits.get(column, 3) if isinstance(digits, Mapping) else digits)
+        if any(isinstance(cell, float) for cell in cells)
+        else None
+        for column, cells in columns.items()
+    )
+    rows = tuple(tuple(plain(cell) for cell in row) for row in zip(*columns.values(), strict=True))
+    figures = Figures(
+        tuple(columns), shown, rows, here(command, covers), covers, dict(counts or {}),
+        tuple(dict.fromkeys(commits)),
+    )  # fmt: skip
+    file = FIGURES / f"{name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n")
+    return markdown(figures)
+
+
+def read(name: str) -> Figures:
+    """The table of a name."""
+    kept = json.loads((FIGURES / f"{name}.json").read_text())
+    return Figures(
+        tuple(kept["columns"]),
+        tuple(kept["digits"]),
+        tuple(tuple(row) for row in kept["rows"]),
+        Run(**kept["run"]),
+        tuple(kept["covers"]),
+        {what: (ran, asked) for what, (ran, asked) in kept["counts"].items()},
+        tuple(kept["commits"]),
+        kept["copied"],
+    )
+
+
+def part(
+    name: str,
+    key: Mapping[str, Cell],
+    make: Callable[[], Mapping[str, Cell]],
+    covers: tuple[str, ...] = MODELS,
+) -> dict[str, Cell]:
+    """A result of a long benchmark: one that was kept and whose code is as it was, or a new one.
+
+    A new one is printed and kept at once. The commit stands with it, under ``commit``.
+    """
+    file = FIGURES / f"{name}.parts.jsonl"
+    key = {what: plain(cell) for what, cell in key.items()}
+    covered = fingerprint(covers)
+    for line in file.read_text().splitlines() if file.exists() else ():
+        kept: dict[str, Cell] = json.loads(line)
+        if kept["covered"] == covered and all(kept.get(what) == key[what] for what in key):
+            return {what: cell for what, cell in kept.items() if what != "covered"}
+    made = {what: plain(cell) for what, cell in make().items()}
+    row = {**key, **made, "commit": commit(covers)}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as lines:
+        lines.write(json.dumps({**row, "covered": covered}, ensure_ascii=False) + "\n")
+    print("| " + " | ".join(text(cell, 3) for cell in row.values()) + " |", flush=True)
+    return row
+
+
+def here(command: str, covers: tuple[str, ...]) -> Run:
+    """This commit and this machine, now."""
+    chosen = [
+        f"{name}={value}" for name, value in sorted(os.environ.items()) if SETTINGS.match(name)
+    ]
+    return Run(
+        " ".join([*chosen, command]),
+        commit(covers),
+        datetime.now(UTC).date().isoformat(),
+        round(os.getloadavg()[0], 1),
+        os.cpu_count() or 1,
+        fingerprint(covers),
+    )
+
+
+def commit(covers: tuple[str, ...]) -> str:
+    """The commit that is checked out, with a plus where what is covered was changed since."""
+    changed = git("status", "--porcelain", "--", *covers)
+    return git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
+
+
+def git(*words: str) -> str:
+    """What git says."""
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@cache
+def fingerprint(covers: tuple[str, ...]) -> str:
+    """Of code without comments and docstrings, for these change no figure."""
+    digest = hashlib.sha256()
+    for file in sorted(python for place in covers for python in sources(ROOT / place)):
+        digest.update(str(file.relative_to(ROOT)).encode())
+        digest.update(bare(file).encode())
+    return digest.hexdigest()[:16]
+
+
+def sources(place: Path) -> Iterator[Path]:
+    """A file, or all Python below a folder."""
+    return iter([place]) if place.is_file() else place.rglob("*.py")
+
+
+def bare(file: Path) -> str:
+    """The syntax tree of a file, without the strings that stand as statements."""
+    tree = ast.parse(file.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [
+                line
+                for line in node.body
+                if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+            ]
+    return ast.dump(tree)
+
+
+def plain(cell: object) -> Cell:
+    """A cell as JSON has it; NumPy's scalars become Python's."""
+    value = cell.item() if hasattr(cell, "item") else cell
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return None if value != value else value
+    return str(value)
+
+
+def text(cell: Cell, digits: int | None) -> str:
+    """A cell as the pages show it; what was not measured is a dash."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, float):
+        return str(cell) if digits is None else f"{cell:.{digits}f}"
+    return str(cell)
+
+
+def markdown(figures: Figures) -> str:
+    """The table, and below it where it comes from."""
+    lines = [
+        "| " + " | ".join(figures.columns) + " |",
+        "|"
+        + "|".join(":--" if left(figures, k) else "--:" for k in range(len(figures.columns)))
+        + "|",
+    ]
+    for row in figures.rows:
+        cells = (text(cell, digits) for cell, digits in zip(row, figures.digits, strict=True))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", origin(figures)]) + "\n"
+
+
+def left(figures: Figures, column: int) -> bool:
+    """Whether a column holds words."""
+    return any(isinstance(row[column], str) for row in figures.rows)
+
+
+def origin(figures: Figures) -> str:
+    """One line: command, commits, day, load, and what was run of what was asked."""
+    run = figures.run
+    commits = " and ".join(figures.commits or (run.commit,))
+    parts = [f"`{run.command}`", f"commit {commits}", run.date]
+    if figures.copied:
+        parts.append("copied from the page of that commit, not run again since")
+    else:
+        parts.append(f"load {run.load:.1f} on {run.cores} cores")
+    parts += [
+        f"{ran:,} of {asked:,} {what}"
+        for what, (ran, asked) in figures.counts.items()
+        if ran < asked
+    ]
+    return f"*{'; '.join(parts)}.*"
+
+
+def pages() -> list[Path]:
+    """Pages that may have figures."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def rendered(page: str) -> str:
+    """A page with every table as its file has it."""
+    return PLACE.sub(
+        lambda place: (
+            f"<!-- figures: {place[1]} -->\n{markdown(read(place[1]))}<!-- end of figures -->"
+        ),
+        page,
+    )
+
+
+def main() -> None:
+    """Bring all pages up to date, and say which files are older than the code that they cover."""
+    for page in pages():
+        before = page.read_text()
+        if (after := rendered(before)) != before:
+            page.write_text(after)
+            print(f"{page.relative_to(ROOT)} is brought up to date")
+    for file in sorted(FIGURES.rglob("*.json")):
+        name = str(file.relative_to(FIGURES).with_suffix(""))
+        figures = read(name)
+        if figures.run.covered != fingerprint(figures.covers):
+            print(f"{name}: the code has changed since {figures.run.commit}: {figures.run.command}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
