@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bayesrbf.reading.missing import MISSING_MARKERS
 from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.read import read_table
 from bayesrbf.reading.tabular_files import (
-    MISSING_MARKERS,
     ReadTable,
     names_in_file,
     read_blocks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from bayesrbf.files import check_regular
 from bayesrbf.reading.decoding import check_size, check_text, limited
 from bayesrbf.reading.delimited import Delimited, delimited_blocks, tabulated
-from bayesrbf.reading.inferring import Kind, Missing, TextColumn
+from bayesrbf.reading.inferring import Kind
 from bayesrbf.reading.notes import Note, TableError
 from bayesrbf.reading.parquet_rows import (
     long_parquet,
@@ -31,6 +31,7 @@ class RawColumn:
     cells: list[str]
     kind: Kind | None = None  # By the type that the file gives it.
     problem: str = ""  # Why it cannot be read at all; it can still be left out.
+    is_text: bool = False  # Whether its type is text, which may yet be numbers.
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,8 @@ class RawTable:
     place: str  # File and unit of ``lines``, for messages.
     notes: tuple[Note, ...]
     marked: bool  # Whether words of the file may mean missing; Parquet has nulls instead.
-
-    def column(self, raw: RawColumn, missing: Missing) -> TextColumn:
-        """One column with all that its messages need."""
-        return TextColumn(raw.name, raw.cells, self.lines, missing, self.place, raw.kind)
+    whole: bool = True  # Whether all rows are there.
+    index: Any = None  # Of a frame of pandas.
 
 
 def read_raw(path: Path, sampled: bool = False) -> RawTable:
@@ -59,11 +58,12 @@ def read_raw(path: Path, sampled: bool = False) -> RawTable:
         return next(raw_blocks(path))
     places, table = random_rows(opened, path.name)
     said = (
-        f"{path.name} has {opened.metadata.num_rows} rows, too many to be read at once: all that "
+        f"{path.name} has {opened.shape[0]} rows, too many to be read at once: all that "
         f"follows is about {len(places)} of them, drawn at random."
     )
     rows = [place + 1 for place in places]
-    return replace(_of_arrow(table, 0, path.name), lines=rows, notes=(Note("file", "", said),))
+    drawn = _of_arrow(table, 0, path.name, opened.texts)
+    return replace(drawn, lines=rows, notes=(Note("file", "", said),), whole=False)
 
 
 def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
@@ -72,15 +72,16 @@ def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
     if size is not None and (opened := long_parquet(path)) is not None:
         for start, table in row_groups(opened, path.name):
             for first in range(0, table.num_rows, size):
-                yield _of_arrow(table.slice(first, size), start + first, path.name)
+                yield _of_arrow(table.slice(first, size), start + first, path.name, opened.texts)
         return
     with open(path, "rb") as file:
         content = limited(file, path.name)
     if content.startswith(b"PAR1"):
-        table = rows_of(opened_parquet(io.BytesIO(content), path.name), path.name)
+        opened = opened_parquet(io.BytesIO(content), path.name)
+        table = rows_of(opened, path.name)
         del content
         for start in range(0, table.num_rows, size or table.num_rows):
-            yield _of_arrow(table.slice(start, size), start, path.name)
+            yield _of_arrow(table.slice(start, size), start, path.name, opened.texts)
     elif content.startswith(b"PK\x03\x04") and path.suffix.lower() in (".xlsx", ".xlsm"):
         yield _of_cells(_workbook(content, path.name), f"{path.name}, row")
     else:
@@ -118,7 +119,7 @@ def _workbook(content: bytes, name: str) -> Delimited:
         raise TableError(f"{name} is a damaged Excel workbook ({error}).") from error
     title, *others = book.sheetnames
     notes = [f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."] if others else []
-    rows = [[_cell(value).strip() for value in row] for row in book[title].values]
+    rows = [[cell_text(value).strip() for value in row] for row in book[title].values]
     width = max((1 + i for row in rows for i, cell in enumerate(row) if cell), default=0)
     records = [
         (line, [*row[:width], *[""] * (width - len(row))] if any(row) else [])
@@ -129,9 +130,14 @@ def _workbook(content: bytes, name: str) -> Delimited:
     return tabulated(records, f"{name}, row", f"of the sheet {title!r}", "mend the row", notes)
 
 
-def _of_arrow(table: Any, start: int, name: str) -> RawTable:
-    """Columns of an Arrow table as text that reads back to the same values; rows go on."""
-    columns = tuple(_arrow_column(table, title, name, start) for title in table.column_names)
+def _of_arrow(table: Any, start: int, name: str, texts: Collection[str]) -> RawTable:
+    """Columns of an Arrow table as text that reads back to the same values; rows go on.
+
+    ``texts`` are columns whose dictionaries are texts and no categories.
+    """
+    columns = tuple(
+        _arrow_column(table, title, name, start, title in texts) for title in table.column_names
+    )
     said = f"{table.num_rows} rows and {table.num_columns} columns of Parquet."
     rows = list(range(start + 1, start + table.num_rows + 1))
     return RawTable(columns, rows, f"{name}, row", (Note("file", "", said),), marked=False)
@@ -140,7 +146,7 @@ def _of_arrow(table: Any, start: int, name: str) -> RawTable:
 def _cells(column: Any, title: str, name: str, start: int) -> list[str]:
     """Cells of a Parquet column as text without control characters."""
     try:
-        cells = [_cell(value) for value in column.to_pylist()]
+        cells = [cell_text(value) for value in column.to_pylist()]
     except UnicodeDecodeError as error:
         raise TableError(f"{name}, column {title!r} is damaged: its text is no UTF-8.") from error
     except (OverflowError, ValueError, KeyError) as error:  # a year of six digits, an unknown zone
@@ -153,27 +159,28 @@ def _cells(column: Any, title: str, name: str, start: int) -> list[str]:
     return cells
 
 
-def _arrow_column(table: Any, title: str, name: str, start: int) -> RawColumn:
-    """One column of a Parquet file; numbers have no kind yet, because they may be codes."""
+def _arrow_column(table: Any, title: str, name: str, start: int, is_text: bool) -> RawColumn:
+    """One column of a Parquet file; numbers and texts have no kind yet: either may be codes."""
     import pyarrow.types as t
 
     dtype = table.schema.field(title).type
-    texts = t.is_string, t.is_large_string, t.is_string_view, t.is_dictionary, t.is_boolean
+    is_text |= any(holds(dtype) for holds in (t.is_string, t.is_large_string, t.is_string_view))
+    levels = t.is_dictionary(dtype) and not t.is_nested(dtype.value_type)
     numbers = t.is_integer, t.is_floating, t.is_decimal, t.is_null, t.is_date, t.is_timestamp
-    is_text = any(holds(dtype) for holds in texts)
-    if t.is_dictionary(dtype) and t.is_nested(dtype.value_type):
-        is_text = False
-    if not is_text and not any(holds(dtype) for holds in numbers):
+    is_number = any(holds(dtype) for holds in numbers)
+    if not (is_text or levels or is_number or t.is_boolean(dtype)):
         problem = (
             f"{name}, column {title!r}: cells of type {dtype} are neither numbers nor categories; "
             "convert the column, or ignore it."
         )
         return RawColumn(title, [""] * table.num_rows, problem=problem)
     cells = _cells(table[title], title, name, start)
-    return RawColumn(title, cells, "categorical" if is_text else None)
+    if is_text:
+        return RawColumn(title, [cell.strip() for cell in cells], is_text=True)
+    return RawColumn(title, cells, None if is_number else "categorical")
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
     """A typed cell as text; floats are written so that they read back equal, times as in UTC."""
     if value is None or value != value:
         return ""

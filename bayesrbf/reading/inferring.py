@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
 
-from bayesrbf.reading.delimited import is_number
+from bayesrbf.reading.limits import beside_limit, limits_among
+from bayesrbf.reading.missing import Missing
 from bayesrbf.reading.notation import DATE, Notation, read_dates, read_numbers
 from bayesrbf.reading.notes import Note, listed, option
+from bayesrbf.records.table_options import Below
 
 Kind = Literal["real", "categorical"]
 Values = np.ndarray | list[str | None]
@@ -25,30 +27,6 @@ _LEADING_ZERO: Final = re.compile(r"[+-]?0\d+", re.ASCII)
 _INFINITY: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 AMOUNT: Final = re.compile(r"[+-]?[.,]?\d[\d.,]*( ?[-/] ?[\d.,]+)?( ?\S{1,10})?")
 """A number or a range, and at most one short word behind it: its unit."""
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Which cells mean "missing"."""
-
-    marks: frozenset[str]  # As they are written; the empty cell is one of them.
-    named: frozenset[str] = frozenset()  # Those that were asked for.
-
-    @cached_property
-    def numbers(self) -> frozenset[float]:
-        """Marks that are numbers, however a cell writes them."""
-        return frozenset(float(mark) for mark in self.named if is_number(mark))
-
-    def has(self, text: str) -> bool:
-        """Whether a cell with this text is missing.
-
-        >>> missing = Missing(frozenset(["", "NA", "-999"]), frozenset(["-999"]))
-        >>> [missing.has(text) for text in ("", "NA", "-999.0", "0")]
-        [True, True, True, False]
-        """
-        return text in self.marks or (
-            bool(self.numbers) and is_number(text) and float(text) in self.numbers
-        )
 
 
 @dataclass(frozen=True)
@@ -65,12 +43,23 @@ class TextColumn:
     day_first: bool = False  # Of dates, where they leave it open.
     thousands: str | None = None  # The mark between thousands, where it is open.
     decimal: str | None = None  # The decimal mark, where it is open.
+    below: Below = "atom"  # What a cell such as "<5" is among numbers.
+
+    @cached_property
+    def marks(self) -> dict[str, str]:
+        """The distinct cells that are missing, and the mark of each."""
+        return self.missing.among(
+            dict.fromkeys(self.cells),
+            plain=self.kind == "categorical" or self.dates,
+            thousands=self.thousands,
+            decimal=self.decimal,
+        )
 
     @cached_property
     def counts(self) -> Counter[str]:
         """How often each distinct cell stands there that is not missing."""
         found = Counter(self.cells)
-        return Counter({text: n for text, n in found.items() if not self.missing.has(text)})
+        return Counter({text: n for text, n in found.items() if text not in self.marks})
 
     @property
     def present(self) -> list[str]:
@@ -78,8 +67,9 @@ class TextColumn:
         return list(self.counts)
 
     def at(self, text: str) -> str:
-        """File, line and column where a cell with this text first stands, for messages."""
-        return f"{self.place} {self.lines[self.cells.index(text)]}, column {self.name!r}"
+        """File, line and column where a cell with this text, or limit, stands, for messages."""
+        first = next(i for i, cell in enumerate(self.cells) if cell == text or _limit(cell) == text)
+        return f"{self.place} {self.lines[first]}, column {self.name!r}"
 
     def texts(self) -> list[str | None]:
         """The cells as text, None where missing."""
@@ -97,6 +87,12 @@ class ReadColumn:
     values: Values  # float64 with NaN, or text with None, where missing.
     notes: tuple[Note, ...] = ()
     problem: str = ""  # A sentence; empty where there is none.
+    limits: tuple[float, ...] = ()  # Numbers that stand for cells beyond a limit.
+
+
+def _limit(text: str) -> str | None:
+    """The limit that a cell such as "<5" says, as it is written; None for any other."""
+    return limits_among([text]).get(text)
 
 
 def read_column(column: TextColumn) -> ReadColumn:
@@ -108,8 +104,7 @@ def read_column(column: TextColumn) -> ReadColumn:
     >>> read.values, read.notes[0].topic, read.notes[0].example
     (['0150', '0151'], 'codes', '0150')
     """
-    absent = (cell for cell in column.cells if cell and cell not in column.counts)
-    marked = Counter(f"{float(cell):g}" if is_number(cell) else cell for cell in absent)
+    marked = Counter(column.marks[cell] for cell in column.cells if cell and cell in column.marks)
     notes = [Note("missing", column.name, text, count) for text, count in marked.items()]
     if not column.present:
         empty = column.texts() if column.kind == "categorical" else column.reals({})
@@ -122,7 +117,7 @@ def read_column(column: TextColumn) -> ReadColumn:
         read = ReadColumn(column.texts())
     else:
         read = _inferred(column)
-    return ReadColumn(read.values, (*notes, *read.notes), read.problem)
+    return replace(read, notes=(*notes, *read.notes))
 
 
 def _dates(column: TextColumn) -> ReadColumn:
@@ -138,14 +133,15 @@ def _dates(column: TextColumn) -> ReadColumn:
 
 def _inferred(column: TextColumn) -> ReadColumn:
     """Numbers where all cells are, text where none is, else a problem."""
-    notation = read_numbers(column.present, column.thousands, column.decimal)
+    notation, limits = _numbers_and_limits(column)
+    numeric = [text for text in column.present if limits.get(text, text) in notation.numbers]
     infinite = [text for text in column.present if _INFINITY.fullmatch(text)]
     if infinite and notation.numbers:
         return ReadColumn([], problem=_infinite(column, infinite[0]))
-    if len(notation.numbers) == len(column.present):
-        return _numbers(column, notation)
+    if len(numeric) == len(column.present):
+        return _numbers(column, notation, limits)
     if notation.numbers or column.kind == "real":
-        return ReadColumn([], problem=_mixture(column, list(notation.numbers)))
+        return ReadColumn([], problem=_mixture(column, numeric))
     if all(map(DATE.fullmatch, column.present)):
         text = column.present[0]
         asked = [option(part, column.name) for part in ("dates", "time", "ignore")]
@@ -160,7 +156,21 @@ def _inferred(column: TextColumn) -> ReadColumn:
     return ReadColumn(column.texts(), notes if units else ())
 
 
-def _numbers(column: TextColumn, notation: Notation) -> ReadColumn:
+def _numbers_and_limits(column: TextColumn) -> tuple[Notation, dict[str, str]]:
+    """How the numbers of a column are written, those of its limits, too, and these.
+
+    Where no cell is a number, "<18" is the name of a category.
+    """
+    limits = limits_among(column.present)
+    texts = dict.fromkeys(limits.get(text, text) for text in column.present)
+    notation = read_numbers(list(texts), column.thousands, column.decimal)
+    plain = any(text in notation.numbers for text in column.present)
+    if limits and not plain and column.kind != "real":
+        return read_numbers(column.present, column.thousands, column.decimal), {}
+    return notation, {text: bare for text, bare in limits.items() if bare in notation.numbers}
+
+
+def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) -> ReadColumn:
     """Numbers of one notation, all finite; text where they are codes."""
     if notation.problem:
         return ReadColumn([], problem=_open(column, notation))
@@ -172,8 +182,16 @@ def _numbers(column: TextColumn, notation: Notation) -> ReadColumn:
     infinite = [text for text, number in numbers.items() if math.isinf(number)]
     if infinite:
         return ReadColumn([], problem=_infinite(column, infinite[0]))
-    few = _few(column, sorted(set(numbers.values()))) if plain else []
-    return ReadColumn(column.reals(numbers), (*_written(column, notation), *few))
+    few = _few(column, sorted(set(numbers.values()))) if plain and not limits else []
+    beside = {text: beside_limit(text, numbers[bare]) for text, bare in limits.items()}
+    if limits:
+        n, example = sum(column.counts[text] for text in limits), next(iter(limits))
+        few = [Note("limits", column.name, column.below, n, example)]
+    if column.below == "missing":
+        beside = dict.fromkeys(limits, math.nan)
+    values = column.reals(numbers | beside)
+    notes = (*_written(column, notation), *few)
+    return ReadColumn(values, notes, limits=tuple(set(beside.values())))
 
 
 def _written(column: TextColumn, notation: Notation) -> list[Note]:

@@ -15,6 +15,7 @@ ORIGIN: Final = datetime(2000, 1, 1)
 BLANKS: Final = "\u00a0\u202f\u2009 "
 APOSTROPHES: Final = "'\u2019"
 
+_MARKS: Final = ((",", "."), (".", ","))  # Between thousands, and the decimal one.
 _CURRENCY: Final = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CAD|AUD"
 _DRESSED: Final = re.compile(
     rf"(?P<sign>[+-]?) ?(?P<before>{_CURRENCY})?[{BLANKS}]?"
@@ -97,6 +98,28 @@ def read_numbers(
     )
 
 
+def possible_numbers(text: str) -> frozenset[float]:
+    """Every number that a text can be, with a decimal point or a decimal comma.
+
+    >>> sorted(possible_numbers("-999,0")), sorted(possible_numbers("1,234"))
+    ([-999.0], [1.234, 1234.0])
+    """
+    found = _undressed(text, None)
+    if found is None:
+        return frozenset()
+    body, numbers = found[1], set()
+    for mark, point in _MARKS:
+        plain = body.replace(mark, "").replace(point, ".")
+        if (mark not in body or re.fullmatch(_grouped(mark, point), body)) and is_number(plain):
+            numbers.add(float(plain))
+    return frozenset(numbers)
+
+
+def _grouped(mark: str, point: str) -> str:
+    """Pattern of numbers with a mark between thousands."""
+    return rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
+
+
 def _three_digits(parts: dict[str, tuple[str, str]]) -> str:
     """A number, if every point of a column stands before three last digits and after no 0."""
     pointed = [text for text, (_, body) in parts.items() if "." in body]
@@ -132,11 +155,10 @@ def _marks(
     bodies: Collection[str], symbol: str, thousands: str | None, decimal: str | None
 ) -> tuple[str, str, str, str]:
     """Mark between thousands, decimal mark, and, where that is open, why and at which number."""
-    for mark, point in ((",", "."), (".", ",")):
+    for mark, point in _MARKS:
         having = [body for body in bodies if mark in body]
         others = [body for body in bodies if point in body and mark not in body]
-        grouped = rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
-        if not having or not all(re.fullmatch(grouped, body) for body in having):
+        if not having or not all(re.fullmatch(_grouped(mark, point), body) for body in having):
             continue
         if any(body.count(point) > 1 for body in others):
             continue

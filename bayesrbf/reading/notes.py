@@ -43,6 +43,7 @@ class Note:
     value: str = ""  # What like notes share, such as the stand-in; of the file, the sentence.
     count: int = 0  # Cells that it is about.
     example: str = ""  # One of them.
+    elsewhere: bool = False  # Whether other columns have the value, so that it may mean something.
 
 
 def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
@@ -108,24 +109,31 @@ def _holds(notes: Sequence[Note]) -> str:
     return _columns(notes, "holds", "hold")
 
 
+def _missing(notes: Sequence[Note]) -> str:
+    """The option by which a value is missing, in these columns only where others have it."""
+    if not notes[0].elsewhere:
+        return option("na", notes[0].value)
+    return option("na", *(f"{note.column}={note.value}" for note in notes))
+
+
 def _stand_in(notes: Sequence[Note]) -> str:
     return (
         f"{_holds(notes)} {notes[0].value} {_times(notes)}, far from all other values: if it "
-        f"means missing, say {option('na', notes[0].value)}."
+        f"means missing, say {_missing(notes)}."
     )
 
 
 def _only_negative(notes: Sequence[Note]) -> str:
     return (
         f"{_holds(notes)} {notes[0].value} {_times(notes)}, and no other negative value: if it "
-        f"means missing, say {option('na', notes[0].value)}."
+        f"means missing, say {_missing(notes)}."
     )
 
 
 def _word(notes: Sequence[Note]) -> str:
     return (
         f"{_holds(notes)} {notes[0].value!r} {_times(notes)}, read as a category: if it means "
-        f"missing, say {option('na', notes[0].value)}."
+        f"missing, say {_missing(notes)}."
     )
 
 
@@ -138,11 +146,70 @@ def _identifier(notes: Sequence[Note]) -> str:
     )
 
 
+def _kept(notes: Sequence[Note]) -> str:
+    """That columns are left out, and how to keep them."""
+    many = len(notes) > 1
+    return (
+        f"{'They are' if many else 'It is'} left out, as by {option('ignore', *_names(notes))}; "
+        f"{option('categorical', *_names(notes))} keeps {'them' if many else 'it'} as categories."
+    )
+
+
+def _names_of_rows(notes: Sequence[Note]) -> str:
+    many = len(notes) > 1
+    return (
+        f"{_columns(notes, 'has', 'have')} texts that are all different, such as "
+        f"{notes[0].example!r}. {_kept(notes)} If {'one of them' if many else 'it'} names the "
+        f"rows, say {option('id', notes[0].column)}."
+    )
+
+
 def _free_text(notes: Sequence[Note]) -> str:
     return (
         f"{_holds(notes)} text that hardly repeats ({listed([n.count for n in notes])} distinct "
-        f"values), such as {notes[0].example!r}: if it names or describes the rows, say "
-        f"{option('ignore', *_names(notes))}."
+        f"values), such as {notes[0].example!r}. {_kept(notes)}"
+    )
+
+
+def _many_units(notes: Sequence[Note]) -> str:
+    return (
+        f"{_holds(notes)} text such as {notes[0].example!r} that hardly repeats; if it is a "
+        f"quantity, write plain numbers. {_kept(notes)}"
+    )
+
+
+def _repeated_names(notes: Sequence[Note], left: str = "") -> str:
+    """Names of patients and the like, of whom several have more than one row."""
+    one = notes[0]
+    return (
+        f"{_columns(notes, 'has', 'have')} {one.value}, such as {one.example!r}, as names of "
+        "patients who come again: then rows of one patient are fitted and held out at once, and "
+        f"scores flatter. If it says which rows belong together, say {option('group', one.column)}"
+        f"{left or f'. {_kept(notes)}'}"
+    )
+
+
+def _kept_names(notes: Sequence[Note]) -> str:
+    return _repeated_names(notes, f"; if it tells nothing, {option('ignore', *_names(notes))}.")
+
+
+def _limits(notes: Sequence[Note]) -> str:
+    texts = listed([f"{note.example!r} in {note.column!r}" for note in notes])
+    counts = listed([note.count for note in notes])
+    cells = "cell" if [note.count for note in notes] == [1] else "cells"
+    if notes[0].value == "missing":
+        return f"Cells beyond a limit, such as {texts} ({counts} {cells}), were read as missing."
+    return (
+        f"Cells beyond a limit, such as {texts} ({counts} {cells}), were read as a value of their "
+        "own, next to the limit: they are not missing. To read them as missing, say --below "
+        "missing."
+    )
+
+
+def _numbers_as_text(notes: Sequence[Note]) -> str:
+    return (
+        f"{_holds(notes)} numbers written as text, such as {notes[0].example!r}, read as numbers; "
+        f"if they are codes, say {option('categorical', *_names(notes))}."
     )
 
 
@@ -257,7 +324,13 @@ TOPICS: Final[Mapping[str, Callable[[Sequence[Note]], str]]] = {
     "only negative": _only_negative,
     "identifier": _identifier,
     "word for missing": _word,
+    "repeated names": _repeated_names,
+    "repeated numbers": _kept_names,
+    "repeated texts": _kept_names,
+    "names of rows": _names_of_rows,
     "free text": _free_text,
+    "many units": _many_units,
+    "limits": _limits,
     "repeated name": _repeated,
     "points": _points,
     "without time": _untimed,
@@ -267,6 +340,7 @@ TOPICS: Final[Mapping[str, Callable[[Sequence[Note]], str]]] = {
     "thousands": _thousands,
     "units": _units,
     "codes": _codes,
+    "numbers as text": _numbers_as_text,
     "few whole numbers": _few,
     "decimal commas": _decimal_commas,
     "missing": _marks,
@@ -275,3 +349,9 @@ TOPICS: Final[Mapping[str, Callable[[Sequence[Note]], str]]] = {
     "file": _file,
 }
 """What a sentence is made by, the most harmful topic first."""
+
+LEFT_OUT: Final = frozenset({"repeated names", "names of rows", "free text", "many units"})
+"""Topics of columns of text that are no categories, because their cells hardly repeat."""
+
+NAMING: Final = LEFT_OUT | {"identifier", "repeated numbers", "repeated texts"}
+"""Topics of columns that may name rows or patients, of which nothing is said where a kind is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +21,7 @@ AWAY: Final = 1.0
 FAR: Final = 10.0
 """The same for any other number."""
 SEVERAL: Final = 5
-"""Other values, at least, of a column with a single negative one."""
+"""Other values, at least, beside a number that nobody writes for missing: fewer are a scale."""
 WORDS: Final = re.compile(
     r"unk(nown)?|not (known|available|applicable|recorded|measured|done)|missing|n\.[ak]\.|n/k"
     r"|no (data|answer|value)|un(defined|specified)|tbd|-+|\.+|\*+|#|\?+|#(value|ref|div/0)!"
@@ -44,6 +44,20 @@ NAMES: Final = re.compile(
 """Names of columns that name rows."""
 
 
+ID: Final = re.compile(
+    r"(^|[\W_])(ids?|patients?|subjects?|participants?)($|[\W_])|(?<=[a-z])(ID|Id)$", re.IGNORECASE
+)
+"""Names of columns that name patients and the like, each of whom may have several rows."""
+MOSTLY: Final = 0.5
+"""Share of rows with different numbers or texts from which they nearly never repeat."""
+AGAIN: Final = 5
+"""Numbers, at least, that stand in several rows where ids repeat."""
+CHANCE: Final = 10.0
+"""Times as many of them, at least, as neighbouring numbers would let one expect."""
+ROUND: Final = 0.2
+"""Share of multiples of 10 beyond which numbers are rounded quantities and no ids."""
+
+
 @dataclass(frozen=True)
 class _Stand:
     """A value at the edge of a column."""
@@ -53,6 +67,7 @@ class _Stand:
     count: int
     gap: float  # To the nearest other value, as a multiple of the range of the others.
     others: int  # Distinct other values.
+    apart: bool  # Whether it is no further step of a scale: the gap exceeds all between others.
     alone: bool  # Whether it is the only negative value of a column of whole numbers.
 
 
@@ -71,7 +86,7 @@ def notice(columns: Mapping[str, Values]) -> Iterator[Note]:
 
     >>> ages = np.array([30.0, 41, 52, -999, 63, -999])
     >>> next(notice({"age": ages}))
-    Note(topic='stand-in', column='age', value='-999', count=2, example='')
+    Note(topic='stand-in', column='age', value='-999', count=2, ...)
     """
     reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
     yield from _stand_ins(reals)
@@ -79,6 +94,9 @@ def notice(columns: Mapping[str, Values]) -> Iterator[Note]:
         said = _names_rows(name, values)
         if said:
             yield Note("identifier", name, said, values.size, f"{values[0]:.0f}")
+        elif count := _repeated_names(name, values):
+            said = f"{count} different numbers in {values.size} rows"
+            yield Note("repeated numbers", name, said, count, f"{values[0]:.0f}")
     for name, cells in columns.items():
         if not isinstance(cells, np.ndarray):
             yield from _of_text(name, [cell for cell in cells if cell is not None])
@@ -91,8 +109,9 @@ def _stand_ins(reals: Mapping[str, Float[np.ndarray, " obs"]]) -> Iterator[Note]
     for edge in edges:
         often = edge.count > 1
         known = _is_code(edge.value)
-        code = known and edge.gap >= AWAY and edge.others > 1 and often
-        together = shared[edge.value] > 1 and edge.value != 0 and edge.gap >= AWAY and often
+        away = edge.gap >= AWAY and edge.apart and often
+        code = known and away and edge.others > 1
+        together = shared[edge.value] > 1 and edge.value != 0 and away and edge.others >= SEVERAL
         far = edge.gap >= FAR and edge.others > 2 and edge.count > 2
         if code or together or far:
             yield Note("stand-in", edge.column, _written(edge.value), edge.count)
@@ -116,10 +135,12 @@ def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
         if others.size < 2:
             continue
         value = float(distinct[place])
-        gap = float(np.abs(others[[0, -1]] - value).min() / (others[-1] - others[0]))
+        distance = float(np.abs(others[[0, -1]] - value).min())
+        gap = distance / float(others[-1] - others[0])
+        apart = distance > float(np.diff(others).max())
         whole = bool(np.all(others == np.round(others)))
         alone = whole and value < 0 and negative == 1 and others.size >= SEVERAL
-        yield _Stand(name, value, int(counts[place]), gap, others.size, alone)
+        yield _Stand(name, value, int(counts[place]), gap, others.size, apart, alone)
 
 
 def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
@@ -138,6 +159,26 @@ def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
     return ""
 
 
+def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
+    """How many different whole numbers there are, if they seem to be ids that repeat; else 0.
+
+    By the name of the column; or because they are long, nearly all different, not rounded, and
+    far more of them stand in several rows than have a neighbour, as measurements would.
+    """
+    if values.size < ENOUGH or np.isnan(values).any() or np.any(values != np.round(values)):
+        return 0
+    distinct, counts = np.unique(values, return_counts=True)
+    if ID.search(name):
+        return distinct.size if ENOUGH < distinct.size < values.size else 0
+    again = int((counts > 1).sum())
+    if distinct.size < MOSTLY * values.size or values.size < MANY or again < AGAIN:
+        return 0
+    near = np.mean([np.isin(distinct + step, distinct).sum() for step in range(1, 11)])
+    rounded = np.mean(distinct % 10 == 0) > ROUND
+    long = np.median(np.abs(distinct)) >= 10 ** (LONG - 1)
+    return distinct.size if long and not rounded and again >= CHANCE * near / 2 else 0
+
+
 def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     """Words for missing, names of rows and prose."""
     counts = Counter(present)
@@ -148,12 +189,35 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
         if WORDS.fullmatch(text) and len(counts) > 1 and not sign:
             yield Note("word for missing", name, text, count)
     example = max(counts, key=len)
-    if len(present) < ENOUGH or len(counts) <= max(ENOUGH, len(present) // 2):
-        return
-    if all(map(AMOUNT.fullmatch, counts)):  # such quantities have a note of their own
-        return
-    if len(counts) == len(present) and " " not in example:
-        yield Note("identifier", name, "texts that are all different", len(counts), repr(example))
-    else:
-        shown = example if len(example) <= 40 else f"{example[:39].rstrip()}…"
-        yield Note("free text", name, count=len(counts), example=shown)
+    shown = example if len(example) <= 40 else f"{example[:39].rstrip()}…"
+    repeats = len(counts) < len(present)
+    code = all(re.search(r"\d", text) and not re.search(r"\s", text) for text in counts)
+    said = f"{len(counts)} different texts in {len(present)} rows"
+    if hardly_repeats(counts):
+        if not repeats and " " not in example:
+            yield Note("names of rows", name, count=len(counts), example=example)
+        elif all(map(AMOUNT.fullmatch, counts)) and not code:
+            yield Note("many units", name, count=len(counts), example=shown)
+        elif code:
+            yield Note("repeated names", name, said, len(counts), example)
+        else:
+            yield Note("free text", name, count=len(counts), example=shown)
+    elif repeats and len(counts) > ENOUGH and (ID.search(name) or (code and _alike(counts))):
+        yield Note("repeated texts", name, said, len(counts), example)
+
+
+def hardly_repeats(counts: Counter[str]) -> bool:
+    """Whether texts nearly never repeat, so that as categories they would teach nothing.
+
+    >>> hardly_repeats(Counter(map(str, range(30)))), hardly_repeats(Counter("abc" * 10))
+    (True, False)
+    """
+    total = counts.total()
+    return total >= ENOUGH and len(counts) > max(ENOUGH, MOSTLY * total)
+
+
+def _alike(texts: Collection[str]) -> bool:
+    """Whether codes are one of letters and three digits or more, such as P0001."""
+    shapes = {re.sub(r"\d", "9", text) for text in texts}
+    shape = shapes.pop()
+    return not shapes and shape.count("9") > 2 and re.search(r"[^\W\d]", shape) is not None

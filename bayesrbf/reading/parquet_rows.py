@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,20 @@ SAMPLE_ROWS: Final = 20_000
 """Rows of a longer file that a report looks at."""
 
 
-def opened_parquet(source: Any, name: str) -> Any:
+@dataclass(frozen=True)
+class OpenedParquet:
+    """A Parquet file with distinct names."""
+
+    file: Any
+    texts: frozenset[str]  # Columns of text, which are read as dictionaries, as categories are.
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.file.metadata.num_rows, self.file.metadata.num_columns
+
+
+def opened_parquet(source: Any, name: str) -> OpenedParquet:
     """A Parquet file with distinct names; texts stay in dictionaries: one may be in many rows."""
     try:
         import pyarrow as pa
@@ -40,19 +54,20 @@ def opened_parquet(source: Any, name: str) -> Any:
         raise TableError(f"{name} has columns without a name or with the same name; rename them.")
     for title in schema.names:
         check_text(title, f"{name}, the name of a column")
-    return opened
+    return OpenedParquet(opened, frozenset(texts))
 
 
-def long_parquet(path: Path) -> Any:
+def long_parquet(path: Path) -> OpenedParquet | None:
     """The file, opened, if it is Parquet of more cells than are read at once; else None."""
     with open(path, "rb") as file:
         if file.read(4) != b"PAR1":
             return None
     opened = opened_parquet(path, path.name)
-    return opened if opened.metadata.num_rows * opened.metadata.num_columns > MOST_CELLS else None
+    rows, columns = opened.shape
+    return opened if rows * columns > MOST_CELLS else None
 
 
-def rows_of(opened: Any, name: str, groups: Sequence[int] | None = None) -> Any:
+def rows_of(opened: OpenedParquet, name: str, groups: Sequence[int] | None = None) -> Any:
     """Rows of some row groups, or of all, as an Arrow table.
 
     TableError where they say, or turn out, to hold more than a CSV file may.
@@ -61,15 +76,16 @@ def rows_of(opened: Any, name: str, groups: Sequence[int] | None = None) -> Any:
     import pyarrow.compute as pc
     import pyarrow.types as t
 
-    groups = range(opened.metadata.num_row_groups) if groups is None else groups
-    told = [opened.metadata.row_group(group) for group in groups]
+    file = opened.file
+    groups = range(file.metadata.num_row_groups) if groups is None else groups
+    told = [file.metadata.row_group(group) for group in groups]
     size = max(
         sum(2 * one.num_rows * one.num_columns for one in told),
         sum(one.total_byte_size for one in told),
     )
     check_size(size, name)
     try:
-        table = opened.read_row_groups(list(groups))
+        table = file.read_row_groups(list(groups))
         lengths = (
             pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
             for column in table.columns
@@ -83,20 +99,20 @@ def rows_of(opened: Any, name: str, groups: Sequence[int] | None = None) -> Any:
     return table
 
 
-def row_groups(opened: Any, name: str) -> Iterator[tuple[int, Any]]:
+def row_groups(opened: OpenedParquet, name: str) -> Iterator[tuple[int, Any]]:
     """Number of the first row of every row group, and its rows."""
     start = 0
-    for group in range(opened.metadata.num_row_groups):
+    for group in range(opened.file.metadata.num_row_groups):
         table = rows_of(opened, name, [group])
         yield start, table
         start += table.num_rows
 
 
-def random_rows(opened: Any, name: str) -> tuple[list[int], Any]:
+def random_rows(opened: OpenedParquet, name: str) -> tuple[list[int], Any]:
     """Numbers of some rows, all as likely, in their order, and the rows; always the same ones."""
     import pyarrow as pa
 
-    total = opened.metadata.num_rows
+    total, _ = opened.shape
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(total, min(SAMPLE_ROWS, total), replace=False, shuffle=False))
     parts = []

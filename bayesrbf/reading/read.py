@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
-from bayesrbf.reading.tabular_files import ReadTable, read_file
-from bayesrbf.records.table_options import TableOptions
+from bayesrbf.reading.tabular_files import ReadTable, read_file, read_frame
+from bayesrbf.records.table_options import Below, TableOptions
+
+Mark = str | int | float
 
 
 def read_table(
-    path: str | os.PathLike[str],
+    table: Any,
     target: str | None = None,
     *,
-    na: str | int | float | Sequence[str | int | float] = (),
+    na: Mark | Sequence[Mark] | Mapping[str, Mark | Sequence[Mark]] = (),
     id: str | None = None,
     ignore: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
     real: str | Sequence[str] = (),
     thousands: str | None = None,
     decimal: str | None = None,
+    below: Below = "atom",
     dates: str | Sequence[str] = (),
     day_first: bool = False,
     group: str | None = None,
     time: str | None = None,
 ) -> ReadTable:
-    r"""Read a CSV, Parquet or Excel file, and say what each column was taken for.
+    r"""Read a CSV, Parquet or Excel file, or a frame, and say what each column was taken for.
 
     A column of numbers is real, one of text is categorical. Percent signs, currencies, decimal
-    commas and thousands are read as numbers where they can mean one thing only. Stand-ins for
-    missing cells, names of rows, prose and whatever else would harm a fit are noticed and named;
-    nothing that changes a meaning is done unless an option asks for it.
+    commas, thousands and limits such as ``<5`` are read as numbers where they can mean one thing
+    only, in files and in columns of text of a frame alike. Stand-ins for missing cells, names of
+    rows and whatever else would harm a fit are noticed and named. A column of text that hardly
+    repeats is left out, with a note, unless ``categorical`` names it. Nothing else that changes a
+    meaning is done unless an option asks for it.
 
     Parameters
     ----------
-    path : path-like
-        CSV (commas, semicolons, tabs or bars; UTF-8, UTF-16 or Windows-1252; gzip or not),
-        Parquet, or an Excel workbook, of which the first sheet is read.
+    table : path-like or frame
+        The path of a CSV file (commas, semicolons, tabs or bars; UTF-8, UTF-16 or Windows-1252;
+        gzip or not), of Parquet, or of an Excel workbook, of which the first sheet is read; or a
+        frame of pandas, polars or Arrow.
     target : str, optional
         Column with the labels. They are text, unless it is named in ``real``.
-    na : str, int, float or sequence of them
+    na : str, int, float, sequence of them, or mapping of columns to them
         Cells that mean missing, beside empty ones, ``?``, ``NA``, ``NaN``, ``NULL`` and the like.
-        A number is found however it is written.
+        A number is found however it is written. A mapping, or ``"age=-999"``, is about the cells
+        of these columns only.
     id : str, optional
         Column that names the rows: it becomes the index.
     ignore : str or sequence of str
@@ -53,6 +62,9 @@ def read_table(
         The character that sets thousands apart, where the numbers leave it open: ``"1,234"``.
     decimal : str, optional
         The decimal mark, where the numbers leave it open: a comma or a point.
+    below : {"atom", "missing"}
+        What a cell such as ``<5`` is among numbers: a value of its own, the number next to the
+        limit, or missing.
     dates : str or sequence of str
         Columns of dates, which are read as days since 2000-01-01.
     day_first : bool
@@ -72,7 +84,8 @@ def read_table(
     TableError
         A ValueError that names every problem of the table at once, with file, line and column:
         numbers and text in one column, dates that were not named, marks that can mean two
-        things, columns that are not there. ``problems`` has them one by one.
+        things, columns that are not there, values of ``na`` that no cell is. ``problems`` has
+        them one by one.
     OSError
         If the file cannot be opened.
 
@@ -97,21 +110,30 @@ def read_table(
     >>> table.taken.query("column == 'fee'")[["kind", "note", "count"]].values.tolist()
     [['real', 'currency $', 5]]
     """
-    marks = [na] if isinstance(na, str | int | float) else na
     options = TableOptions(
-        na=tuple(map(str, marks)),
+        na=_marks(na),
         id=id,
         ignore=_several(ignore),
         categorical=_several(categorical),
         real=_several(real),
         thousands=thousands,
         decimal=decimal,
+        below=below,
         dates=_several(dates),
         day_first=day_first,
         group=group,
         time=time,
     )
-    return read_file(Path(path), target, options)
+    if isinstance(table, str | os.PathLike):
+        return read_file(Path(table), target, options)
+    return read_frame(table, target, options)
+
+
+def _marks(na: Mark | Sequence[Mark] | Mapping[str, Mark | Sequence[Mark]]) -> tuple[str, ...]:
+    """What stands in, as it would be typed."""
+    if isinstance(na, Mapping):
+        return tuple(f"{name}={mark}" for name, marks in na.items() for mark in _marks(marks))
+    return (str(na),) if isinstance(na, str | Real) else tuple(map(str, na))
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -8,24 +8,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 
 from bayesrbf.reading.delimited import is_number
-from bayesrbf.reading.formats import RawTable, raw_blocks, read_raw
-from bayesrbf.reading.inferring import Kind, Missing, ReadColumn, TextColumn, Values, read_column
-from bayesrbf.reading.notation import DATE
-from bayesrbf.reading.notes import Note, TableError, sentences
+from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, read_raw
+from bayesrbf.reading.frames import raw_frame
+from bayesrbf.reading.inferring import Kind, ReadColumn, TextColumn, Values, read_column
+from bayesrbf.reading.missing import MISSING_MARKERS, Missing, StandIn, stand_ins, unmatched
+from bayesrbf.reading.notation import DATE, possible_numbers
+from bayesrbf.reading.notes import LEFT_OUT, NAMING, Note, TableError, listed, sentences
 from bayesrbf.reading.noticing import notice
 from bayesrbf.reading.written import Written
-from bayesrbf.records.table_options import TableOptions
+from bayesrbf.records.table_options import Below, TableOptions
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
-"""Cells that are read as missing where a file has no nulls of its own."""
 
 _SEEN: Final = 1000  # Rows that are read for the names of columns.
 
@@ -87,12 +86,19 @@ def read_file(
     options: TableOptions,
     judge: Judge = no_problem,
     sampled: bool = False,
+    known: bool = False,
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
-    What ``judge`` says of the target is a problem like any other; all are told at once.
+    What ``judge`` says of the target is a problem like any other; all are told at once. ``known``
+    rows are of a table whose options were checked before: they need not have what stands in.
     """
-    return _read(read_raw(path, sampled), path.name, target, options, judge)
+    return _read(read_raw(path, sampled), path.name, target, options, judge, known=known)
+
+
+def read_frame(frame: Any, target: str | None, options: TableOptions) -> ReadTable:
+    """Read a frame of pandas, polars or Arrow as a file of such columns."""
+    return _read(raw_frame(frame), "the frame", target, options)
 
 
 def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTable]:
@@ -104,13 +110,13 @@ def read_blocks(path: Path, options: TableOptions, size: int) -> Iterator[ReadTa
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
-        yield _read(first, path.name, None, options)
+        yield _read(first, path.name, None, options, known=True)
         return
     seen = Written((*options.real, *options.dates))
     for block in chain((first, second), blocks):
         seen.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=seen)
+        yield _read(block, path.name, None, options, written=seen, known=True)
 
 
 def _read(
@@ -120,23 +126,48 @@ def _read(
     options: TableOptions,
     judge: Judge = no_problem,
     written: Written | None = None,
+    known: bool = False,
 ) -> ReadTable:
     """Rows of a file as a table; ``written`` has cells of its other rows."""
     import pandas as pd
 
     header = [column.name for column in raw.columns]
     problems = [*_misnamed(header, target, options, name)]
-    columns = _columns(raw, target, options.among(header), written or Written(()))
+    asked = stand_ins(options.na, header)
+    columns = _columns(raw, target, options.among(header), asked, written or Written(()))
     problems += [column.problem for column in columns.values() if column.problem]
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
+    if raw.whole and not known:
+        problems += _unmatched(columns, raw, asked, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
+    doubts = [] if problems else _doubts(columns, model, options)
+    left = [note.column for note in doubts if note.topic in LEFT_OUT]
+    model = {name: read for name, read in model.items() if name not in left}
     if not model and not problems:
         beside = "" if target is None else f" beside the target {target!r}"
-        problems.append(f"{name}: no column is left{beside}; keep at least one.")
+        why = f": {listed(left)} hardly repeats and was left out" if left else ""
+        problems.append(f"{name}: no column is left{beside}{why}; keep at least one.")
     if problems:
         raise TableError(*problems)
-    return _assembled(columns, list(model), target, raw, options)
+    options = replace(options, ignore=(*options.ignore, *left))
+    return _assembled(columns, list(model), target, raw, options, doubts)
+
+
+def _unmatched(
+    columns: Mapping[str, ReadColumn], raw: RawTable, asked: Sequence[StandIn], name: str
+) -> Iterable[str]:
+    """Stand-ins that no cell is."""
+    if not asked:
+        return ()
+    marks = {
+        (name, note.value)
+        for name, read in columns.items()
+        for note in read.notes
+        if note.topic == "missing"
+    }
+    texts = {cell for one in raw.columns for cell in one.cells if not is_number(cell)}
+    return unmatched(asked, marks, [column.name for column in raw.columns], texts, name)
 
 
 def _misnamed(
@@ -160,16 +191,20 @@ def _misnamed(
         yield f"--thousands takes one character, such as a comma; got {mark!r}."
     if point not in (None, ",", "."):
         yield f"--decimal takes a comma or a point; got {point!r}."
+    if options.below not in get_args(Below):
+        yield f"--below takes atom or missing; got {options.below!r}."
     if mark is not None and mark == point:
         yield f"--thousands and --decimal are both {mark!r}; choose one."
 
 
 def _columns(
-    raw: RawTable, target: str | None, options: TableOptions, written: Written
+    raw: RawTable,
+    target: str | None,
+    options: TableOptions,
+    asked: Sequence[StandIn],
+    written: Written,
 ) -> dict[str, ReadColumn]:
     """Every column that is not ignored, read as what it was named or seems to be."""
-    marks = frozenset([*(MISSING_MARKERS if raw.marked else ("",)), *options.na])
-    missing = Missing(marks, frozenset(options.na))
     named: dict[str | None, Kind] = {
         **dict.fromkeys([target, options.id, options.group, *options.categorical], "categorical"),
         **dict.fromkeys([*options.real, options.time], "real"),
@@ -181,8 +216,14 @@ def _columns(
         if one.problem:
             read[one.name] = ReadColumn([], problem=one.problem)
             continue
-        column, known = written.above(raw.column(one, missing))
         kind = named.get(one.name, one.kind)
+        words = raw.marked or (one.is_text and kind != "categorical" and _marked(one, kind))
+        missing = Missing(
+            frozenset(MISSING_MARKERS if words else ("",)),
+            tuple(mark for mark in asked if mark.column in (None, one.name)),
+        )
+        plain = TextColumn(one.name, one.cells, raw.lines, missing, raw.place)
+        column, known = written.above(plain)
         dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
         found = read_column(
             replace(
@@ -192,20 +233,31 @@ def _columns(
                 day_first=options.day_first,
                 thousands=options.thousands,
                 decimal=options.decimal,
+                below=options.below,
             )
         )
         read[one.name] = replace(found, values=found.values[known:])
-        if one.kind == "categorical" and one.name not in named:
+        if one.is_text and one.name not in named:
             read[one.name] = _numbers_as_text(column, read[one.name])
     return read
 
 
+def _marked(column: RawColumn, kind: Kind | None) -> bool:
+    """Whether words of a column that has nulls may mean missing: if all else is numbers."""
+    distinct = set(column.cells)
+    others = distinct.difference(MISSING_MARKERS)
+    return kind == "real" or (
+        len(others) < len(distinct - {""}) and bool(others) and all(map(possible_numbers, others))
+    )
+
+
 def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
-    """A column that its file calls text, with a note where all of it is numbers."""
-    if not column.present or not all(map(is_number, column.present)):
+    """A column that its file calls text, with a note where all of it is plain numbers."""
+    if not isinstance(read.values, np.ndarray) or not all(map(is_number, column.present)):
         return read
-    total, example = column.counts.total(), column.present[0]
-    note = Note("codes", column.name, "numbers as text", total, example)
+    if not column.present:
+        return read
+    note = Note("numbers as text", column.name, "", column.counts.total(), column.present[0])
     return replace(read, notes=(*read.notes, note))
 
 
@@ -220,14 +272,15 @@ def _assembled(
     target: str | None,
     raw: RawTable,
     options: TableOptions,
+    doubts: Sequence[Note],
 ) -> ReadTable:
     """Columns that were read without a problem as a frame, and what was noticed."""
     import pandas as pd
 
-    index: pd.Index = pd.RangeIndex(len(raw.lines))
+    index: pd.Index = pd.RangeIndex(len(raw.lines)) if raw.index is None else raw.index
     if options.id is not None:
         index = pd.Index(columns[options.id].values, dtype=text_dtype(), name=options.id)
-    notes = [*_notes(columns, model, options), *raw.notes]
+    notes = [*_notes(columns, model, options), *doubts, *raw.notes]
     if not any(note.topic == "decimal commas" for note in notes):
         notes = [note for note in notes if note.topic != "points"]
     kinds: dict[str, Kind] = {
@@ -285,10 +338,6 @@ def _notes(
     for name, read in columns.items():
         shown = read.notes if name in model else [n for n in read.notes if n.topic == "missing"]
         yield from shown
-    decided = {*options.categorical, *options.real, *options.dates}
-    for note in notice({name: columns[name].values for name in model}):
-        if note.topic not in ("identifier", "free text") or note.column not in decided:
-            yield note
     if options.id is not None:
         names = columns[options.id].values
         seen = Counter(names)
@@ -300,6 +349,41 @@ def _notes(
         untimed = int(np.isnan(np.asarray(columns[options.time].values, dtype=float)).sum())
         if untimed:
             yield Note("without time", options.time, count=untimed)
+
+
+def _doubts(
+    columns: Mapping[str, ReadColumn], model: Iterable[str], options: TableOptions
+) -> list[Note]:
+    """What is doubtful about the columns of the model."""
+    values = {name: _measured(read) for name, read in columns.items()}
+    decided = {*options.categorical, *options.real, *options.dates}
+    found = notice({name: values[name] for name in model})
+    notes = [n for n in found if n.topic not in NAMING or n.column not in decided]
+    own = {key: {n.column for n in notes if _key(n) == key} for key in map(_key, notes)}
+    return [
+        replace(note, elsewhere=any(_has(values[name], note.value) for name in others))
+        for note in notes
+        for others in [values.keys() - own[_key(note)]]
+    ]
+
+
+def _key(note: Note) -> tuple[str, str]:
+    """What like notes share."""
+    return note.topic, note.value
+
+
+def _has(values: Values, text: str) -> bool:
+    """Whether a cell is a number or a text."""
+    if isinstance(values, np.ndarray):
+        return is_number(text) and bool(np.any(values == float(text)))
+    return text in values
+
+
+def _measured(read: ReadColumn) -> Values:
+    """The cells of a column but those beyond a limit, which may be far from all others."""
+    if not read.limits or not isinstance(read.values, np.ndarray):
+        return read.values
+    return np.where(np.isin(read.values, read.limits), np.nan, read.values)
 
 
 def text_dtype() -> Any:

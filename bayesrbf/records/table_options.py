@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
+Below = Literal["atom", "missing"]
 _ALONE: Final = ("id", "group", "time")
 
 
@@ -16,7 +17,8 @@ class TableOptions:
     Attributes
     ----------
     na : tuple of str
-        Cells that mean missing, beside empty ones, NA and the like: -999,unknown or repeated.
+        Cells that mean missing, beside empty ones, NA and the like: -999,unknown or repeated;
+        age=-999 in one column only. A number is found however it is written.
     id : str, optional
         Column that names the rows; it is no part of the model.
     ignore : tuple of str
@@ -30,6 +32,8 @@ class TableOptions:
         1,234 one thousand.
     decimal : str, optional
         The decimal mark, where numbers leave it open: "," makes 1,234 a bit more than one.
+    below : {"atom", "missing"}
+        What <5 is among numbers: a value of its own, next to the limit, or a missing cell.
     dates : tuple of str
         Columns of dates, read as days since 2000-01-01: a,b or repeated.
     day_first : bool
@@ -49,6 +53,7 @@ class TableOptions:
     real: tuple[str, ...] = ()
     thousands: str | None = None
     decimal: str | None = None
+    below: Below = "atom"
     dates: tuple[str, ...] = ()
     day_first: bool = False
     group: str | None = None

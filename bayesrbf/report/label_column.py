@@ -38,7 +38,7 @@ def read_labelled(
     asked = others if target is None else [target]
     left = tuple(name for name in header if name not in asked)
     reading = TableOptions(na=options.table.na, categorical=tuple(asked), ignore=left)
-    labels = read_file(path, None, reading).frame if asked else pd.DataFrame()
+    labels = read_file(path, None, reading, known=True).frame if asked else pd.DataFrame()
     labels = labels[asked].apply(lambda column: as_classes(column, classes))
     fits = [name for name in asked if classes & set(labels[name].dropna())]
     if target is None and len(fits) != 1:

@@ -45,14 +45,14 @@ class NewRows:
 def read_rows(model: Any, path: Path, options: TableOptions = PLAIN) -> NewRows:
     """Read the columns that a model was fitted to, by the options of its own table."""
     asked = _Asked.of(model, path, options)
-    return asked.taken(read_file(path, None, asked.options))
+    return asked.taken(read_file(path, None, asked.options, known=True))
 
 
 def read_complete(model: Any, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The same, with an error where a column of the model is absent."""
     asked = _Asked.of(model, path, options)
     asked.refuse_absent()
-    return asked.taken(read_file(path, None, asked.options)).rows
+    return asked.taken(read_file(path, None, asked.options, known=True)).rows
 
 
 def complete_blocks(

@@ -92,7 +92,7 @@ def test_text_is_categorical(tmp_path: Path, cells: tuple[str, ...], expected: l
         (("", "NA"), "'a' has no value."),
         (
             tuple(f"word {i}" for i in range(40)),
-            "(40 distinct values), such as 'word 10': if",
+            "(40 distinct values), such as 'word 10'. It is left out",
         ),
         (("5 kg", "7 kg"), "text such as '5 kg', read as categories; if it is a quantity"),
     ],
@@ -177,7 +177,7 @@ FRAME = pd.DataFrame(
     {
         "real": [0.1 + 0.2, None, -3e8],
         "whole": pd.array([1, None, 3], dtype="Int64"),
-        "text": ["b", None, "01"],
+        "text": ["b", None, "c"],
         "flag": pd.array([True, False, None], dtype="boolean"),
         "level": pd.Categorical(["u", "v", None]),
         "nothing": [None, None, None],
@@ -192,13 +192,13 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     np.testing.assert_array_equal(table.frame["real"], FRAME["real"])
     np.testing.assert_array_equal(table.frame["whole"], [1, np.nan, 3])
     cells = table.frame.astype(object).where(table.frame.notna(), None)
-    assert cells["text"].tolist() == ["b", None, "01"]
+    assert cells["text"].tolist() == ["b", None, "c"]
     assert cells["flag"].tolist() == ["True", "False", None]
     assert cells["level"].tolist() == ["u", "v", None]
 
 
 def test_parquet_and_csv_of_one_table_are_one_table(tmp_path: Path) -> None:
-    frame = FRAME[["real", "whole", "text", "level"]].replace({"text": {"01": "c"}})
+    frame = FRAME[["real", "whole", "text", "level"]]
     frame.to_parquet(tmp_path / "a.parquet")
     frame.to_csv(tmp_path / "a.csv", index=False)
     one, other = (read_table(tmp_path / name) for name in ("a.parquet", "a.csv"))

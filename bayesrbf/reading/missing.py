@@ -1,0 +1,141 @@
+"""Which cells mean "missing": words of the format, and what stands in, by text or by number."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from bayesrbf.reading.delimited import is_number
+from bayesrbf.reading.notation import possible_numbers, read_numbers
+from bayesrbf.reading.notes import option
+
+MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
+"""Cells that are read as missing where a file has no nulls of its own."""
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A value that was named as missing, of one column or of all."""
+
+    given: str  # As it was typed: VALUE or COLUMN=VALUE.
+    text: str
+    column: str | None = None
+
+    @property
+    def number(self) -> float | None:
+        """The number that it is; None for text."""
+        values = {float(self.text)} if is_number(self.text) else possible_numbers(self.text)
+        return next(iter(values)) if len(values) == 1 else None
+
+
+def stand_ins(given: Iterable[str], header: Collection[str]) -> tuple[StandIn, ...]:
+    """Values that were named as missing; ``COLUMN=VALUE`` where there is such a column.
+
+    >>> [(one.column, one.text) for one in stand_ins(["-9", "a=-9", "b=-9"], ["a"])]
+    [(None, '-9'), ('a', '-9'), (None, 'b=-9')]
+    """
+    return tuple(_stand_in(one, header) for one in given)
+
+
+def _stand_in(given: str, header: Collection[str]) -> StandIn:
+    """One of them; the longest name counts where a name has an equals sign itself."""
+    for place in reversed([i for i, character in enumerate(given) if character == "="]):
+        if given[:place] in header:
+            return StandIn(given, given[place + 1 :], given[:place])
+    return StandIn(given, given)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Which cells of a column mean "missing"."""
+
+    marks: frozenset[str]  # As they are written; the empty cell is one of them.
+    named: tuple[StandIn, ...] = ()  # Those that were asked for.
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """Every mark as it is written, and what was typed for it."""
+        return {mark: mark for mark in self.marks} | {one.text: one.text for one in self.named}
+
+    @cached_property
+    def numbers(self) -> dict[float, str]:
+        """What was asked for and is a number, and how it was typed."""
+        found = {one.number: one.text for one in reversed(self.named)}
+        return {number: text for number, text in found.items() if number is not None}
+
+    def among(
+        self,
+        distinct: Iterable[str],
+        *,
+        plain: bool = False,
+        thousands: str | None = None,
+        decimal: str | None = None,
+    ) -> dict[str, str]:
+        """The missing ones of the distinct cells of a column, and the mark of each.
+
+        A number is found however it is written. Where a cell could be two numbers, the notation of
+        the other cells decides; ``plain`` means that numbers have a decimal point or are text.
+
+        >>> missing = Missing(frozenset(["", "NA"]), stand_ins(["-999"], []))
+        >>> missing.among(["", "NA", "-999,0", "-999 €", "1,5"])
+        {'': '', 'NA': 'NA', '-999,0': '-999', '-999 €': '-999'}
+        """
+        distinct = list(distinct)
+        found = {text: self.texts[text] for text in distinct if text in self.texts}
+        if not self.numbers:
+            return found
+        values = {text: possible_numbers(text) for text in distinct if text not in found}
+        for text, possible in values.items():
+            if len(possible) == 1 and (number := next(iter(possible))) in self.numbers:
+                found[text] = self.numbers[number]
+        rest = [text for text in values if text not in found]
+        if not any(values[text] & self.numbers.keys() for text in rest):
+            return found
+        if plain:
+            read = {text: text for text in rest if is_number(text)}
+        else:
+            notation = read_numbers(rest, thousands, decimal)
+            read = {} if notation.problem else notation.numbers
+        for text, written in read.items():
+            if float(written) in self.numbers:
+                found[text] = self.numbers[float(written)]
+        return found
+
+
+def unmatched(
+    given: Sequence[StandIn],
+    matched: Collection[tuple[str | None, str]],
+    header: Sequence[str],
+    present: Collection[str],
+    place: str,
+) -> Iterable[str]:
+    """A sentence on every value that was named as missing and that no cell is.
+
+    ``matched`` are columns and marks that some cell has, ``present`` texts of other cells.
+    """
+    known = {(column, _key(text)) for column, text in matched}
+    anywhere = {key for _, key in known}
+    for one in given:
+        key = _key(one.text)
+        hit = key in anywhere if one.column is None else (one.column, key) in known
+        if hit or one.text in MISSING_MARKERS:
+            continue
+        before, equals, _ = one.given.partition("=")
+        near = difflib.get_close_matches(one.text, present, n=1, cutoff=0.8)
+        if one.column is None and equals and before and not any(c in before for c in "<>"):
+            close = difflib.get_close_matches(before, header, n=1)
+            hint = f", and no column {before!r}" + (f" (it has {close[0]!r})" if close else "")
+        else:
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+        where = place if one.column is None else f"{place}, column {one.column!r}"
+        end = "" if hint.endswith("?") else "; correct the value, or leave the option out."
+        yield f"{option('na', one.given)}: {where} has no cell {one.text!r}{hint}{end}"
+
+
+def _key(text: str) -> float | str:
+    """A mark by which those of one value are the same."""
+    number = StandIn(text, text).number
+    return text if number is None else number
