@@ -86,9 +86,15 @@ def point_to(folder: Path, files: Iterable[str]) -> None:
 
 @contextmanager
 def spoken(*but: str) -> Iterator[None]:
-    """Print warnings as sentences on stderr, but those that begin as a pattern does."""
+    """Print warnings as sentences on stderr, but those that begin as a pattern does.
+
+    Of columns of text the reader has said what there is to say.
+    """
+    from bayesrbf.reading.doubtful import TextWarning
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", TextWarning)
         for pattern in but:
             warnings.filterwarnings("ignore", pattern)
         yield

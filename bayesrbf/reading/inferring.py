@@ -89,6 +89,13 @@ class ReadColumn:
     problem: str = ""  # A sentence; empty where there is none.
     limits: tuple[float, ...] = ()  # Numbers that stand for cells beyond a limit.
 
+    @property
+    def measured(self) -> Values:
+        """The values, NaN beyond a limit: what stands there may be far from all others."""
+        if not self.limits or not isinstance(self.values, np.ndarray):
+            return self.values
+        return np.where(np.isin(self.values, self.limits), np.nan, self.values)
+
 
 def _limit(text: str) -> str | None:
     """The limit that a cell such as "<5" says, as it is written; None for any other."""

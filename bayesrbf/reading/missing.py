@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -107,14 +107,13 @@ class Missing:
 
 def unmatched(
     given: Sequence[StandIn],
-    matched: Collection[tuple[str | None, str]],
-    header: Sequence[str],
-    present: Collection[str],
+    matched: Collection[tuple[str, str]],
+    texts: Mapping[str, Collection[str]],
     place: str,
 ) -> Iterable[str]:
     """A sentence on every value that was named as missing and that no cell is.
 
-    ``matched`` are columns and marks that some cell has, ``present`` texts of other cells.
+    ``matched`` are columns and marks that some cell has, ``texts`` distinct cells of each column.
     """
     known = {(column, _key(text)) for column, text in matched}
     anywhere = {key for _, key in known}
@@ -123,16 +122,23 @@ def unmatched(
         hit = key in anywhere if one.column is None else (one.column, key) in known
         if hit or one.text in MISSING_MARKERS:
             continue
-        before, equals, _ = one.given.partition("=")
-        near = difflib.get_close_matches(one.text, present, n=1, cutoff=0.8)
-        if one.column is None and equals and before and not any(c in before for c in "<>"):
-            close = difflib.get_close_matches(before, header, n=1)
-            hint = f", and no column {before!r}" + (f" (it has {close[0]!r})" if close else "")
-        else:
-            hint = f"; did you mean {near[0]!r}?" if near else ""
         where = place if one.column is None else f"{place}, column {one.column!r}"
-        end = "" if hint.endswith("?") else "; correct the value, or leave the option out."
-        yield f"{option('na', one.given)}: {where} has no cell {one.text!r}{hint}{end}"
+        yield f"{option('na', one.given)}: {where} has no cell {one.text!r}{_hint(one, texts)}"
+
+
+def _hint(one: StandIn, texts: Mapping[str, Collection[str]]) -> str:
+    """What may have been meant by a value that no cell is."""
+    column, equals, _ = one.given.partition("=")
+    if one.column is None and equals:
+        near = difflib.get_close_matches(column, texts, n=1)
+        if near:
+            return f", and no column {column!r}; did you mean {near[0]!r}?"
+    words = texts.values() if one.column is None else [texts[one.column]]
+    cells = {cell for some in words for cell in some if not is_number(cell)}
+    near = difflib.get_close_matches(one.text, cells, n=1, cutoff=0.8)
+    return (
+        f"; did you mean {near[0]!r}?" if near else "; correct the value, or leave the option out."
+    )
 
 
 def _key(text: str) -> float | str:

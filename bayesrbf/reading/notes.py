@@ -182,10 +182,10 @@ def _repeated_names(notes: Sequence[Note], left: str = "") -> str:
     """Names of patients and the like, of whom several have more than one row."""
     one = notes[0]
     return (
-        f"{_columns(notes, 'has', 'have')} {one.value}, such as {one.example!r}, as names of "
-        "patients who come again: then rows of one patient are fitted and held out at once, and "
-        f"scores flatter. If it says which rows belong together, say {option('group', one.column)}"
-        f"{left or f'. {_kept(notes)}'}"
+        f"{_columns(notes, 'has', 'have')} {one.value}, such as {one.example}, as where patients "
+        "come again. Rows of one patient would be both fitted and held out, and the scores too "
+        "good. If it says which rows belong together, say "
+        f"{option('group', one.column)}{left or f'. {_kept(notes)}'}"
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.inferring import AMOUNT, Values
 from bayesrbf.reading.notes import Note
 
@@ -81,18 +82,38 @@ def _is_code(value: float) -> bool:
     return CODE.fullmatch(_written(value)) is not None
 
 
-def notice(columns: Mapping[str, Values]) -> Iterator[Note]:
+def notice(columns: Mapping[str, Values], model: Iterable[str] | None = None) -> Iterator[Note]:
     """Whatever is doubtful about columns of numbers (arrays) and of text (lists).
+
+    It is told of the columns of the ``model``, of all by default.
 
     >>> ages = np.array([30.0, 41, 52, -999, 63, -999])
     >>> next(notice({"age": ages}))
     Note(topic='stand-in', column='age', value='-999', count=2, ...)
     """
+    of_model = columns if model is None else {name: columns[name] for name in model}
+    found = list(_noticed(of_model))
+    like: dict[tuple[str, str], set[str]] = {}
+    for note in found:
+        like.setdefault((note.topic, note.value), set()).add(note.column)
+    for note in found:
+        others = columns.keys() - like[note.topic, note.value]
+        yield replace(note, elsewhere=any(_has(columns[name], note.value) for name in others))
+
+
+def _has(values: Values, text: str) -> bool:
+    """Whether a cell of a column is a number or a text."""
+    if isinstance(values, np.ndarray):
+        return is_number(text) and bool(np.any(values == float(text)))
+    return text in values
+
+
+def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
+    """What is doubtful about columns."""
     reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
     yield from _stand_ins(reals)
     for name, values in reals.items():
-        said = _names_rows(name, values)
-        if said:
+        if said := _names_rows(name, values):
             yield Note("identifier", name, said, values.size, f"{values[0]:.0f}")
         elif count := _repeated_names(name, values):
             said = f"{count} different numbers in {values.size} rows"
@@ -199,11 +220,11 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
         elif all(map(AMOUNT.fullmatch, counts)) and not code:
             yield Note("many units", name, count=len(counts), example=shown)
         elif code:
-            yield Note("repeated names", name, said, len(counts), example)
+            yield Note("repeated names", name, said, len(counts), repr(example))
         else:
             yield Note("free text", name, count=len(counts), example=shown)
     elif repeats and len(counts) > ENOUGH and (ID.search(name) or (code and _alike(counts))):
-        yield Note("repeated texts", name, said, len(counts), example)
+        yield Note("repeated texts", name, said, len(counts), repr(example))
 
 
 def hardly_repeats(counts: Counter[str]) -> bool:

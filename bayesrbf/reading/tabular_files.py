@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 
-from bayesrbf.reading.delimited import is_number
-from bayesrbf.reading.formats import RawColumn, RawTable, raw_blocks, read_raw
+from bayesrbf.reading.formats import RawTable, raw_blocks, read_raw
 from bayesrbf.reading.frames import raw_frame
-from bayesrbf.reading.inferring import Kind, ReadColumn, TextColumn, Values, read_column
-from bayesrbf.reading.missing import MISSING_MARKERS, Missing, StandIn, stand_ins, unmatched
-from bayesrbf.reading.notation import DATE, possible_numbers
+from bayesrbf.reading.inferring import Kind, ReadColumn, Values
+from bayesrbf.reading.missing import StandIn, stand_ins, unmatched
 from bayesrbf.reading.notes import LEFT_OUT, NAMING, Note, TableError, listed, sentences
 from bayesrbf.reading.noticing import notice
+from bayesrbf.reading.table_columns import read_columns
 from bayesrbf.reading.written import Written
 from bayesrbf.records.table_options import Below, TableOptions
 
@@ -134,7 +133,7 @@ def _read(
     header = [column.name for column in raw.columns]
     problems = [*_misnamed(header, target, options, name)]
     asked = stand_ins(options.na, header)
-    columns = _columns(raw, target, options.among(header), asked, written or Written(()))
+    columns = read_columns(raw, target, options.among(header), asked, written or Written(()))
     problems += [column.problem for column in columns.values() if column.problem]
     if target in columns and not columns[target].problem:
         problems += judge(pd.Series(columns[target].values, dtype=object))
@@ -160,14 +159,13 @@ def _unmatched(
     """Stand-ins that no cell is."""
     if not asked:
         return ()
-    marks = {
-        (name, note.value)
-        for name, read in columns.items()
+    marks = [
+        (column, note.value)
+        for column, read in columns.items()
         for note in read.notes
         if note.topic == "missing"
-    }
-    texts = {cell for one in raw.columns for cell in one.cells if not is_number(cell)}
-    return unmatched(asked, marks, [column.name for column in raw.columns], texts, name)
+    ]
+    return unmatched(asked, marks, {one.name: set(one.cells) for one in raw.columns}, name)
 
 
 def _misnamed(
@@ -195,75 +193,6 @@ def _misnamed(
         yield f"--below takes atom or missing; got {options.below!r}."
     if mark is not None and mark == point:
         yield f"--thousands and --decimal are both {mark!r}; choose one."
-
-
-def _columns(
-    raw: RawTable,
-    target: str | None,
-    options: TableOptions,
-    asked: Sequence[StandIn],
-    written: Written,
-) -> dict[str, ReadColumn]:
-    """Every column that is not ignored, read as what it was named or seems to be."""
-    named: dict[str | None, Kind] = {
-        **dict.fromkeys([target, options.id, options.group, *options.categorical], "categorical"),
-        **dict.fromkeys([*options.real, options.time], "real"),
-    }
-    read = {}
-    for one in raw.columns:
-        if one.name in options.ignore:
-            continue
-        if one.problem:
-            read[one.name] = ReadColumn([], problem=one.problem)
-            continue
-        kind = named.get(one.name, one.kind)
-        words = raw.marked or (one.is_text and kind != "categorical" and _marked(one, kind))
-        missing = Missing(
-            frozenset(MISSING_MARKERS if words else ("",)),
-            tuple(mark for mark in asked if mark.column in (None, one.name)),
-        )
-        plain = TextColumn(one.name, one.cells, raw.lines, missing, raw.place)
-        column, known = written.above(plain)
-        dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
-        found = read_column(
-            replace(
-                column,
-                kind=kind,
-                dates=dates,
-                day_first=options.day_first,
-                thousands=options.thousands,
-                decimal=options.decimal,
-                below=options.below,
-            )
-        )
-        read[one.name] = replace(found, values=found.values[known:])
-        if one.is_text and one.name not in named:
-            read[one.name] = _numbers_as_text(column, read[one.name])
-    return read
-
-
-def _marked(column: RawColumn, kind: Kind | None) -> bool:
-    """Whether words of a column that has nulls may mean missing: if all else is numbers."""
-    distinct = set(column.cells)
-    others = distinct.difference(MISSING_MARKERS)
-    return kind == "real" or (
-        len(others) < len(distinct - {""}) and bool(others) and all(map(possible_numbers, others))
-    )
-
-
-def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
-    """A column that its file calls text, with a note where all of it is plain numbers."""
-    if not isinstance(read.values, np.ndarray) or not all(map(is_number, column.present)):
-        return read
-    if not column.present:
-        return read
-    note = Note("numbers as text", column.name, "", column.counts.total(), column.present[0])
-    return replace(read, notes=(*read.notes, note))
-
-
-def _holds_dates(column: TextColumn) -> bool:
-    """Whether the cells of a column that orders the rows are dates."""
-    return bool(column.present) and DATE.fullmatch(column.present[0]) is not None
 
 
 def _assembled(
@@ -355,35 +284,9 @@ def _doubts(
     columns: Mapping[str, ReadColumn], model: Iterable[str], options: TableOptions
 ) -> list[Note]:
     """What is doubtful about the columns of the model."""
-    values = {name: _measured(read) for name, read in columns.items()}
     decided = {*options.categorical, *options.real, *options.dates}
-    found = notice({name: values[name] for name in model})
-    notes = [n for n in found if n.topic not in NAMING or n.column not in decided]
-    own = {key: {n.column for n in notes if _key(n) == key} for key in map(_key, notes)}
-    return [
-        replace(note, elsewhere=any(_has(values[name], note.value) for name in others))
-        for note in notes
-        for others in [values.keys() - own[_key(note)]]
-    ]
-
-
-def _key(note: Note) -> tuple[str, str]:
-    """What like notes share."""
-    return note.topic, note.value
-
-
-def _has(values: Values, text: str) -> bool:
-    """Whether a cell is a number or a text."""
-    if isinstance(values, np.ndarray):
-        return is_number(text) and bool(np.any(values == float(text)))
-    return text in values
-
-
-def _measured(read: ReadColumn) -> Values:
-    """The cells of a column but those beyond a limit, which may be far from all others."""
-    if not read.limits or not isinstance(read.values, np.ndarray):
-        return read.values
-    return np.where(np.isin(read.values, read.limits), np.nan, read.values)
+    found = notice({name: read.measured for name, read in columns.items()}, model)
+    return [note for note in found if note.topic not in NAMING or note.column not in decided]
 
 
 def text_dtype() -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
+from bayesrbf.reading.doubtful import TextWarning
 from bayesrbf.records import names
 from bayesrbf.report.cells import JudgedTable, judge_table
 from bayesrbf.report.columns import read_columns
@@ -93,7 +94,8 @@ def _heard() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield sentences
-    meant = [one for one in caught if not issubclass(one.category, FOR_DEVELOPERS)]
+    not_meant = (*FOR_DEVELOPERS, TextWarning)  # of texts the notes of the reader say more
+    meant = [one for one in caught if not issubclass(one.category, not_meant)]
     sentences += dict.fromkeys(" ".join(str(one.message).split()) for one in meant)
 
 

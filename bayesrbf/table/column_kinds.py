@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
+from bayesrbf.reading.doubtful import TextWarning, doubtful_texts
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
 Kind = Literal["real", "categorical", "count", "ordinal"]
@@ -20,11 +19,6 @@ MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
 """Level of a cell that is at no atom of its column."""
 PACKAGE: Final = str(Path(__file__).parent.parent)
-FEW_OTHERS: Final = 0.1
-"""Share of the observed cells up to which the others are an exception."""
-LEAST_NUMBERS: Final = 10
-"""Numbers that a column must hold."""
-_NUMBER: Final = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -123,7 +117,7 @@ def learn_columns(
     them. Under ``missingness="informative"`` the mask of every column with missing cells becomes a
     binary categorical column. Levels are sorted, whatever the order of the rows; those of a
     Categorical that is ordered stay in its order where they are ordered levels. A warning names
-    columns of text that are numbers but for a few cells.
+    columns of text that hold numbers, but for a few cells, and those that hardly repeat.
 
     ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
     column mixes types.
@@ -145,7 +139,7 @@ def learn_columns(
     }
     _refuse_two_kinds(cells, [chosen, *further.values()])
     if chosen is None:
-        _warn_of_numbers_as_text(cells)
+        _warn_of_texts(cells)
     kinds: list[Kind] = []
     levels: list[tuple[object, ...]] = []
     ordinal_levels: list[tuple[object, ...]] = []
@@ -258,38 +252,12 @@ def sorted_levels(present: np.ndarray) -> tuple[object, ...]:
     return tuple(int(v) if whole else v for v in values.tolist())
 
 
-def _warn_of_numbers_as_text(cells: Cells) -> None:
-    """Warn once, with a sentence on every such column; a declared category is none of them."""
-    found = [
-        _sentence(name, [cell for cell in column.tolist() if cell is not None])
+def _warn_of_texts(cells: Cells) -> None:
+    """Warn once of columns of text that are no categories; a declared category is none of them."""
+    texts = {
+        name: [cell for cell in column.tolist() if isinstance(cell, str)]
         for name, column, declared in zip(cells.names, cells.columns, cells.declared, strict=True)
         if column.dtype == object and not declared
-    ]
-    told = [sentence for sentence in found if sentence]
-    if told:
-        warnings.warn(
-            f"{' '.join(told)} Make those cells missing (NaN) and the others numbers, or name the "
-            "column in categorical_features.",
-            UserWarning,
-            skip_file_prefixes=(PACKAGE,),
-        )
-
-
-def _sentence(name: str, present: list[object]) -> str:
-    """What a column of text is that holds numbers but for a few cells; empty for any other."""
-    others = Counter(
-        cell for cell in present if not (isinstance(cell, str) and _NUMBER.fullmatch(cell))
-    )
-    n_others, n_numbers = others.total(), len(present) - others.total()
-    if not 0 < n_others <= FEW_OTHERS * len(present) or n_numbers < LEAST_NUMBERS:
-        return ""
-    shown = ", ".join(
-        f"{cell!r} {'once' if times == 1 else f'{times} times'}"
-        for cell, times in others.most_common(3)
-    )
-    more = ", ..." if len(others) > 3 else ""
-    cells = "1 cell" if n_others == 1 else f"{n_others} cells"
-    return (
-        f"Column {name!r} is text for {cells} ({shown}{more}): its other {n_numbers} cells are "
-        "numbers and count as categories."
-    )
+    }
+    if told := doubtful_texts(texts):
+        warnings.warn(told, TextWarning, skip_file_prefixes=(PACKAGE,))

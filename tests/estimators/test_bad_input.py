@@ -90,6 +90,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_tables_have_a_finite_normalised_answer(name: str, shape: str) -> None:
     X, y = DEGENERATE[name]()

@@ -169,6 +169,7 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
+@pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_tables_have_a_finite_normalised_answer(name: str, kernel: str) -> None:
     X, y = DEGENERATE[name]()

@@ -390,6 +390,7 @@ def test_nothing_to_hold_out_is_told() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Column .* holds text that hardly repeats")
 @pytest.mark.parametrize("name", DEGENERATE)
 @pytest.mark.filterwarnings("ignore:.*no labelled row could be held out:UserWarning")
 def test_degenerate_tables_have_a_finite_normalised_answer(name: str) -> None:

@@ -1,0 +1,86 @@
+"""The columns of a file or frame, each read as what it was named or seems to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bayesrbf.reading.delimited import is_number
+from bayesrbf.reading.formats import RawColumn, RawTable
+from bayesrbf.reading.inferring import Kind, ReadColumn, TextColumn, read_column
+from bayesrbf.reading.missing import MISSING_MARKERS, Missing, StandIn
+from bayesrbf.reading.notation import DATE, possible_numbers
+from bayesrbf.reading.notes import Note
+from bayesrbf.reading.written import Written
+from bayesrbf.records.table_options import TableOptions
+
+
+def read_columns(
+    raw: RawTable,
+    target: str | None,
+    options: TableOptions,
+    asked: Sequence[StandIn],
+    written: Written,
+) -> dict[str, ReadColumn]:
+    """Every column that is not ignored, read as what it was named or seems to be."""
+    named: dict[str | None, Kind] = {
+        **dict.fromkeys([target, options.id, options.group, *options.categorical], "categorical"),
+        **dict.fromkeys([*options.real, options.time], "real"),
+    }
+    read = {}
+    for one in raw.columns:
+        if one.name in options.ignore:
+            continue
+        if one.problem:
+            read[one.name] = ReadColumn([], problem=one.problem)
+            continue
+        kind = named.get(one.name, one.kind)
+        words = raw.marked or (one.is_text and kind != "categorical" and _marked(one, kind))
+        missing = Missing(
+            frozenset(MISSING_MARKERS if words else ("",)),
+            tuple(mark for mark in asked if mark.column in (None, one.name)),
+        )
+        plain = TextColumn(one.name, one.cells, raw.lines, missing, raw.place)
+        column, known = written.above(plain)
+        dates = one.name in options.dates or (one.name == options.time and _holds_dates(column))
+        found = read_column(
+            replace(
+                column,
+                kind=kind,
+                dates=dates,
+                day_first=options.day_first,
+                thousands=options.thousands,
+                decimal=options.decimal,
+                below=options.below,
+            )
+        )
+        read[one.name] = replace(found, values=found.values[known:])
+        if one.is_text and one.name not in named:
+            read[one.name] = _numbers_as_text(column, read[one.name])
+    return read
+
+
+def _marked(column: RawColumn, kind: Kind | None) -> bool:
+    """Whether words of a column that has nulls may mean missing: if all else is numbers."""
+    distinct = set(column.cells)
+    others = distinct.difference(MISSING_MARKERS)
+    return kind == "real" or (
+        len(others) < len(distinct - {""}) and bool(others) and all(map(possible_numbers, others))
+    )
+
+
+def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
+    """A column that its file calls text, with a note where all of it is plain numbers."""
+    if not isinstance(read.values, np.ndarray) or not all(map(is_number, column.present)):
+        return read
+    if not column.present:
+        return read
+    note = Note("numbers as text", column.name, "", column.counts.total(), column.present[0])
+    return replace(read, notes=(*read.notes, note))
+
+
+def _holds_dates(column: TextColumn) -> bool:
+    """Whether the cells of a column that orders the rows are dates."""
+    return bool(column.present) and DATE.fullmatch(column.present[0]) is not None
