@@ -16,7 +16,6 @@ from bayesrbf.reading.limits import beside_limit, limits_among
 from bayesrbf.reading.missing import Missing
 from bayesrbf.reading.notation import DATE, Notation, read_dates, read_numbers
 from bayesrbf.reading.notes import Note, listed, option
-from bayesrbf.records.table_options import Below
 
 Kind = Literal["real", "categorical"]
 Values = np.ndarray | list[str | None]
@@ -43,7 +42,7 @@ class TextColumn:
     day_first: bool = False  # Of dates, where they leave it open.
     thousands: str | None = None  # The mark between thousands, where it is open.
     decimal: str | None = None  # The decimal mark, where it is open.
-    below: Below = "atom"  # What a cell such as "<5" is among numbers.
+    below: str = "atom"  # What a cell such as "<5" is among numbers.
 
     @cached_property
     def marks(self) -> dict[str, str]:

@@ -208,8 +208,8 @@ def _limits(notes: Sequence[Note]) -> str:
 
 def _numbers_as_text(notes: Sequence[Note]) -> str:
     return (
-        f"{_holds(notes)} numbers written as text, such as {notes[0].example!r}, read as numbers; "
-        f"if they are codes, say {option('categorical', *_names(notes))}."
+        f"{_holds(notes)} whole numbers written as text, such as {notes[0].example!r}, read as "
+        f"numbers; if they are codes, say {option('categorical', *_names(notes))}."
     )
 
 

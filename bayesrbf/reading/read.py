@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesrbf.reading.tabular_files import ReadTable, read_file, read_frame
-from bayesrbf.records.table_options import Below, TableOptions
+from bayesrbf.records.table_options import TableOptions
 
 Mark = str | int | float
 
@@ -25,7 +25,7 @@ def read_table(
     real: str | Sequence[str] = (),
     thousands: str | None = None,
     decimal: str | None = None,
-    below: Below = "atom",
+    below: str = "atom",
     dates: str | Sequence[str] = (),
     day_first: bool = False,
     group: str | None = None,

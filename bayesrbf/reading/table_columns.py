@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from bayesrbf.reading.delimited import is_number
 from bayesrbf.reading.formats import RawColumn, RawTable
 from bayesrbf.reading.inferring import Kind, ReadColumn, TextColumn, read_column
 from bayesrbf.reading.missing import MISSING_MARKERS, Missing, StandIn
@@ -72,10 +71,9 @@ def _marked(column: RawColumn, kind: Kind | None) -> bool:
 
 
 def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
-    """A column that its file calls text, with a note where all of it is plain numbers."""
-    if not isinstance(read.values, np.ndarray) or not all(map(is_number, column.present)):
-        return read
-    if not column.present:
+    """A column that its file calls text, with a note where it may hold codes: whole numbers."""
+    whole = all(text.lstrip("+-").isdigit() for text in column.present)
+    if not (isinstance(read.values, np.ndarray) and column.present and whole):
         return read
     note = Note("numbers as text", column.name, "", column.counts.total(), column.present[0])
     return replace(read, notes=(*read.notes, note))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bayesrbf.reading.notes import LEFT_OUT, NAMING, Note, TableError, listed, s
 from bayesrbf.reading.noticing import notice
 from bayesrbf.reading.table_columns import read_columns
 from bayesrbf.reading.written import Written
-from bayesrbf.records.table_options import Below, TableOptions
+from bayesrbf.records.table_options import BELOW, TableOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +189,7 @@ def _misnamed(
         yield f"--thousands takes one character, such as a comma; got {mark!r}."
     if point not in (None, ",", "."):
         yield f"--decimal takes a comma or a point; got {point!r}."
-    if options.below not in get_args(Below):
+    if options.below not in BELOW:
         yield f"--below takes atom or missing; got {options.below!r}."
     if mark is not None and mark == point:
         yield f"--thousands and --decimal are both {mark!r}; choose one."

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
-Below = Literal["atom", "missing"]
+BELOW: Final = ("atom", "missing")
+"""What ``below`` can be."""
 _ALONE: Final = ("id", "group", "time")
 
 
@@ -53,7 +54,7 @@ class TableOptions:
     real: tuple[str, ...] = ()
     thousands: str | None = None
     decimal: str | None = None
-    below: Below = "atom"
+    below: str = "atom"
     dates: tuple[str, ...] = ()
     day_first: bool = False
     group: str | None = None

@@ -153,7 +153,6 @@ PARQUET: Final = {
     "numbers as text": Nasty(
         partial(parquet, {"a": ["1.5", "2"], "b": ["x", "y"]}),
         TWO,
-        "numbers written as text",
     ),
     "no row": Nasty(partial(parquet, {"a": [], "b": []}), "0 rows"),
     "no column": Nasty(partial(parquet, {}), "0 columns"),

@@ -92,6 +92,16 @@ TROUBLES = {
         column(lambda n, rng: [f"P{i:05d}" for i in rng.permutation(n)]), "all different"
     ),
     "prose": Trouble(column(_notes), "hardly repeats"),
+    "numbers of patients who come again": Trouble(
+        column(lambda n, rng: rng.choice(9_000_000, n)[rng.integers(0, n, n)] + 1_000_000),
+        "come again",
+    ),
+    "codes of patients who come again": Trouble(
+        column(lambda n, rng: [f"P{i:05d}" for i in rng.integers(0, n, n)]), "come again"
+    ),
+    "cells below a limit": Trouble(
+        written(lambda x: "<1500" if x < 1500 else f"{x:.0f}"), "beyond a limit"
+    ),
     "per cent": Trouble(written(lambda x: f"{x / 500:.1f} %"), "percent signs"),
     "dollars": Trouble(written(lambda x: f"${x:,.2f}"), "amounts in $"),
     "euros": Trouble(written(lambda x: f"{x:.2f} €".replace(".", ",")), "amounts in €"),
