@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +132,8 @@ def _marks(na: Mark | Sequence[Mark] | Mapping[str, Mark | Sequence[Mark]]) -> t
     """What stands in, as it would be typed."""
     if isinstance(na, Mapping):
         return tuple(f"{name}={mark}" for name, marks in na.items() for mark in _marks(marks))
-    return (str(na),) if isinstance(na, str | Real) else tuple(map(str, na))
+    several = na if isinstance(na, Iterable) and not isinstance(na, str) else (na,)
+    return tuple(map(str, several))
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -16,8 +16,9 @@ from bayesrbf.reading.formats import RawTable, raw_blocks, read_raw
 from bayesrbf.reading.frames import raw_frame
 from bayesrbf.reading.inferring import Kind, ReadColumn, Values
 from bayesrbf.reading.missing import StandIn, stand_ins, unmatched
-from bayesrbf.reading.notes import LEFT_OUT, NAMING, Note, TableError, listed, sentences
+from bayesrbf.reading.notes import Note, TableError, listed
 from bayesrbf.reading.noticing import notice
+from bayesrbf.reading.sentences import LEFT_OUT, NAMING, sentences
 from bayesrbf.reading.table_columns import read_columns
 from bayesrbf.reading.written import Written
 from bayesrbf.records.table_options import BELOW, TableOptions
