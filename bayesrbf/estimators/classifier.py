@@ -255,9 +255,10 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         xarray.Dataset
-            ``mean`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
+            ``probability`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
             ``log_density`` of the cells; :meth:`novelty`. What only draws know is NaN at a point.
             Attribute ``rehearsal``: how often such intervals held in :meth:`rehearse`.
+            ``to_dataframe()`` has one line for every row, as it has of all answers about rows.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 

@@ -23,7 +23,7 @@ def try_stored_row(self: Any) -> None:
         # A network that was fitted to one joint tells its doubt without draws, too.
         joint = getattr(self, "scheme", "") == "joint"
         if hasattr(self, "uncertainty") and (joint or self.draws_ is not None):
-            said["uncertainty"] = self.uncertainty(X)["mean"].values
+            said["uncertainty"] = self.uncertainty(X)["probability"].values
     for name, values in said.items():
         if not np.isfinite(values).all():
             raise ValueError(f"{name} of a stored row gives {values.ravel()[0]}")

@@ -194,7 +194,7 @@ def _check(job: Job, uncertainty: xr.Dataset) -> Check | None:
         return None
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     labels = np.array([classes.index(str(label)) for label in job.truth.y[hidden]])
-    p = uncertainty["mean"].to_numpy()[hidden]
+    p = uncertainty["probability"].to_numpy()[hidden]
     given = p[np.arange(labels.size), labels]
     return Check(
         rows=int(hidden.sum()),
