@@ -169,7 +169,11 @@ class Estimator(BaseEstimator, ABC):
             validate_data(self, X, reset=False, skip_check_array=True)
         cells = table.encode(X, self.columns_, handle_unknown=self.handle_unknown)
         if self.rows_.real.shape[1] == cells.real.shape[1]:  # exemplars keep no cells
-            warn_of_units(self.columns_.real_names, self.rows_.real, cells.real)
+            old, new = (
+                table.real_cells(rows.real, rows.codes, self.columns_)
+                for rows in (self.rows_, cells)
+            )
+            warn_of_units(self.columns_.real_names, old, new)
         return cells
 
     describe_columns = describe_columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -10,6 +11,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, load
+from bayesrbf.commands.arguments import of_dates
+from bayesrbf.records.table_options import TableOptions
+from bayesrbf.report.check import check_rows
+from bayesrbf.report.new_rows import NewRows, novelty_of
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(
@@ -85,6 +90,35 @@ def test_another_unit_is_told_where_it_is_predicted(
     with pytest.warns(UserWarning, match=said):
         model.predict(changed)
     model.predict(changed.iloc[:5])  # so few cells tell nothing of a unit
+
+
+def test_exchanged_columns_are_told_as_check_tells_them() -> None:
+    """Each is far outside what it was, as in another unit, and is what the other was."""
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=200)
+    X = pd.DataFrame({"height": 170 + 9 * size, "weight": 68 + 8 * size + rng.normal(size=200)})
+    model = HybridMixtureClassifier(objective="likelihood", random_state=0).fit(X, size > 0)
+    turned = X.iloc[:40].rename(columns={"height": "weight", "weight": "height"})[list(X)]
+    with pytest.warns(UserWarning, match="'height' and 'weight' look exchanged") as told:
+        model.predict_proba(turned)
+    assert "times" not in str(told[0].message)
+    with pytest.warns(UserWarning, match="look exchanged"):
+        said = novelty_of(model, turned, len(turned), len(turned))
+    assert "exchanged with" in said
+    assert "times too" not in said
+    remarks = check_rows(model, NewRows(turned, (), ()))
+    assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]
+
+
+def test_dates_that_moved_on_do_not_hide_what_else_is_told() -> None:
+    (pattern,) = of_dates(TableOptions(dates=("seen", "visit")))
+    date = "Column 'seen' is 400 more than in training: its 9 cells lie. "
+    other = "Column 'dose' is 1e+03 times larger. "
+    end = "Give every column as it was in training."
+    assert re.match(pattern, f"{date}{end}")
+    assert re.match(pattern, f"{date}{date.replace('seen', 'visit')}{end}")
+    assert not re.match(pattern, f"{date}{other}{end}")
+    assert not re.match(pattern, f"{other}{date}{end}")
 
 
 def test_columns_that_lack_or_are_new_have_their_sentence() -> None:
