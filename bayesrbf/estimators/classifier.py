@@ -98,7 +98,7 @@ class Classifier(ClassifierMixin, Estimator):
         ndarray of shape (n_obs, n_classes)
             Class log probabilities in nats, in the order of ``classes_``.
         """
-        return self._delivered(self._read(X))
+        return self._delivered(self._read(X, holes=True))
 
     def _delivered(self, rows: Observations, draws: int | None = None) -> LogProbabilities:
         """Class log probabilities as they are given out; a mean over draws may be over fewer."""
@@ -262,7 +262,7 @@ class Classifier(ClassifierMixin, Estimator):
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 
-        rows = self._read(X)
+        rows = self._read(X, holes=True)
         posterior = replace(self._class_posterior(), memory=memory)
         delivered = np.exp(self._delivered(rows))
         summary = posterior.summary(rows, prob, delivered, centred=not self._averages)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from bayesrbf import table
 from bayesrbf.estimators.warning import warn
-from bayesrbf.posterior.two_tables import FEWEST, Change, changed_columns, differ, distance
+from bayesrbf.posterior.two_tables import (
+    FEWEST,
+    Change,
+    changed_columns,
+    differ,
+    distance,
+    tail_of_count,
+)
+from bayesrbf.records.mixture import Observations
+from bayesrbf.table import Columns
+from bayesrbf.table.containers import missing_cells, read_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +30,8 @@ ENOUGH: Final = 10
 """Number of new cells from which a column is compared with its training cells."""
 CHANCE: Final = 1e-6
 """Probability that a change of unit is reported by chance alone."""
+MORE: Final = 0.1
+"""Share of the rows, beyond that in training, from which missing cells are told."""
 GLANCED: Final = 1000
 """Training rows, about, that a column is first compared with."""
 GLANCE: Final = 0.4
@@ -58,26 +72,55 @@ def describe_columns(self: Any) -> pd.DataFrame:
     )
 
 
-def warn_of_units(
+def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: Any) -> None:
+    """Warn once of columns that are surely not as in training: other units, exchanged, missing.
+
+    Who asks about missing cells has more of them, so that these are told of a table X to be
+    predicted only, and X is None else.
+    """
+    if new.n_obs < ENOUGH:
+        return
+    reals = [table.real_cells(rows.real, rows.codes, columns) for rows in (old, new)]
+    told = [
+        *_changed(columns.real_names, *reals),
+        *(() if X is None else _missing(columns, old, new, X)),
+    ]
+    if told:
+        warn(f"{' '.join(told)} Give every column as it was in training.")
+
+
+def _changed(
     names: tuple[str, ...],
     old: Float[np.ndarray, "row feature"],
     new: Float[np.ndarray, "obs feature"],
-) -> None:
-    """Warn once of real columns that are surely in another unit, or exchanged."""
-    if len(new) < ENOUGH or not _far_off(old, new):
+) -> Iterator[str]:
+    """Real columns that are in another unit, or exchanged."""
+    if not _far_off(old, new):
         return
-    pairs = zip(names, zip(map(_observed, old.T), map(_observed, new.T), strict=True), strict=True)
-    cells = dict(pairs)
-    told = []
+    pairs = zip(map(_observed, old.T), map(_observed, new.T), strict=True)
+    cells = dict(zip(names, pairs, strict=True))
     for one in changed_columns(cells):
         if one.change is None and any(differ(*cells[name], CHANCE) for name in one.columns):
-            told.append(_of_exchange(one.columns, [cells[name] for name in one.columns]))
+            yield _of_exchange(one.columns, [cells[name] for name in one.columns])
         elif one.change is not None:
             (name,) = one.columns
             if _is_apart(*cells[name]) and differ(*cells[name], CHANCE):
-                told.append(_of_change(name, one.change, *cells[name]))
-    if told:
-        warn(f"{' '.join(told)} Give every column as it was in training.")
+                yield _of_change(name, one.change, *cells[name])
+
+
+def _missing(columns: Columns, old: Observations, new: Observations, X: Any) -> Iterator[str]:
+    """Columns that are missing far more often than in training."""
+    absent, before = (~table.observed_cells(rows, columns) for rows in (new, old))
+    more = np.flatnonzero(absent.mean(axis=0) > before.mean(axis=0) + MORE)
+    cells = read_cells(X).columns if more.size else ()
+    for place in more.tolist():
+        now, then = missing_cells(cells[place]), before[:, place]  # without levels that are new
+        counts = int(now.sum()), now.size, int(then.sum()), then.size
+        if now.mean() > then.mean() + MORE and tail_of_count(*counts) < CHANCE:
+            yield (
+                f"Column {columns.names[place]!r} is missing in {now.mean():.0%} of {now.size} "
+                f"rows, in training in {then.mean():.0%}."
+            )
 
 
 def _observed(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -19,7 +17,6 @@ Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
 """Level of a cell that is at no atom of its column."""
-PACKAGE: Final = str(Path(__file__).parent.parent)
 FEW_OTHERS: Final = 0.1
 """Share of the observed cells up to which the others are an exception."""
 LEAST_NUMBERS: Final = 10
@@ -122,8 +119,7 @@ def learn_columns(
     Columns are counts or ordered levels where ``count_features`` and ``ordinal_features`` name
     them. Under ``missingness="informative"`` the mask of every column with missing cells becomes a
     binary categorical column. Levels are sorted, whatever the order of the rows; those of a
-    Categorical that is ordered stay in its order where they are ordered levels. A warning names
-    columns of text that are numbers but for a few cells.
+    Categorical that is ordered stay in its order where they are ordered levels.
 
     ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
     column mixes types.
@@ -144,8 +140,6 @@ def learn_columns(
         "ordinal": _chosen("ordinal_features", ordinal_features, cells),
     }
     _refuse_two_kinds(cells, [chosen, *further.values()])
-    if chosen is None:
-        _warn_of_numbers_as_text(cells)
     kinds: list[Kind] = []
     levels: list[tuple[object, ...]] = []
     ordinal_levels: list[tuple[object, ...]] = []
@@ -258,25 +252,13 @@ def sorted_levels(present: np.ndarray) -> tuple[object, ...]:
     return tuple(int(v) if whole else v for v in values.tolist())
 
 
-def _warn_of_numbers_as_text(cells: Cells) -> None:
-    """Warn once, with a sentence on every such column; a declared category is none of them."""
-    found = [
-        _sentence(name, [cell for cell in column.tolist() if cell is not None])
-        for name, column, declared in zip(cells.names, cells.columns, cells.declared, strict=True)
-        if column.dtype == object and not declared
-    ]
-    told = [sentence for sentence in found if sentence]
-    if told:
-        warnings.warn(
-            f"{' '.join(told)} Make those cells missing (NaN) and the others numbers, or name the "
-            "column in categorical_features.",
-            UserWarning,
-            skip_file_prefixes=(PACKAGE,),
-        )
+def numbers_as_text(cells: list[Any]) -> str:
+    """What a column of text is that holds numbers but for a few cells; empty for any other.
 
-
-def _sentence(name: str, present: list[object]) -> str:
-    """What a column of text is that holds numbers but for a few cells; empty for any other."""
+    >>> numbers_as_text([*"0123456789", "?", None]).split(" (")[:2]
+    ['is text for 1 cell', "'?' once): its other 10 cells are numbers and count as categories"]
+    """
+    present = [cell for cell in cells if cell is not None]
     others = Counter(
         cell for cell in present if not (isinstance(cell, str) and _NUMBER.fullmatch(cell))
     )
@@ -288,8 +270,9 @@ def _sentence(name: str, present: list[object]) -> str:
         for cell, times in others.most_common(3)
     )
     more = ", ..." if len(others) > 3 else ""
-    cells = "1 cell" if n_others == 1 else f"{n_others} cells"
+    named, them = ("1 cell", "it") if n_others == 1 else (f"{n_others} cells", "them")
     return (
-        f"Column {name!r} is text for {cells} ({shown}{more}): its other {n_numbers} cells are "
-        "numbers and count as categories."
+        f"is text for {named} ({shown}{more}): its other {n_numbers} cells are numbers and count "
+        f"as categories (make {them} missing, NaN, and the others numbers, or name the column in "
+        "categorical_features)"
     )

@@ -375,7 +375,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     def _predictive(self, X: object) -> StudentMixture:
         """Predictive distribution of the responses, in the user's units."""
-        rows = self._read(X)  # has the words for an estimator that is not fitted
+        rows = self._read(X, holes=True)  # has the words for an estimator that is not fitted
         if self.draws_ is None:
             fitted = self.model_.predictive(rows, None)
             return replace(fitted, scales=fitted.scales * self.noise_scale_, df=self.noise_df_)
