@@ -32,7 +32,7 @@ def column_doubts(X: Any, columns: Columns, *, named: bool) -> str:
 
 def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
-    from bayesrbf.reading.noticing import notice
+    from bayesrbf.reading.noticing import CODE, notice
 
     cells = read_cells(X)
     looked: dict[str, Any] = {}
@@ -49,7 +49,10 @@ def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
             elif all(cell is None or isinstance(cell, str) for cell in texts):
                 looked[name] = texts
     for note in notice(looked):
-        if note.topic in CLAUSES:
+        # What is far from all others and no usual code, such as a row of zeros that were centred,
+        # is told of files only.
+        usual = note.topic != "stand-in" or CODE.fullmatch(note.value)
+        if usual and note.topic in CLAUSES:
             yield f"column {note.column!r} {CLAUSES[note.topic](note)}"
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bayesrbf import HybridMixtureClassifier
+from bayesrbf import HybridMixtureClassifier, RBFNetworkRegressor
 from tests.cases import generative
 
 COSTS = {"sick": {"treat": 1.0, "wait": 20.0}, "well": {"treat": 2.0, "wait": 0.0}}
@@ -61,3 +61,30 @@ def test_columns_are_named_by_what_they_are_about(fitted: Any) -> None:
     assert len(told.isel(obs=slice(0)).to_dataframe()) == 0
     long = told[["probability"]].to_dataframe(dim_order=["obs", "label"])
     assert long.index.names == ["obs", "label"]
+
+
+def test_numbers_have_an_uncertainty_too() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    X.iloc[:6, 1] = np.nan
+    y = X["a"].to_numpy() ** 2 + rng.normal(0, 0.2, 60)
+    model = RBFNetworkRegressor(2, n_init=1, cv=3, max_iter=200, random_state=0).fit(X, y)
+    at_point = model.uncertainty(X, prob=0.5)
+    told = model.refine("laplace", draws=40, chains=2).uncertainty(X, prob=0.5)
+    for one, drawn in ((at_point, False), (told, True)):
+        assert one.attrs["point_estimate"] != drawn
+        assert one.to_dataframe().shape == (60, 7)
+        assert ((one["lower"] < one["mean"]) & (one["mean"] < one["upper"])).all()
+        assert (one["sd_of_mean"] < one["sd"]).all()
+    np.testing.assert_array_equal(
+        np.stack(model.predict(X, return_std=True)), told[["mean", "sd"]].to_array()
+    )
+    ends = np.stack([told["lower"], told["upper"]], axis=1)
+    np.testing.assert_array_equal(model.predict_interval(X, prob=0.5), ends)
+    np.testing.assert_array_equal(told["novelty"], model.novelty(X))
+    np.testing.assert_array_equal(told["log_density"], model.score_samples(X))
+    assert (at_point["sd_of_mean"][6:] < 1e-12).all()
+    assert (at_point["sd_of_mean"][:6] > 1e-6).all()
+    assert (told["sd_of_mean"] > 0).all()
+    with pytest.raises(ValueError, match="must be a probability"):
+        model.uncertainty(X, prob=1.0)
