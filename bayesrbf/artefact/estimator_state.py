@@ -20,6 +20,7 @@ OPTIONAL = {
     "feature_names_in_",
     "passes_",
     "_column_doubts",
+    "_copies",
     "_sampled",
 }  # Fitted attributes that only some tables leave behind.
 MADE_ANEW = {"posterior_", "_prepared", "rehearsal_"}

@@ -82,6 +82,8 @@ class Estimator(BaseEstimator, ABC):
     rows_: Observations
     seed_: int
     _column_doubts: str
+    _copies: Int[np.ndarray, "two given"]
+    """Where the log likelihood is of distinct rows: every row, and its place among those."""
     _raw: Draws | None
     _template: Any
     _trace: Trace
@@ -328,9 +330,9 @@ class Estimator(BaseEstimator, ABC):
         # a fit costs milliseconds, the tree as many again and an import. A property would be
         # evaluated whenever the estimator is displayed.
         if name == "posterior_" and "_trace" in self.__dict__:
-            self.posterior_ = datatree(
-                self.model_, self._log_posterior(), self.draws_, self.rows_, self._axes, self._trace
-            )
+            fitted = self.model_, self._log_posterior(), self.draws_, self.rows_
+            copies = self.__dict__.get("_copies")
+            self.posterior_ = datatree(*fitted, self._axes, self._trace, copies)
             return self.posterior_
         return super().__getattribute__(name)  # fails once more, in the words of what is not there
 
@@ -394,6 +396,7 @@ class Estimator(BaseEstimator, ABC):
                 self._raw,
                 drawn,
                 leave_out=has_all_rows(self),
+                copies=self.__dict__.get("_copies"),
             ),
         )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class RowAnswers(xr.Dataset):
+class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
     """A dataset over the rows of a table.
 
     >>> gains = {"gain": (("obs", "column"), [[0.1, 0.2]]), "best": ("obs", ["dose"])}
@@ -35,7 +35,7 @@ class RowAnswers(xr.Dataset):
         import pandas as pd
 
         if dim_order is not None or names.OBS not in self.dims:
-            return super().to_dataframe(dim_order)  # type: ignore[arg-type]
+            return super().to_dataframe(dim_order)
         found: dict[str, Any] = {}
         for name, variable in self.data_vars.items():
             if names.OBS not in variable.dims:

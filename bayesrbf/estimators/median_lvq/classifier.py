@@ -351,7 +351,7 @@ class MedianLVQClassifier(Classifier):
 
     def _search(self, training: Training) -> None:
         """Choose the width, find the exemplars, calibrate."""
-        owner, self.kept_ = type(self).__name__, training.kept
+        owner, self.kept_, self._copies = type(self).__name__, training.kept, training.copies
         self._template = None  # rows are compared and never given back
         rows = Dissimilarities(
             training.values,

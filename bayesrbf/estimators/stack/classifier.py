@@ -12,7 +12,7 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Stored
 from bayesrbf.estimators.classifier import Classifier
-from bayesrbf.estimators.folds import split_rows
+from bayesrbf.estimators.folds import places_held_out, split_rows
 from bayesrbf.estimators.out_of_core.training import of_sample, read_labelled
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
@@ -210,6 +210,9 @@ class StackedClassifier(Classifier):
         held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs)
         told = gain_of_unlabelled(settings, folds, held_out, self.classes_, self.n_jobs)
         held, pool = pool_of(held_out, settings, type(self).__name__)
+        if held_out is not None:
+            places = places_held_out(self.rows_, [test for _, test in folds if test.n_obs])
+            self._copies = np.stack([self.kept_[places[0]], places[1]])
         self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held, rates)
         self.members_ = self.pointwise_ = settings.names
         self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
