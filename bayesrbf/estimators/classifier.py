@@ -20,6 +20,7 @@ from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
+from bayesrbf.estimators.model_selection import score
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
@@ -146,39 +147,6 @@ class Classifier(ClassifierMixin, Estimator):
         codes = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[codes]
 
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Share of the rows whose most probable class is their label.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_obs, n_columns)
-            Rows; missing cells are summed out.
-        y : array-like of shape (n_obs,)
-            Their labels, all of them known.
-        sample_weight : array-like of shape (n_obs,), optional
-            Row weights.
-
-        Returns
-        -------
-        float
-            Accuracy.
-
-        Raises
-        ------
-        ValueError
-            If a label is hidden: such a row has no score.
-        """
-        hidden = int(table.read_labels(y, self.unlabelled)[1].sum())
-        if hidden:
-            marked = "" if self.unlabelled is None else f"unlabelled={self.unlabelled!r}"
-            raise ValueError(
-                f"{type(self).__name__}.score needs labels, and {hidden} of the rows to be scored "
-                f"have none. To cross-validate, take cv=LabelledKFold({marked}) and "
-                f"scoring=labelled_scorer({marked}) of bayesrbf: rows without a label then teach "
-                "and are not scored."
-            )
-        return float(super().score(X, y, sample_weight))
-
     def adapt_prior(self, X: object) -> xr.Dataset:
         """Move to the prevalence of a new population, estimated from its unlabelled rows.
 
@@ -303,7 +271,7 @@ class Classifier(ClassifierMixin, Estimator):
         told = novel, held_in_rehearsal(self, prob), posterior.n_draws == 1
         return to_dataset(summary, self.classes_, table.row_names(X, rows.n_obs), *told)
 
-    rehearse, explain, decide = rehearse, explain, decide
+    rehearse, explain, decide, score = rehearse, explain, decide, score
     acquire, acquire_labels = acquire, acquire_labels
 
     def to_datatree(self, X: object, y: object) -> xr.DataTree:

@@ -244,58 +244,6 @@ def joined(values: Sequence[np.ndarray], tests: Sequence[Observations]) -> HeldO
     )
 
 
-def places_held_out(
-    rows: Observations, tests: Sequence[Observations]
-) -> Int[np.ndarray, "two given"]:
-    """Labelled rows, and the place of each among the rows held out, one fold after another.
-
-    Copies of a row are dealt to the folds that hold them out by the weights that they have there.
-
-    >>> cells, none = np.array([[1.0], [2.0], [1.0]]), np.zeros((3, 0), int)
-    >>> rows = Observations(cells, none, np.array([0, 1, 0]), np.ones(3))
-    >>> places_held_out(rows, [rows.take([2]), rows.take([0, 1])])
-    array([[0, 1, 2],
-           [0, 2, 1]])
-    """
-    everything = joined_rows([rows, *tests])
-    _, place = table.distinct(everything)
-    codes, labelled = place[: rows.n_obs], np.flatnonzero(rows.labels >= 0)
-    of_tests, weights = place[rows.n_obs :], everything.weights[rows.n_obs :]
-    order, ends = _ends(of_tests, weights)
-    some, row_ends = _ends(codes[labelled], rows.weights[labelled])
-    halves = (
-        rows.weights[labelled]
-        / np.bincount(codes[labelled], rows.weights[labelled])[codes[labelled]]
-    )
-    found = np.searchsorted(ends, row_ends - halves[some] / 2)
-    entry = order[np.minimum(found, order.size - 1)]
-    known = of_tests[entry] == codes[labelled[some]]  # others were never held out
-    result = np.stack([labelled[some], entry])[:, known]
-    return result[:, np.argsort(result[0])]
-
-
-def joined_rows(parts: Sequence[Observations]) -> Observations:
-    """Rows of several tables, one after another, without what their maps did."""
-    return Observations(
-        np.concatenate([part.real for part in parts]),
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate([part.weights for part in parts]),
-        tuple(map(np.concatenate, zip(*(part.further for part in parts), strict=True))),
-    )
-
-
-def _ends(
-    codes: Int[np.ndarray, " row"], weights: Float[np.ndarray, " row"]
-) -> tuple[Int[np.ndarray, " row"], Float[np.ndarray, " row"]]:
-    """Rows in the order of their codes: code plus the share of its weight up to each row."""
-    order = np.argsort(codes, kind="stable")
-    totals = np.bincount(codes, weights)
-    own = codes[order]
-    before = (np.cumsum(totals) - totals)[own]
-    return order, own + (np.cumsum(weights[order]) - before) / totals[own]
-
-
 def best_setting(
     held: HeldOut, *, calibrate: bool, margin: float = 0.0
 ) -> tuple[int, Float[np.ndarray, " setting"], float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -82,7 +83,9 @@ def check_rows(model: Any, read: NewRows, dates: Sequence[str] = ()) -> list[Rem
         said += _cells(known, held_out, judged, without)
         said += _rows(known.index, held_out, judged, without)
         if hasattr(model, "surprise") or not (broken or absent):
-            said += _labels(model, known, without)
+            with warnings.catch_warnings():  # what is broken or left out was said above
+                warnings.filterwarnings("ignore", "Columns? '")
+                said += _labels(model, known, without)
         else:
             why = "this model compares rows and does not sum out the columns that are left out"
             said.append(Remark("classes", f"Class frequencies were not judged: {why}.", False))
@@ -158,7 +161,7 @@ def _units(
     for one in changed_columns(cells):
         pairs = [cells[name] for name in one.columns]
         if one.change is not None:
-            yield one.columns, Remark("unit", _of_change(*one.columns, one.change, *pairs))
+            yield one.columns, Remark("unit", _of_change(one.columns[0], one.change, pairs[0]))
             continue
         first, second = (clipped(name, 30) for name in one.columns)
         middles = " and ".join(map(_middles, pairs))
