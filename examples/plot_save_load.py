@@ -55,13 +55,13 @@ except ValueError as error:
 # %%
 # Probabilities of the loaded model for new wines, with intervals of 90 %. A cross marks wines that
 # are no ``class_1``.
-told = loaded.uncertainty(X_new).sel(label="class_1").sortby("mean")
+told = loaded.uncertainty(X_new).sel(label="class_1").sortby("probability")
 is_class = (y_new == "class_1")[X_new.index.get_indexer(told["obs"])]
 places = np.arange(told.sizes["obs"])
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 ax.vlines(places, told["lower"], told["upper"], color="0.75", linewidth=4)
-ax.plot(places[is_class], told["mean"][is_class], "o", color="C0", label="class_1")
-ax.plot(places[~is_class], told["mean"][~is_class], "x", color="C1", label="another class")
+ax.plot(places[is_class], told["probability"][is_class], "o", color="C0", label="class_1")
+ax.plot(places[~is_class], told["probability"][~is_class], "x", color="C1", label="another class")
 ax.set(xlabel="new wines, by probability", ylabel="probability of class_1", xticks=[])
 ax.legend()
 plt.show()

@@ -45,4 +45,4 @@ plt.show()
 # %%
 # The least certain row, class by class: the mean probability and its 90 % interval.
 least = int(rows["total_entropy"].argmax("obs"))
-rows[["mean", "lower", "upper"]].isel(obs=least).to_dataframe().round(3)
+rows[["probability", "lower", "upper"]].isel(obs=least).to_dataframe().round(3)

@@ -259,7 +259,9 @@ def _predicted(model: Any, rows: Any) -> str:
         said = model.predict_proba(rows)
         if not np.isfinite(said).all() or abs(said.sum(axis=1) - 1).max() > 1e-6:
             return "probabilities that are none"
-        sure = model.uncertainty(rows)["mean"].values if hasattr(model, "uncertainty") else said
+        sure = (
+            model.uncertainty(rows)["probability"].values if hasattr(model, "uncertainty") else said
+        )
         if not np.isfinite(sure).all():
             return "means that are none"
         model.predict(rows)

@@ -19,6 +19,8 @@ from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state, 
 OPTIONAL = {
     "feature_names_in_",
     "passes_",
+    "_column_doubts",
+    "_copies",
     "_sampled",
 }  # Fitted attributes that only some tables leave behind.
 MADE_ANEW = {"posterior_", "_prepared", "rehearsal_"}

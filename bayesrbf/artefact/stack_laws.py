@@ -142,6 +142,10 @@ def _state(state: Mapping[str, Any]) -> Lines:
     columns = state.get("columns_", of_source)
     yield 0 <= state["seed_"] < 2**31, "a seed"
     yield within(state["kept_"], 0), "positions of its rows"
+    copies, scored = state.get("_copies"), getattr(model, "held", getattr(model, "table", None))
+    if copies is not None:
+        most = 0 if scored is None else scored.labels.size
+        yield within(copies[0], 0) and within(copies[1], 0, most), "places of the copies of rows"
     if columns is not None:
         yield state["n_features_in_"] == len(columns.names), "as many columns as it was fitted to"
         named = state.get("feature_names_in_")

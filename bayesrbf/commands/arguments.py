@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from cyclopts import CycloptsError, Parameter
 
+from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.records.table_options import TableOptions
 
 Names = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
@@ -86,15 +87,10 @@ def point_to(folder: Path, files: Iterable[str]) -> None:
 
 @contextmanager
 def spoken(*but: str) -> Iterator[None]:
-    """Print warnings as sentences on stderr, but those that begin as a pattern does.
-
-    Of columns of text the reader has said what there is to say.
-    """
-    from bayesrbf.reading.doubtful import TextWarning
-
+    """Print warnings as sentences on stderr, but those that begin as a pattern does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", TextWarning)
+        warnings.simplefilter("ignore", ColumnWarning)  # the notes on the file say as much
         for pattern in but:
             warnings.filterwarnings("ignore", pattern)
         yield
@@ -103,12 +99,13 @@ def spoken(*but: str) -> Iterator[None]:
 
 
 def of_dates(options: TableOptions) -> Iterator[str]:
-    """How warnings begin that a column of dates is in another unit than in training.
+    """What warnings say that know of columns of dates only that these are not as in training.
 
     Time passes, and new rows have later dates.
     """
-    for name in options.dates:
-        yield rf"Column {re.escape(repr(name))} is .* (more|less|larger|smaller)"
+    if options.dates:
+        names = "|".join(re.escape(repr(name)) for name in options.dates)
+        yield rf"(Column ({names}) is (?!missing)((?!Columns? ').)*)+\Z"
 
 
 def one_line(error: Exception) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesrbf.inference.draws import MEMORY, Draws, one_after_another
 from bayesrbf.inference.leave_one_out import tells
@@ -35,6 +35,7 @@ def to_datatree(
     observed: Mapping[str, Labelled] | None = None,
     constant: Mapping[str, Labelled] | None = None,
     scored: str = names.OBSERVED,
+    copies: Int[np.ndarray, "two given"] | None = None,
     log_likelihood: bool = True,
     trace: Trace | None = None,
     memory: int = MEMORY,
@@ -48,6 +49,9 @@ def to_datatree(
     version. The log likelihood is named ``scored`` by what it is of, so that
     ``az.compare(..., var_name=...)`` refuses a model that scores something else. A row of which
     every draw says nothing (its label is hidden, or it has no cell) is not in it.
+
+    Where the log posterior is of distinct rows, ``copies`` are the names of all rows and which of
+    the distinct ones each is: the log likelihood is of all rows, as that of any other model.
 
     Coords are names along dims and nothing else: ``az.summary`` takes no other coordinate. The log
     likelihood may take ``memory`` bytes; where it would take more, every k-th draw is evaluated,
@@ -64,7 +68,9 @@ def to_datatree(
     }
     if log_likelihood:
         values, thinning = _log_likelihood(log_posterior, draws.theta, memory)
-        dataset = dataset_of({scored: ((*_SAMPLES, names.OBS), values)}, coords)
+        named = coords if copies is None else coords | {names.OBS: copies[0]}
+        values = values if copies is None else values[..., copies[1]]
+        dataset = dataset_of({scored: ((*_SAMPLES, names.OBS), values)}, named)
         evaluated = {names.DRAW: thinning * np.arange(values.shape[1])}
         told = {names.OBS: tells(values)}
         groups[names.LOG_LIKELIHOOD] = dataset.assign_coords(evaluated).isel(told)

@@ -87,7 +87,7 @@ def acquire(
     >>> str(told["best"][0].item()), bool(told["gain"][0, 0] > 0.3)
     ('x0', True)
     """
-    import xarray as xr
+    from bayesrbf.posterior.row_answers import RowAnswers
 
     check_is_fitted(self)
     _DRAWS.check(draws, "acquire(draws=...)")
@@ -114,7 +114,7 @@ def acquire(
         "best": (row, chosen),
         "best_price": (row, paid),
     }
-    return xr.Dataset(
+    return RowAnswers(
         {
             name: (dims, values, {"description": _DESCRIPTIONS[name]})
             for name, (dims, values) in variables.items()
@@ -145,7 +145,7 @@ def acquire_labels(self: Classifier, X: Any) -> xr.Dataset:
     ValueError
         If there are no draws.
     """
-    import xarray as xr
+    from bayesrbf.posterior.row_answers import RowAnswers
 
     rows = self._read(X)
     if self.draws_ is None:
@@ -154,7 +154,7 @@ def acquire_labels(self: Classifier, X: Any) -> xr.Dataset:
             "fitted to a point: call refine() first."
         )
     described = {"description": "mutual information of the label and the parameters (nats)"}
-    return xr.Dataset(
+    return RowAnswers(
         {"gain": ((names.OBS,), self._class_posterior().information(rows), described)},
         coords={names.OBS: table.row_names(X, rows.n_obs)},
     )

@@ -20,6 +20,7 @@ from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
 from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
+from bayesrbf.estimators.model_selection import score
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
@@ -98,7 +99,7 @@ class Classifier(ClassifierMixin, Estimator):
         ndarray of shape (n_obs, n_classes)
             Class log probabilities in nats, in the order of ``classes_``.
         """
-        return self._delivered(self._read(X))
+        return self._delivered(self._read(X, holes=True))
 
     def _delivered(self, rows: Observations, draws: int | None = None) -> LogProbabilities:
         """Class log probabilities as they are given out; a mean over draws may be over fewer."""
@@ -255,13 +256,14 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         xarray.Dataset
-            ``mean`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
+            ``probability`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
             ``log_density`` of the cells; :meth:`novelty`. What only draws know is NaN at a point.
             Attribute ``rehearsal``: how often such intervals held in :meth:`rehearse`.
+            ``to_dataframe()`` has one line for every row, as it has of all answers about rows.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 
-        rows = self._read(X)
+        rows = self._read(X, holes=True)
         posterior = replace(self._class_posterior(), memory=memory)
         delivered = np.exp(self._delivered(rows))
         summary = posterior.summary(rows, prob, delivered, centred=not self._averages)
@@ -269,7 +271,7 @@ class Classifier(ClassifierMixin, Estimator):
         told = novel, held_in_rehearsal(self, prob), posterior.n_draws == 1
         return to_dataset(summary, self.classes_, table.row_names(X, rows.n_obs), *told)
 
-    rehearse, explain, decide = rehearse, explain, decide
+    rehearse, explain, decide, score = rehearse, explain, decide, score
     acquire, acquire_labels = acquire, acquire_labels
 
     def to_datatree(self, X: object, y: object) -> xr.DataTree:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from bayesrbf import table
 from bayesrbf.estimators.warning import warn
-from bayesrbf.posterior.two_tables import change_of_unit
+from bayesrbf.posterior.two_tables import (
+    FEWEST,
+    Change,
+    changed_columns,
+    differ,
+    distance,
+    tail_of_count,
+)
+from bayesrbf.records.mixture import Observations
+from bayesrbf.table import Columns
+from bayesrbf.table.containers import missing_cells, read_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +30,15 @@ ENOUGH: Final = 10
 """Number of new cells from which a column is compared with its training cells."""
 CHANCE: Final = 1e-6
 """Probability that a change of unit is reported by chance alone."""
+MORE: Final = 0.1
+"""Share of the rows, beyond that in training, from which missing cells are told."""
+GLANCED: Final = 1000
+"""Training rows, about, that a column is first compared with."""
+GLANCE: Final = 0.4
+"""Distance from those beyond which it is compared with all."""
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""Cells of a column in training, and now."""
 
 
 def describe_columns(self: Any) -> pd.DataFrame:
@@ -51,33 +72,98 @@ def describe_columns(self: Any) -> pd.DataFrame:
     )
 
 
-def warn_of_units(
+def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: Any) -> None:
+    """Warn once of columns that are surely not as in training: other units, exchanged, missing.
+
+    Who asks about missing cells has more of them, so that these are told of a table X to be
+    predicted only, and X is None else.
+    """
+    if new.n_obs < ENOUGH:
+        return
+    reals = [table.real_cells(rows.real, rows.codes, columns) for rows in (old, new)]
+    told = [
+        *_changed(columns.real_names, *reals),
+        *(() if X is None else _missing(columns, old, new, X)),
+    ]
+    if told:
+        warn(f"{' '.join(told)} Give every column as it was in training.")
+
+
+def _changed(
     names: tuple[str, ...],
     old: Float[np.ndarray, "row feature"],
     new: Float[np.ndarray, "obs feature"],
-) -> None:
-    """Warn of real columns whose new cells are all outside the old ones, as in another unit."""
-    told = []
-    for name, before, now in zip(names, old.T, new.T, strict=True):
-        before, now = before[~np.isnan(before)], now[~np.isnan(now)]
-        if now.size < ENOUGH or before.size < ENOUGH:
-            continue
-        if now.min() <= before.max() and now.max() >= before.min():
-            continue
-        change = change_of_unit(before, now, CHANCE)
-        if change is None:
-            continue
-        known = f" ({change.name})" if change.name else ""
-        what = f"{abs(change.offset):.3g} {'more' if change.offset > 0 else 'less'}"
-        if change.scale != 1 and not change.offset:
-            size = max(change.scale, 1 / change.scale)
-            what = f"{size:.3g} times {'larger' if change.scale > 1 else 'smaller'}"
-        elif change.scale != 1:
-            what = "on another scale"
-        told.append(
-            f"Column {name!r} is {what}{known} than in training: its {now.size} cells lie between "
-            f"{now.min():.4g} and {now.max():.4g}, those of training between {before.min():.4g} "
-            f"and {before.max():.4g}."
-        )
-    if told:
-        warn(f"{' '.join(told)} Give the column in the unit of training.")
+) -> Iterator[str]:
+    """Real columns that are in another unit, or exchanged."""
+    if not _far_off(old, new):
+        return
+    pairs = zip(map(_observed, old.T), map(_observed, new.T), strict=True)
+    cells = dict(zip(names, pairs, strict=True))
+    for one in changed_columns(cells):
+        if one.change is None and any(differ(*cells[name], CHANCE) for name in one.columns):
+            yield _of_exchange(one.columns, [cells[name] for name in one.columns])
+        elif one.change is not None:
+            (name,) = one.columns
+            if _is_apart(*cells[name]) and differ(*cells[name], CHANCE):
+                yield _of_change(name, one.change, *cells[name])
+
+
+def _missing(columns: Columns, old: Observations, new: Observations, X: Any) -> Iterator[str]:
+    """Columns that are missing far more often than in training."""
+    absent, before = (~table.observed_cells(rows, columns) for rows in (new, old))
+    more = np.flatnonzero(absent.mean(axis=0) > before.mean(axis=0) + MORE)
+    cells = read_cells(X).columns if more.size else ()
+    for place in more.tolist():
+        now, then = missing_cells(cells[place]), before[:, place]  # without levels that are new
+        counts = int(now.sum()), now.size, int(then.sum()), then.size
+        if now.mean() > then.mean() + MORE and tail_of_count(*counts) < CHANCE:
+            yield (
+                f"Column {columns.names[place]!r} is missing in {now.mean():.0%} of {now.size} "
+                f"rows, in training in {then.mean():.0%}."
+            )
+
+
+def _observed(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:
+    """Cells that are not missing."""
+    return cells[~np.isnan(cells)]
+
+
+def _far_off(old: Float[np.ndarray, "row feature"], new: Float[np.ndarray, "obs feature"]) -> bool:
+    """Whether some column may have changed: a glance at some old rows, before all are compared."""
+    some = old[:: max(1, len(old) // GLANCED)]
+    pairs = ((_observed(before), _observed(now)) for before, now in zip(some.T, new.T, strict=True))
+    return any(
+        min(before.size, now.size) >= FEWEST and distance(before, now) >= GLANCE
+        for before, now in pairs
+    )
+
+
+def _is_apart(before: Float[np.ndarray, " n"], now: Float[np.ndarray, " m"]) -> bool:
+    """Whether no new cell lies among the old ones, and there are enough of both."""
+    outside = now.min() > before.max() or now.max() < before.min()
+    return bool(outside) and min(now.size, before.size) >= ENOUGH
+
+
+def _of_exchange(names: tuple[str, ...], pairs: list[Pair]) -> str:
+    """Two exchanged columns in words."""
+    now, before = (" and ".join(f"{np.median(pair[i]):.4g}" for pair in pairs) for i in (1, 0))
+    return (
+        f"Columns {' and '.join(map(repr, names))} look exchanged: their middle cells are {now}, "
+        f"in training {before}."
+    )
+
+
+def _of_change(name: str, change: Change, before: np.ndarray, now: np.ndarray) -> str:
+    """A change of unit in words."""
+    known = f" ({change.name})" if change.name else ""
+    what = f"{abs(change.offset):.3g} {'more' if change.offset > 0 else 'less'}"
+    if change.scale != 1 and not change.offset:
+        size = max(change.scale, 1 / change.scale)
+        what = f"{size:.3g} times {'larger' if change.scale > 1 else 'smaller'}"
+    elif change.scale != 1:
+        what = "on another scale"
+    return (
+        f"Column {name!r} is {what}{known} than in training: its {now.size} cells lie between "
+        f"{now.min():.4g} and {now.max():.4g}, those of training between {before.min():.4g} "
+        f"and {before.max():.4g}."
+    )

@@ -53,6 +53,10 @@ def conditional(
     >>> noise = np.random.default_rng(1).normal(size=(500, 1))
     >>> density = MixtureDensity(random_state=0).fit(np.hstack([x, 10 * x + noise]))
     >>> given = density.conditional([[1.0, np.nan], [np.nan, 20.0]])
+    >>> given
+    ConditionalDistribution of 2 cells in 2 of 2 rows, at the fitted point
+      0: x1 9.9 ± 1
+      1: x0 2 ± 0.1
     >>> given.mean().round(1)
         x0   x1
     0  NaN  9.9

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from bayesrbf import table
 from bayesrbf.estimators.arguments import Rule, integer
@@ -22,6 +23,8 @@ from bayesrbf.table.levels import level_values
 if TYPE_CHECKING:
     import pandas as pd
 
+SHOWN: Final = 8
+"""Rows that are printed."""
 Figures = dict[int, np.ndarray]
 """Figures of every row, by the position of the column."""
 
@@ -31,7 +34,7 @@ RULES: Final = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ConditionalDistribution:
     """The distribution of cells of each row given its others: what ``conditional`` returns.
 
@@ -66,6 +69,39 @@ class ConditionalDistribution:
     points: tuple[MixtureParameters, ...]
     rows: Any
     seed: int
+
+    def __repr__(self) -> str:
+        rows, cells = int(self.asked.any(axis=1).sum()), int(self.asked.sum())
+        of = f"{cells} cell{'s'[: cells != 1]} in {rows} of {len(self.asked)} rows"
+        where = "the fitted point" if len(self.points) == 1 else f"{len(self.points)} draws"
+        shown = "\n".join(
+            f"  {line}" for line in self._lines(np.flatnonzero(self.asked.any(axis=1)))
+        )
+        return f"ConditionalDistribution of {of}, at {where}\n{shown}".rstrip()
+
+    def _lines(self, rows: Int[np.ndarray, " some"]) -> Iterator[str]:
+        """The first of some rows in words: mean and deviation of a cell, or its likeliest level."""
+        some = rows[:SHOWN]
+        if not some.size:
+            return
+        index, names = self._index[some], self.columns.names
+        first = replace(self, asked=self.asked[some], given=self.given.take(some), rows=index)
+        mean, sd = first.mean().to_numpy(), first.sd().to_numpy()
+        numbers = {name: place for place, name in enumerate(first.mean())}
+        for line, row in enumerate(index):
+            told = []
+            for position in np.flatnonzero(first.asked[line]).tolist():
+                name = names[position]
+                if name in numbers:
+                    at = numbers[name]
+                    told.append(f"{name} {mean[line, at]:.4g} ± {sd[line, at]:.2g}")
+                else:
+                    levels, p = first._levels(position)
+                    best = int(p[line].argmax())
+                    told.append(f"{name} {levels[best]} ({p[line, best]:.2f})")
+            yield f"{row}: {', '.join(told)}"
+        if rows.size > SHOWN:
+            yield f"... and {rows.size - SHOWN} more rows"
 
     @cached_property
     def _law(self) -> ConditionalLaw:

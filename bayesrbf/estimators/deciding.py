@@ -64,7 +64,7 @@ def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) ->
     ValueError
         If the costs do not name every class and no other, or one is missing or not finite.
     """
-    import xarray as xr
+    from bayesrbf.posterior.row_answers import RowAnswers
 
     rows = self._read(X)
     matrix, decisions = read_costs(costs, self.classes_)
@@ -86,7 +86,7 @@ def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) ->
     }
     if reject is not None:
         variables["refer"] = ((names.OBS,), reject < least)
-    return xr.Dataset(
+    return RowAnswers(
         {
             name: (dims, values, {"description": _DESCRIPTIONS[name]})
             for name, (dims, values) in variables.items()

@@ -23,7 +23,8 @@ from sklearn.utils.validation import (
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import works_on
 from bayesrbf.estimators.arguments import SHARED, row_weights
-from bayesrbf.estimators.column_table import describe_columns, warn_of_units
+from bayesrbf.estimators.column_doubts import column_doubts
+from bayesrbf.estimators.column_table import describe_columns, warn_of_columns
 from bayesrbf.estimators.conditional import conditional
 from bayesrbf.estimators.depending import dependence
 from bayesrbf.estimators.out_of_core.answering import (
@@ -41,7 +42,7 @@ from bayesrbf.estimators.posteriors import (
 )
 from bayesrbf.estimators.surprise import surprise
 from bayesrbf.estimators.trying import try_stored_row
-from bayesrbf.estimators.warning import warn
+from bayesrbf.estimators.warning import ColumnWarning, warn
 from bayesrbf.fitted.completed_rows import Cells, cell_law, drawn, most_likely
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, FittedModel
@@ -80,6 +81,9 @@ class Estimator(BaseEstimator, ABC):
     kept_: Int[np.ndarray, " obs"]
     rows_: Observations
     seed_: int
+    _column_doubts: str
+    _copies: Int[np.ndarray, "two given"]
+    """Where the log likelihood is of distinct rows: every row, and its place among those."""
     _raw: Draws | None
     _template: Any
     _trace: Trace
@@ -143,6 +147,7 @@ class Estimator(BaseEstimator, ABC):
             ordinal_features=getattr(self, "ordinal_features", None),
         )
         cells = table.encode(X, self.columns_)
+        self._tell_doubts(X)
         if self._models_rows:
             table.check_spreads(cells.real, weights, self.columns_.real_names)
         if getattr(self, "atoms", None) == "auto":
@@ -154,22 +159,33 @@ class Estimator(BaseEstimator, ABC):
         self._template = self._decoded((none.real, none.codes, none.further), X)
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
-    def _read(self, X: Any) -> Observations:
-        """New rows as the model takes them, labels hidden."""
-        return self._read_cells(X)
+    def _tell_doubts(self, X: Any) -> None:
+        """Keep what is doubtful about the columns of the training table, and warn of it once."""
+        named = self.categorical_features
+        inferred = named is None or (isinstance(named, str) and named == "from_dtype")
+        self._column_doubts = column_doubts(X, self.columns_, named=not inferred)
+        if self._column_doubts:
+            warn(self._column_doubts, ColumnWarning)
+
+    def _read(self, X: Any, holes: bool = False) -> Observations:
+        """New rows as the model takes them, labels hidden; a warning if they have many ``holes``.
+
+        It is for predictions: who asks about missing cells knows of them.
+        """
+        return self._read_cells(X, holes)
 
     def _seen(self, cells: Observations) -> Observations:
         """Cells as the model takes them: as they are, unless rows are compared."""
         return cells
 
-    def _read_cells(self, X: Any) -> Observations:
+    def _read_cells(self, X: Any, holes: bool = False) -> Observations:
         """Cells of new rows in the user's units, labels hidden."""
         check_is_fitted(self)
         if len(getattr(X, "shape", (0, 0))) == 2:  # encode has the words for other shapes
             validate_data(self, X, reset=False, skip_check_array=True)
         cells = table.encode(X, self.columns_, handle_unknown=self.handle_unknown)
         if self.rows_.real.shape[1] == cells.real.shape[1]:  # exemplars keep no cells
-            warn_of_units(self.columns_.real_names, self.rows_.real, cells.real)
+            warn_of_columns(self.columns_, self.rows_, cells, X if holes else None)
         return cells
 
     describe_columns = describe_columns
@@ -314,9 +330,9 @@ class Estimator(BaseEstimator, ABC):
         # a fit costs milliseconds, the tree as many again and an import. A property would be
         # evaluated whenever the estimator is displayed.
         if name == "posterior_" and "_trace" in self.__dict__:
-            self.posterior_ = datatree(
-                self.model_, self._log_posterior(), self.draws_, self.rows_, self._axes, self._trace
-            )
+            fitted = self.model_, self._log_posterior(), self.draws_, self.rows_
+            copies = self.__dict__.get("_copies")
+            self.posterior_ = datatree(*fitted, self._axes, self._trace, copies)
             return self.posterior_
         return super().__getattribute__(name)  # fails once more, in the words of what is not there
 
@@ -364,13 +380,15 @@ class Estimator(BaseEstimator, ABC):
         tuple of Finding
             Each with ``row``, ``value``, ``sentence`` and whether it is ``good``.
         """
-        from bayesrbf.inference.judgements import judge_map
+        from bayesrbf.inference.judgements import judge_columns, judge_map
 
         check_is_fitted(self)
         log_posterior = self._log_posterior()
         drawn = {} if self.draws_ is None else self._probabilities_of_training()
+        doubts = self.__dict__.get("_column_doubts", "")  # out of memory no column is looked at
         return (
             judge_map(self.status_, self.converged_),
+            *([judge_columns(doubts)] if doubts else []),
             *judged(
                 self.model_.point(log_posterior),
                 log_posterior,
@@ -378,6 +396,7 @@ class Estimator(BaseEstimator, ABC):
                 self._raw,
                 drawn,
                 leave_out=has_all_rows(self),
+                copies=self.__dict__.get("_copies"),
             ),
         )
 

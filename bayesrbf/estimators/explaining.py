@@ -82,7 +82,7 @@ def explain(
     UserWarning
         If a standard error is still larger after ``max_pairs``.
     """
-    import xarray as xr
+    from bayesrbf.posterior.row_answers import RowAnswers
 
     asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
     for name, value in asked.items():
@@ -116,7 +116,7 @@ def explain(
         "base": (by_row, told.base),
         "evaluations": ((names.OBS,), told.evaluations),
     }
-    return xr.Dataset(
+    return RowAnswers(
         {
             name: (dims, values, {"description": _DESCRIPTIONS[name]})
             for name, (dims, values) in variables.items()

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
 from bayesrbf.estimators.folds import stratified_folds
-from bayesrbf.table import encode_labels
+from bayesrbf.table import encode_labels, read_labels
 
 
 class LabelledKFold(BaseCrossValidator):
@@ -179,3 +180,37 @@ def labelled_scorer(scorer: Any = None, *, unlabelled: object = None) -> Labelle
     True
     """
     return LabelledScorer(scorer, unlabelled)
+
+
+def refuse_hidden(y: Any, unlabelled: object, owner: str) -> None:
+    """ValueError that says how to score where some label is hidden."""
+    hidden = int(read_labels(y, unlabelled)[1].sum())
+    if hidden:
+        marked = "" if unlabelled is None else f"unlabelled={unlabelled!r}"
+        raise ValueError(
+            f"{owner}.score needs labels, and {hidden} of the rows to be scored have none. To "
+            f"cross-validate, take cv=LabelledKFold({marked}) and scoring="
+            f"labelled_scorer({marked}) of bayesrbf: rows without a label then teach and are not "
+            "scored."
+        )
+
+
+def score(self: Any, X: object, y: object, sample_weight: object = None) -> float:
+    """Share of the rows whose most probable class is their label.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_obs, n_columns)
+        Rows.
+    y : array-like of shape (n_obs,)
+        Labels; ValueError if one is hidden.
+    sample_weight : array-like of shape (n_obs,), optional
+        Row weights.
+
+    Returns
+    -------
+    float
+        Accuracy.
+    """
+    refuse_hidden(y, self.unlabelled, type(self).__name__)
+    return float(ClassifierMixin.score(self, X, y, sample_weight))

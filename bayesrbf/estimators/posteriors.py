@@ -65,6 +65,7 @@ def datatree(
     rows: Observations,
     axes: Axes,
     trace: Trace,
+    copies: Int[np.ndarray, "two given"] | None = None,
 ) -> xr.DataTree:
     """Posterior, log likelihood and training rows; a point is one draw of one chain."""
     from bayesrbf.conversion import to_datatree
@@ -77,6 +78,7 @@ def datatree(
         observed=description.observed,
         constant=description.constant,
         scored=description.scored,
+        copies=copies,
         trace=trace,
     )
 
@@ -95,6 +97,7 @@ def judged(
     probabilities: Mapping[str, np.ndarray],
     *,
     leave_out: bool = True,
+    copies: Int[np.ndarray, "two given"] | None = None,
 ) -> list[Finding]:
     """Findings about draws and their leave-one-out figures; about the point if there are none.
 
@@ -110,7 +113,7 @@ def judged(
     # Without a coordinate every draw is the same, rows left out or not. A draw of the bootstrap is
     # none of the posterior, from which weights could take out a row.
     if leave_out and log_posterior.dimension and draws.method != "bootstrap":
-        found.extend(judge_leave_one_out(leave_one_out(log_posterior, draws)))
+        found.extend(judge_leave_one_out(leave_one_out(log_posterior, draws, copies)))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf import table
 from bayesrbf.estimators.posteriors import METHODS
+from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.inference.progress import progress
 
 if TYPE_CHECKING:
@@ -209,7 +211,9 @@ def _played(
 
     # The truth is at the shares of these rows: a prevalence of use would move away from it.
     asked = clone(model).set_params(inference="map", class_prior=None)
-    fitted = asked.fit(X, _hidden_beside(drawn, known)).refine(method, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)  # the fit of the true labels told of them
+        fitted = asked.fit(X, _hidden_beside(drawn, known)).refine(method, **options)
     told = [fitted.uncertainty(X, prob=level).isel(obs=known) for level in LEVELS]
     lower, upper = (np.stack([one[end].to_numpy() for one in told]) for end in ("lower", "upper"))
     return held(lower, upper, truth).mean(axis=(1, 2)), (upper - lower).mean(axis=(1, 2))

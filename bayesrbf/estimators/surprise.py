@@ -76,7 +76,7 @@ def surprise(
     array([[False, False],
            [False,  True]])
     """
-    import xarray as xr
+    from bayesrbf.posterior.row_answers import RowAnswers
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
         RULES[name].check(value, f"surprise({name}=...)")
@@ -97,7 +97,7 @@ def surprise(
         "stands_out": stands_out,
     }
     dims = (names.OBS, names.COLUMN)
-    return xr.Dataset(
+    return RowAnswers(
         {
             name: (dims, value, {"description": _DESCRIPTIONS[name]})
             for name, value in variables.items()

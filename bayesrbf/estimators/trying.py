@@ -22,8 +22,9 @@ def try_stored_row(self: Any) -> None:
             said["predict_proba"] = self.predict_proba(X)
         # A network that was fitted to one joint tells its doubt without draws, too.
         joint = getattr(self, "scheme", "") == "joint"
-        if hasattr(self, "uncertainty") and (joint or self.draws_ is not None):
-            said["uncertainty"] = self.uncertainty(X)["mean"].values
+        classifies = hasattr(self, "classes_") and hasattr(self, "uncertainty")
+        if classifies and (joint or self.draws_ is not None):
+            said["uncertainty"] = self.uncertainty(X)["probability"].values
     for name, values in said.items():
         if not np.isfinite(values).all():
             raise ValueError(f"{name} of a stored row gives {values.ravel()[0]}")

@@ -6,6 +6,11 @@ import warnings
 from pathlib import Path
 from typing import Final
 
+
+class ColumnWarning(UserWarning):
+    """A column of a training table that is not what it seems."""
+
+
 PACKAGE: Final = str(Path(__file__).parent.parent)
 
 

@@ -103,6 +103,8 @@ class Training:
     weights: Float[np.ndarray, " obs"]  # Row weights, copies of a row added up.
     kept: Int[np.ndarray, " obs"]
     """Position of each row (of its first copy) among the rows given to ``fit``."""
+    copies: Int[np.ndarray, "two given"]
+    """Position of each row given to ``fit`` that weighs something, and its place among these."""
 
 
 @dataclass(frozen=True)

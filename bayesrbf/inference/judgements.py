@@ -30,6 +30,11 @@ def judge_map(status: str, converged: bool) -> Finding:
     return Finding("map_converged", int(converged), status, converged)
 
 
+def judge_columns(doubts: str) -> Finding:
+    """Columns of the training table that are not what they seem, in clauses of one sentence."""
+    return Finding("doubtful_columns", doubts.count("; ") + 1, doubts, False)
+
+
 def judge_count(count: int, method: str, complete: bool) -> Finding:
     """Whether the run came to its end."""
     sentence = (

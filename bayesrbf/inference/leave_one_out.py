@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 from arviz_stats.base.array import array_stats
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp
 
 from bayesrbf.inference.approximation import PARETO_K, SMALLEST, covers
@@ -82,7 +82,9 @@ class LeaveOneOut:
         return ", ".join(parts)
 
 
-def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
+def leave_one_out(
+    log_posterior: LogPosterior, draws: Draws, copies: Int[np.ndarray, "two given"] | None = None
+) -> LeaveOneOut:
     r"""Leave rows out in turn, by Pareto-smoothed importance sampling.
 
     .. math:: \operatorname{elpd} = \sum_n \log p(x_n | x_{-n}), \quad
@@ -90,7 +92,8 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
 
     It is what ``az.loo`` gives for the tree of these draws. Of long tables 2,000 rows are left out
     and the sum is scaled up; of many draws some are taken, evenly spaced. ValueError if there is
-    one draw only.
+    one draw only. Where the log posterior is of distinct rows, ``copies`` say which of them every
+    row is: each copy is left out for itself.
 
     An approximation :math:`q` has to reach the posterior without the row, so its verdict asks for
     the tail of :math:`p(\theta | x_{-n}) / q(\theta)`: the heavier the tail of p / q, the worse. A
@@ -107,7 +110,7 @@ def leave_one_out(log_posterior: LogPosterior, draws: Draws) -> LeaveOneOut:
             "leave_one_out needs draws of a posterior; received a point estimate: "
             "refine('laplace') gives them."
         )
-    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws)
+    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws, copies)
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
     approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
     covered = covers(draws.attributes)
@@ -189,18 +192,21 @@ def _unsmoothed(
 
 
 def _log_likelihood(
-    log_posterior: LogPosterior, draws: Draws
+    log_posterior: LogPosterior, draws: Draws, copies: Int[np.ndarray, "two given"] | None
 ) -> tuple[Float[np.ndarray, "chain kept used"], int, int]:
     """Log likelihood of some rows under some draws, the number of rows, and the thinning."""
-    n_obs = log_posterior.pointwise(draws.theta[0, 0]).size
-    rows = np.arange(n_obs)
+    n_scored = log_posterior.pointwise(draws.theta[0, 0]).size
+    rows = np.arange(n_scored) if copies is None else copies[1]
+    n_obs = rows.size
     if n_obs > _ROWS:  # a table may be sorted, so that every k-th row would not do
-        rows = np.sort(np.random.default_rng(0).choice(n_obs, _ROWS, replace=False))
+        rows = rows[np.sort(np.random.default_rng(0).choice(n_obs, _ROWS, replace=False))]
     thinning = -(-draws.n_draws * rows.size // _ENTRIES)
     thetas = draws.theta[:, :: max(thinning, 1)]
     flat = one_after_another(thetas)
     values = np.empty((len(flat), rows.size))
-    size = max(1, _ENTRIES // n_obs)  # in draws: each has the log likelihoods of all rows
+    size = max(
+        1, _ENTRIES // max(n_scored, 1)
+    )  # in draws: each has the log likelihoods of all rows
     for start in range(0, len(flat), size):
         some = slice(start, start + size)
         values[some] = log_posterior.log_likelihoods(flat[some])[:, rows]

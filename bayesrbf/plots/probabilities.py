@@ -104,7 +104,7 @@ def plot_doubt(
             "refine('laplace') before uncertainty(X)."
         )
     ax = _new(ax, figsize)
-    best = uncertainty["mean"].to_numpy().argmax(1)
+    best = uncertainty["probability"].to_numpy().argmax(1)
     labels = uncertainty["label"].to_numpy()
     for c, (label, colour) in enumerate(zip(labels, cycle(PALETTE), strict=False)):
         rows = uncertainty.isel(obs=best == c)

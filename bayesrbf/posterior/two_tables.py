@@ -8,8 +8,9 @@ unit, and only where undoing the change makes it small.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,8 @@ UNDONE: Final = 1 / 3
 """Part of the distance that may be left when a change is undone."""
 CHANCE: Final = 1.36
 """Distance that chance exceeds in one of twenty tries, times the root of 1/n + 1/m."""
+ERROR_RATE: Final = 0.01
+"""Probability, shared among the columns, with which chance alone changes one."""
 FEWEST: Final = 5
 """Cells that a column needs before its distribution is judged."""
 PLAIN: Final = 1.5
@@ -78,6 +81,45 @@ KNOWN: Final = (
     Change(1.0, 273.15, "kelvins in place of degrees Celsius"),
     Change(1.0, -273.15, "degrees Celsius in place of kelvins"),
 )
+
+
+@dataclass(frozen=True)
+class ColumnChange:
+    """What became of one column, or of two."""
+
+    columns: tuple[str, ...]
+    change: Change | None
+    """Of the unit of the only column; None where two columns were exchanged."""
+
+
+def changed_columns(
+    cells: Mapping[str, tuple[Float[np.ndarray, " n"], Float[np.ndarray, " m"]]],
+) -> tuple[ColumnChange, ...]:
+    """Columns that were exchanged, then those whose unit changed, from their old and new cells.
+
+    A column that was exchanged is in no other unit, so that all pairs are looked at first.
+
+    >>> rng = np.random.default_rng(0)
+    >>> age, weight = rng.normal(40, 3, 200), rng.normal(102, 8, 200)
+    >>> changed_columns({"age": (age, weight), "weight": (weight, age)})
+    (ColumnChange(columns=('age', 'weight'), change=None),)
+    >>> [one] = changed_columns({"age": (age, 2.54 * age), "weight": (weight, weight)})
+    >>> one.columns, one.change.name
+    (('age',), 'centimetres in an inch')
+    """
+    level = ERROR_RATE / max(len(cells), 1)
+    moved = [name for name, pair in cells.items() if differ(*pair, level)]
+    found, taken = [], set[str]()
+    for one, other in combinations(moved, 2):
+        before, now = zip(cells[one], cells[other], strict=True)
+        if not taken & {one, other} and exchanged(before, now, level):
+            taken |= {one, other}
+            found.append(ColumnChange((one, other), None))
+    for name in moved:
+        change = None if name in taken else change_of_unit(*cells[name], level)
+        if change is not None:
+            found.append(ColumnChange((name,), change))
+    return tuple(found)
 
 
 def distance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> float:

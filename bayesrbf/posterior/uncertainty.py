@@ -180,7 +180,7 @@ def _quantiles(
 
 
 _DESCRIPTIONS = {
-    "mean": "class probability as predict_proba gives it",
+    names.PROBABILITY: "class probability as predict_proba gives it",
     "sd": "standard deviation of the draws around it",
     "lower": "lower end of the equal-tailed interval of the class probability",
     "upper": "upper end of the equal-tailed interval of the class probability",
@@ -206,7 +206,8 @@ def to_dataset(
     A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
     NaN then, and a warning says so.
     """
-    import xarray as xr  # not above: predictions by the mean over draws need none of it
+    # not above: predictions by the mean over draws need no xarray
+    from bayesrbf.posterior.row_answers import RowAnswers
 
     if point_estimate:
         warnings.warn(
@@ -217,7 +218,7 @@ def to_dataset(
     unknown = np.nan if point_estimate else 1.0
     by_class = (names.OBS, names.LABEL)
     variables = {
-        "mean": (by_class, summary.mean),
+        names.PROBABILITY: (by_class, summary.mean),
         "sd": (by_class, summary.sd * unknown),
         "lower": (by_class, summary.lower * unknown),
         "upper": (by_class, summary.upper * unknown),
@@ -227,7 +228,7 @@ def to_dataset(
         "log_density": ((names.OBS,), summary.log_density),
         "novelty": ((names.OBS,), novelty),
     }
-    return xr.Dataset(
+    return RowAnswers(
         {
             name: (dims, values, {"description": _DESCRIPTIONS[name]})
             for name, (dims, values) in variables.items()

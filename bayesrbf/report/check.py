@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +16,7 @@ from scipy.stats import false_discovery_control, norm
 from bayesrbf.posterior.label_shift import adapt_prior
 from bayesrbf.posterior.two_tables import (
     Change,
-    change_of_unit,
-    differ,
-    exchanged,
+    changed_columns,
     tail_of_count,
     tail_of_unseen,
     tails_beside,
@@ -85,7 +83,9 @@ def check_rows(model: Any, read: NewRows, dates: Sequence[str] = ()) -> list[Rem
         said += _cells(known, held_out, judged, without)
         said += _rows(known.index, held_out, judged, without)
         if hasattr(model, "surprise") or not (broken or absent):
-            said += _labels(model, known, without)
+            with warnings.catch_warnings():  # what is broken or left out was said above
+                warnings.filterwarnings("ignore", "Columns? '")
+                said += _labels(model, known, without)
         else:
             why = "this model compares rows and does not sum out the columns that are left out"
             said.append(Remark("classes", f"Class frequencies were not judged: {why}.", False))
@@ -155,29 +155,24 @@ def _units(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
 ) -> Iterator[tuple[tuple[str, ...], Remark]]:
     """Columns that were exchanged, or are off by a factor or a shift."""
-    level = CHANCE / max(len(here), 1)
     cells: dict[str, Pair] = {
         name: (_reals(old[name]), _reals(new[name])) for name in columns.real_names if name in here
     }
-    moved = [name for name, pair in cells.items() if differ(*pair, level)]
-    taken: set[str] = set()
-    for one, other in combinations(moved, 2):
-        before, now = zip(cells[one], cells[other], strict=True)
-        if not taken & {one, other} and exchanged(before, now, level):
-            taken |= {one, other}
-            yield (
-                (one, other),
-                Remark(
-                    "exchanged",
-                    f"{clipped(one, 30)} looks like what {clipped(other, 30)} was in training, "
-                    f"and the other way round: middle cells {_middles(cells[one])} and "
-                    f"{_middles(cells[other])}.",
-                ),
-            )
-    for name in moved:
-        change = None if name in taken else change_of_unit(*cells[name], level)
-        if change is not None:
-            yield (name,), Remark("unit", _of_change(name, change, cells[name]))
+    for one in changed_columns(cells):
+        pairs = [cells[name] for name in one.columns]
+        if one.change is not None:
+            yield one.columns, Remark("unit", _of_change(one.columns[0], one.change, pairs[0]))
+            continue
+        first, second = (clipped(name, 30) for name in one.columns)
+        middles = " and ".join(map(_middles, pairs))
+        yield (
+            one.columns,
+            Remark(
+                "exchanged",
+                f"{first} looks like what {second} was in training, and the other way round: "
+                f"middle cells {middles}.",
+            ),
+        )
 
 
 def _dates(

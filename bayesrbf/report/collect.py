@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.recalibration import calibration_slope
 from bayesrbf.posterior.scores import brier, correct, log_loss, mean_over_folds
-from bayesrbf.reading.doubtful import TextWarning
 from bayesrbf.records import names
 from bayesrbf.report.cells import JudgedTable, judge_table
 from bayesrbf.report.columns import read_columns
@@ -94,7 +94,7 @@ def _heard() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield sentences
-    not_meant = (*FOR_DEVELOPERS, TextWarning)  # of texts the notes of the reader say more
+    not_meant = (*FOR_DEVELOPERS, ColumnWarning)  # the notes of the reader say more
     meant = [one for one in caught if not issubclass(one.category, not_meant)]
     sentences += dict.fromkeys(" ".join(str(one.message).split()) for one in meant)
 
@@ -196,7 +196,7 @@ def _check(job: Job, uncertainty: xr.Dataset) -> Check | None:
         return None
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     labels = np.array([classes.index(str(label)) for label in job.truth.y[hidden]])
-    p = uncertainty["mean"].to_numpy()[hidden]
+    p = uncertainty["probability"].to_numpy()[hidden]
     given = p[np.arange(labels.size), labels]
     return Check(
         rows=int(hidden.sum()),

@@ -83,7 +83,7 @@ def _unsure(
     result = []
     for place, row in enumerate(worst):
         here = uncertainty.isel(obs=row)
-        best = int(here["mean"].to_numpy().argmax())
+        best = int(here["probability"].to_numpy().argmax())
         total = max(float(here["total_entropy"]), LEAST)
         epistemic = float(here["epistemic_entropy"])
         given = job.y.iloc[row]
@@ -92,7 +92,7 @@ def _unsure(
                 row=job.row(int(row)),
                 given="" if pd.isna(given) else str(given),
                 predicted=str(model.classes_[best]),
-                probability=float(here["mean"][best]),
+                probability=float(here["probability"][best]),
                 lower=float(here["lower"][best]),
                 upper=float(here["upper"][best]),
                 aleatoric=float(here["aleatoric_entropy"]),

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
+from bayesrbf.posterior.two_tables import FEWEST, changed_columns
 from bayesrbf.reading import (
     ReadTable,
     TableError,
@@ -21,6 +22,7 @@ from bayesrbf.reading import (
 )
 from bayesrbf.records.table_options import PLAIN, TableOptions
 from bayesrbf.report.density import columns_of
+from bayesrbf.report.reference import training_table
 from bayesrbf.report.words import clipped, listing, number, plural
 
 NOVEL: Final = 0.99
@@ -162,18 +164,36 @@ def novelty_of(model: Any, novel: pd.DataFrame, n_novel: int, n_rows: int) -> st
         return f"{said}: no single cell, but how cells go together."
     place = int(odd.sum(axis=0).argmax())
     name, rows = novel.columns[place], np.flatnonzero(odd[:, place])
-    factor = ""
+    wrong = ""
     if pd.api.types.is_numeric_dtype(novel[name]):
         expected = cells["expected"].to_numpy()[rows, place].astype(float)
-        factor = _factor(novel[name].to_numpy(dtype=float)[rows], expected)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = novel[name].to_numpy(dtype=float)[rows] / expected
+        wrong = _wrong(model, novel, name, ratio)
     among = "them" if len(novel) == n_novel else f"the first {len(novel)}"
-    return f"{said}: {clipped(name, 30)} stands out in {len(rows)} of {among}{factor}."
+    return f"{said}: {clipped(name, 30)} stands out in {len(rows)} of {among}{wrong}."
 
 
-def _factor(cells: np.ndarray, expected: np.ndarray) -> str:
+def _wrong(model: Any, novel: pd.DataFrame, name: str, ratio: np.ndarray) -> str:
+    """What became of a column, as check says it, or of its few odd cells by their ratio."""
+    if len(ratio) < FEWEST:
+        return _factor(float(np.median(ratio)))
+    old = training_table(model)
+    cells = {
+        one: (old[one].dropna().to_numpy(float), novel[one].dropna().to_numpy(float))
+        for one in columns_of(model).real_names
+    }
+    for one in changed_columns(cells):
+        if name in one.columns and one.change is None:
+            (other,) = set(one.columns) - {name}
+            return f", exchanged with {clipped(other, 30)} as it seems"
+        if name in one.columns and one.change is not None and one.change.offset == 0:
+            return _factor(one.change.scale)
+    return ""
+
+
+def _factor(ratio: float) -> str:
     """How many times too large or small numbers are; empty where that is not what is wrong."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = float(np.median(cells / expected))
     if not ratio > 0 or 1 / FACTOR < ratio < FACTOR:
         return ""
     size, way = (ratio, "large") if ratio > 1 else (1 / ratio, "small")

@@ -45,7 +45,7 @@ def predictions_frame(
     the probability by a fit that had not seen the row's label, of the first held-out classifier.
     """
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
-    mean = uncertainty["mean"].to_numpy()
+    mean = uncertainty[names.PROBABILITY].to_numpy()
     columns: dict[str, object] = {"row": np.arange(first, first + len(mean))}
     if ids is not None:
         columns["id" if ids.name is None else str(ids.name)] = ids.to_list()
@@ -54,7 +54,11 @@ def predictions_frame(
     columns["predicted"] = np.array(classes, dtype=object)[mean.argmax(1)]
     if costs:
         columns["decision"] = np.array(classes, dtype=object)[decisions(mean, classes, costs)]
-    for name, source in (("probability", "mean"), ("lower", "lower"), ("upper", "upper")):
+    for name, source in (
+        ("probability", names.PROBABILITY),
+        ("lower", "lower"),
+        ("upper", "upper"),
+    ):
         values = uncertainty[source].to_numpy()
         columns |= {f"{name}_{label}": values[:, c] for c, label in enumerate(classes)}
     for name in ("total_entropy", "aleatoric_entropy", "epistemic_entropy", "novelty"):

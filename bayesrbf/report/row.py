@@ -121,7 +121,7 @@ def _classes(uncertainty: xr.Dataset) -> list[ClassAnswer]:
     """Classes with their intervals, the most probable one first."""
     point = bool(uncertainty.attrs["point_estimate"])
     mean, lower, upper = (
-        uncertainty[name].to_numpy()[0].tolist() for name in ("mean", "lower", "upper")
+        uncertainty[name].to_numpy()[0].tolist() for name in ("probability", "lower", "upper")
     )
     labels = uncertainty["label"].to_numpy()
     return [
@@ -135,7 +135,7 @@ def _classes(uncertainty: xr.Dataset) -> list[ClassAnswer]:
 def _decision(uncertainty: xr.Dataset, costs: Mapping[str, float]) -> str:
     """The answer of least expected cost."""
     classes = uncertainty["label"].to_numpy().tolist()
-    return str(classes[int(decisions(uncertainty["mean"].to_numpy(), classes, costs)[0])])
+    return str(classes[int(decisions(uncertainty["probability"].to_numpy(), classes, costs)[0])])
 
 
 def _why(model: Any, row: pd.DataFrame, dates: Collection[str]) -> Why | None:

@@ -7,7 +7,7 @@ arrays, and :func:`decode` turns them back.
 
 from __future__ import annotations
 
-from bayesrbf.table.atoms import at_their_atoms, find_atoms
+from bayesrbf.table.atoms import at_their_atoms, find_atoms, real_cells
 from bayesrbf.table.block_columns import RowSums, joined_columns
 from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
@@ -48,6 +48,7 @@ __all__ = [
     "missing_per_row",
     "observed_cells",
     "read_labels",
+    "real_cells",
     "replaced",
     "row_names",
     "standardisation",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table.column_kinds import Columns
@@ -67,3 +67,19 @@ def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
         real[at > 0, feature] = np.nan
         codes.append(at[:, None])
     return replace(rows, real=real, codes=np.concatenate(codes, axis=1))
+
+
+def real_cells(
+    real: Float[np.ndarray, "obs feature"], codes: Int[np.ndarray, "obs category"], columns: Columns
+) -> Float[np.ndarray, "obs feature"]:
+    """Real cells as the table has them, those at atoms too: the inverse of :func:`at_their_atoms`.
+
+    >>> columns = Columns(("x",), ("real",), (), atoms=((0.0,),))
+    >>> real_cells(np.array([[np.nan], [2.0]]), np.array([[1], [0]]), columns).ravel()
+    array([0., 2.])
+    """
+    real = real.copy() if columns.atomic else real
+    for feature, category in columns.atomic.items():
+        values, at = np.array([np.nan, *columns.atoms[feature]]), codes[:, category]
+        real[:, feature] = np.where(at > 0, values[at], real[:, feature])
+    return real

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from bayesrbf.reading.doubtful import TextWarning, doubtful_texts
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
 Kind = Literal["real", "categorical", "count", "ordinal"]
@@ -18,7 +15,6 @@ Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
 """Level of a cell that is at no atom of its column."""
-PACKAGE: Final = str(Path(__file__).parent.parent)
 
 
 @dataclass(frozen=True)
@@ -116,8 +112,7 @@ def learn_columns(
     Columns are counts or ordered levels where ``count_features`` and ``ordinal_features`` name
     them. Under ``missingness="informative"`` the mask of every column with missing cells becomes a
     binary categorical column. Levels are sorted, whatever the order of the rows; those of a
-    Categorical that is ordered stay in its order where they are ordered levels. A warning names
-    columns of text that hold numbers, but for a few cells, and those that hardly repeat.
+    Categorical that is ordered stay in its order where they are ordered levels.
 
     ValueError if X is empty or holds infinity or dates, or an argument is not valid; TypeError if a
     column mixes types.
@@ -138,8 +133,6 @@ def learn_columns(
         "ordinal": _chosen("ordinal_features", ordinal_features, cells),
     }
     _refuse_two_kinds(cells, [chosen, *further.values()])
-    if chosen is None:
-        _warn_of_texts(cells)
     kinds: list[Kind] = []
     levels: list[tuple[object, ...]] = []
     ordinal_levels: list[tuple[object, ...]] = []
@@ -250,14 +243,3 @@ def sorted_levels(present: np.ndarray) -> tuple[object, ...]:
     values = np.unique(present + 0.0)
     whole = bool(np.all(values == np.round(values)))
     return tuple(int(v) if whole else v for v in values.tolist())
-
-
-def _warn_of_texts(cells: Cells) -> None:
-    """Warn once of columns of text that are no categories; a declared category is none of them."""
-    texts = {
-        name: [cell for cell in column.tolist() if isinstance(cell, str)]
-        for name, column, declared in zip(cells.names, cells.columns, cells.declared, strict=True)
-        if column.dtype == object and not declared
-    }
-    if told := doubtful_texts(texts):
-        warnings.warn(told, TextWarning, skip_file_prefixes=(PACKAGE,))

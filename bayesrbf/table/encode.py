@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesrbf.records.mixture import Observations
-from bayesrbf.table.atoms import at_their_atoms
+from bayesrbf.table.atoms import at_their_atoms, real_cells
 from bayesrbf.table.column_kinds import Columns
 from bayesrbf.table.containers import Cells, as_frame, clean, missing_cells, read_cells
 from bayesrbf.table.further_columns import Further, read_counts, split_further
@@ -140,12 +140,7 @@ def decode(
     >>> decode(np.array([[3.0]]), np.array([[1]]), columns, like=[[1.5, "b"]])
     array([[3.0, 'b']], dtype=object)
     """
-    real = real.copy() if columns.atomic else real
-    for feature, category in columns.atomic.items():
-        at = codes[:, category]
-        real[:, feature] = np.where(
-            at > 0, np.array([np.nan, *columns.atoms[feature]])[at], real[:, feature]
-        )
+    real = real_cells(real, codes, columns)
     cells: dict[int, np.ndarray] = dict(zip(columns.real_positions, real.T, strict=True))
     categorical = zip(columns.categorical_positions, columns.levels, strict=True)
     for j, (position, levels) in enumerate(categorical):

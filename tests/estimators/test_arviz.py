@@ -22,6 +22,7 @@ from bayesrbf import (
     RBFNetworkRegressor,
     SDGMClassifier,
     StackedClassifier,
+    load,
 )
 from tests.cases import generative
 
@@ -198,3 +199,34 @@ def test_a_hidden_label_is_not_scored():
     model = KernelNetworkClassifier(random_state=0).fit(X, HIDDEN).refine(draws=40)
     scored = model.posterior_["log_likelihood"]["obs"].to_numpy()
     assert scored.tolist() == [row for row in range(N) if row != 5]
+
+
+def test_rows_with_copies_are_compared_one_by_one(tmp_path: Path):
+    """Whatever a model made of copies: the same rows in the same order, each for itself."""
+    order = np.random.default_rng(2).permutation(np.r_[np.arange(N), np.arange(12), 3, 3])
+    cells, labels = X[order].round(1), Y[order]
+    models = {
+        "kernel network": KernelNetworkClassifier(random_state=0),
+        "exemplars": MedianLVQClassifier(2, sigma="sample", random_state=0),
+        "gower": MedianLVQClassifier(2, metric="gower", sigma="sample", random_state=0),
+        "stack": StackedClassifier(["K1", "G1"], cv=3, random_state=0),
+    }
+    trees = {}
+    for name, model in models.items():
+        method = "gibbs" if name in ("exemplars", "gower") else "laplace"
+        model.fit(cells, labels).refine(method, draws=60, chains=2, random_state=0)
+        model.save(tmp_path / name)
+        model = load(tmp_path / name)
+        trees[name] = model.posterior_
+        scored = trees[name]["log_likelihood"]["y"]
+        assert scored["obs"].to_numpy().tolist() == list(range(labels.size))
+        found = {one.row: one.value for one in model.findings()}
+        assert found["elpd_loo"] == pytest.approx(az.loo(trees[name]).elpd, rel=1e-9)
+        if name in ("exemplars", "gower"):
+            twins = np.flatnonzero(order == 3)
+            assert (scored.isel(obs=twins) == scored.isel(obs=twins[0])).all()
+    assert len(az.compare(trees, var_name="y")) == len(models)
+    rows, places = models["stack"]._copies
+    held = models["stack"].model_.held
+    np.testing.assert_array_equal(models["stack"].classes_[held.labels[places]], labels[rows])
+    np.testing.assert_array_equal(np.bincount(places), held.weights)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,20 @@ import pytest
 from sklearn.datasets import load_iris
 
 from bayesrbf import HybridMixtureClassifier, MedianLVQClassifier, MixtureDensity, load
+from bayesrbf.commands.arguments import of_dates
+from bayesrbf.datasets import load_table
+from bayesrbf.estimators.column_doubts import column_doubts
+from bayesrbf.records.table_options import TableOptions
+from bayesrbf.report.check import check_rows
+from bayesrbf.report.new_rows import NewRows, novelty_of
+from bayesrbf.table import learn_columns
 
+CLEAN = (
+    *("breast_cancer", "credit_approval", "crabs", "fgl", "glass", "heart_cleveland"),
+    *("heart_statlog", "hepatitis", "horse_colic_train", "house_votes84", "iris", "mushroom"),
+    *("pima_train", "pima_uci_missing", "ripley_synth_train", "segment_train", "sonar"),
+    *("soybean", "vehicle", "vowel_train", "wine"),
+)
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(
     {
@@ -61,6 +76,42 @@ def test_numbers_but_for_a_few_cells_are_told() -> None:
         MixtureDensity(random_state=0).fit(table.astype({"age": "category"}))
 
 
+def test_a_doubtful_table_is_told_once_and_found_again(tmp_path: Path) -> None:
+    """In one sentence, whatever is wrong; findings have it, from a file, too."""
+    table = TABLE.assign(
+        case=np.arange(1000, 1060),
+        ages=TABLE["age"].round().astype(object).where(TABLE["age"].notna(), "?").map(str),
+        dose=np.where(np.arange(60) % 6 == 0, -999.0, TABLE["age"]),
+        city=TABLE["city"].where(np.arange(60) % 9 != 0, "n/k"),
+    )
+    with pytest.warns(UserWarning, match="'case' has whole numbers that count") as told:
+        density = MixtureDensity(random_state=0).fit(table)
+    assert len(told) == 1
+    sentence = str(told[0].message)
+    assert "Column 'ages' is text for 5 cells ('?' 5 times): its other 55 cells" in sentence
+    assert "column 'dose' holds -999 10 times, far from all other values (if" in sentence
+    assert "column 'city' holds n/k 7 times, read as a category (if" in sentence
+    assert sentence.count(".") == 1
+    density.save(tmp_path / "m.safetensors")
+    for one in (density, load(tmp_path / "m.safetensors")):
+        (found,) = (finding for finding in one.findings() if finding.row == "doubtful_columns")
+        assert (found.value, found.sentence, found.good) == (4, sentence, False)
+    assert "doubtful_columns" not in [one.row for one in density.fit(TABLE).findings()]
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_clean_tables_are_not_doubtful(name: str, data_folder: Path) -> None:
+    X = load_table(name).X
+    assert column_doubts(X, learn_columns(X), named=False) == ""
+
+
+def test_exemplars_tell_of_their_table() -> None:
+    with pytest.warns(UserWarning, match="'case' has whole numbers that count"):
+        MedianLVQClassifier(metric="gower", sigma=1.0, random_state=0).fit(
+            TABLE.assign(case=np.arange(60)), Y
+        )
+
+
 @pytest.mark.parametrize("cells", [["a1", "b2"] * 30, ["1", "2"] * 30, ["1", "x"] * 30])
 def test_codes_and_mixtures_of_text_are_no_slips(cells: list[str]) -> None:
     MixtureDensity(random_state=0).fit(TABLE.assign(code=cells))
@@ -85,6 +136,50 @@ def test_another_unit_is_told_where_it_is_predicted(
     with pytest.warns(UserWarning, match=said):
         model.predict(changed)
     model.predict(changed.iloc[:5])  # so few cells tell nothing of a unit
+
+
+def test_exchanged_columns_are_told_as_check_tells_them() -> None:
+    """Each is far outside what it was, as in another unit, and is what the other was."""
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=200)
+    X = pd.DataFrame({"height": 170 + 9 * size, "weight": 68 + 8 * size + rng.normal(size=200)})
+    model = HybridMixtureClassifier(objective="likelihood", random_state=0).fit(X, size > 0)
+    turned = X.iloc[:40].rename(columns={"height": "weight", "weight": "height"})[list(X)]
+    with pytest.warns(UserWarning, match="'height' and 'weight' look exchanged") as told:
+        model.predict_proba(turned)
+    assert "times" not in str(told[0].message)
+    with pytest.warns(UserWarning, match="look exchanged"):
+        said = novelty_of(model, turned, len(turned), len(turned))
+    assert "exchanged with" in said
+    assert "times too" not in said
+    remarks = check_rows(model, NewRows(turned, (), ()))
+    assert [one.topic for one in remarks if one.topic in ("unit", "exchanged")] == ["exchanged"]
+
+
+def test_many_more_holes_than_in_training_are_told_once() -> None:
+    X = TABLE[["age", "city"]]
+    model = HybridMixtureClassifier(objective="likelihood", random_state=0).fit(X, Y)
+    model.predict_proba(X)
+    holes = X.assign(age=np.where(np.arange(60) < 30, np.nan, 1000 * X["age"]))
+    with pytest.warns(
+        UserWarning, match="'age' is missing in 50% of 60 rows, in training in 8%"
+    ) as told:
+        model.predict_proba(holes)
+    assert len(told) == 1
+    assert "Column 'age' is 1e+03 times larger" in str(told[0].message)
+    model.predict_proba(X.assign(city=None).iloc[:5])  # so few rows tell nothing
+    model.novelty(X.assign(city=None))  # who asks about holes knows of them
+
+
+def test_dates_that_moved_on_do_not_hide_what_else_is_told() -> None:
+    (pattern,) = of_dates(TableOptions(dates=("seen", "visit")))
+    date = "Column 'seen' is 400 more than in training: its 9 cells lie. "
+    other = "Column 'dose' is 1e+03 times larger. "
+    end = "Give every column as it was in training."
+    assert re.match(pattern, f"{date}{end}")
+    assert re.match(pattern, f"{date}{date.replace('seen', 'visit')}{end}")
+    assert not re.match(pattern, f"{date}{other}{end}")
+    assert not re.match(pattern, f"{other}{date}{end}")
 
 
 def test_columns_that_lack_or_are_new_have_their_sentence() -> None:

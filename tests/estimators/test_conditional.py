@@ -353,3 +353,22 @@ def test_who_has_no_density_has_no_conditionals() -> None:
     holes = np.array([[5.0, np.nan, 1.5]])
     found = model.conditional(holes).mean().iloc[0, 0]
     assert found == pytest.approx(model.impute(holes)[0, 1])
+
+
+def test_a_distribution_is_printed_in_words() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(50, 9, 80), "sex": rng.choice(["f", "m"], 80)})
+    density = MixtureDensity(2, random_state=0).fit(X)
+    holes = X.set_index(pd.Index([f"P{i}" for i in range(80)]))
+    holes.iloc[2:12, 0] = None
+    holes.iloc[2, 1] = None
+    given = density.conditional(holes)
+    lines = str(given).splitlines()
+    assert lines[0] == "ConditionalDistribution of 11 cells in 10 of 80 rows, at the fitted point"
+    mean, sd = given.mean()["age"]["P2"], given.sd()["age"]["P2"]
+    level = given.probabilities("sex").loc["P2"]
+    likely = f"sex {level.idxmax()} ({level.max():.2f})"
+    assert lines[1] == f"  P2: age {mean:.4g} ± {sd:.2g}, {likely}"
+    assert [line.split(":")[0] for line in lines[2:9]] == [f"  P{i}" for i in range(3, 10)]
+    assert lines[9] == "  ... and 2 more rows"
+    assert str(density.conditional(X)).endswith("0 cells in 0 of 80 rows, at the fitted point")

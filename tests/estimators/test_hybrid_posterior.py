@@ -25,7 +25,7 @@ def test_a_point_estimate_never_pretends_to_know_its_uncertainty() -> None:
         found = model.uncertainty(X)
     assert np.isnan(found["sd"]).all()
     assert np.isnan(found["epistemic_entropy"]).all()
-    np.testing.assert_allclose(found["mean"], model.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(found["probability"], model.predict_proba(X), atol=1e-9)
     np.testing.assert_allclose(found["log_density"], model.score_samples(X), rtol=1e-9)
     assert model.posterior_.attrs["point_estimate"] == 1
     assert model.diagnose()["row"].tolist() == ["map_converged", "draws"]
@@ -58,7 +58,7 @@ def test_draws_lie_around_what_the_calibrated_fit_says(
     np.testing.assert_allclose(np.exp(refined.predict_log_proba(X)), given, atol=1e-12)
     assert np.abs(mean_of_draws(refined, probability) - given).mean() < 0.05
     found = refined.uncertainty(X, prob=0.5)
-    np.testing.assert_allclose(found["mean"], given, atol=1e-12)
+    np.testing.assert_allclose(found["probability"], given, atol=1e-12)
     inside = (probability >= found["lower"]) & (probability <= found["upper"])
     assert 0.4 < inside.mean() < 0.6
     assert (found["total_entropy"] >= found["aleatoric_entropy"]).all()

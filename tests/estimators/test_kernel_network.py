@@ -124,7 +124,9 @@ def test_draws_spread_around_the_fit_and_novelty_is_the_density() -> None:
     )
     unsure = model.uncertainty(X)
     assert (unsure["sd"] > 0).all()
-    assert ((unsure["lower"] <= unsure["mean"]) & (unsure["mean"] <= unsure["upper"])).all()
+    assert (
+        (unsure["lower"] <= unsure["probability"]) & (unsure["probability"] <= unsure["upper"])
+    ).all()
     assert np.abs(model.predict_proba(X) - point).max() < 0.2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections import Counter
 from typing import Any
 
@@ -119,3 +120,24 @@ def test_any_splitter_will_do_and_weights_follow_their_rows() -> None:
 def test_what_cannot_be_split_is_refused(folds: LabelledKFold, y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         next(iter(folds.split(np.zeros((5, 1)), y)))
+
+
+@pytest.mark.parametrize(
+    ("mark", "unlabelled", "call"), [(None, None, ""), (-1, -1, "unlabelled=-1")]
+)
+def test_scores_of_hidden_labels_say_which_splitter_and_scorer_to_take(
+    mark: int | None, unlabelled: int | None, call: str
+) -> None:
+    y = Y.astype(object)
+    y[HIDDEN] = mark
+    y = y if mark is None else y.astype(int)
+    model = HybridMixtureClassifier(objective="likelihood", unlabelled=unlabelled, random_state=0)
+    advice = re.escape(f"cv=LabelledKFold({call}) and scoring=labelled_scorer({call})")
+    with pytest.raises(ValueError, match=f"50 of the rows to be scored have none.*{advice}"):
+        model.fit(X, y).score(X, y)
+    with pytest.raises(ValueError, match=advice):
+        cross_val_score(model, X, y, cv=KFold(3), error_score="raise")
+    folds = LabelledKFold(3, unlabelled=unlabelled)
+    scorer = labelled_scorer(unlabelled=unlabelled)
+    assert cross_val_score(model, X, y, cv=folds, scoring=scorer).min() > 0.8
+    assert model.score(X, Y) == accuracy_score(Y, model.predict(X))

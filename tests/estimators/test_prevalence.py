@@ -166,7 +166,7 @@ def test_another_prevalence_is_bayes_rule_after_refine(name: str, method: str) -
     model = refined(name, method, NEW)
     moved = model.predict_proba(rows())
     np.testing.assert_allclose(moved, by_bayes_rule(plain), atol=1e-12)
-    np.testing.assert_allclose(model.uncertainty(rows())["mean"], moved, atol=1e-12)
+    np.testing.assert_allclose(model.uncertainty(rows())["probability"], moved, atol=1e-12)
 
 
 @pytest.mark.parametrize("class_prior", [None, NEW])
@@ -184,7 +184,7 @@ def test_a_filled_cell_is_the_mean_of_the_density_at_that_prevalence(class_prior
 def test_what_is_given_out_lies_within_its_interval(name: str, method: str) -> None:
     model = refined(name, method)
     given, found = model.predict_proba(rows()), model.uncertainty(rows(), prob=0.2)
-    np.testing.assert_array_equal(found["mean"], given)
+    np.testing.assert_array_equal(found["probability"], given)
     assert ((found["lower"] <= given) & (given <= found["upper"])).all()
     assert (found["sd"] > 0).any()
 
@@ -269,8 +269,8 @@ def test_far_rows_lose_nothing(name: str) -> None:
     beyond = np.array([[value, cell] for value in (1e6, *FAR) for cell in (0.5, np.nan)])
     at_fit = model.predict_proba(beyond)
     np.testing.assert_allclose(at_fit, np.tile(at_fit[:2], (5, 1)), atol=1e-4)
-    np.testing.assert_allclose(model.uncertainty(beyond)["mean"][0], at_fit[0], atol=0.02)
+    np.testing.assert_allclose(model.uncertainty(beyond)["probability"][0], at_fit[0], atol=0.02)
     model = refined(name, METHODS[name][0])
     found = model.predict_proba(beyond)
     np.testing.assert_allclose(found, np.tile(found[:2], (5, 1)), atol=1e-4)
-    np.testing.assert_allclose(model.uncertainty(beyond)["mean"], found, atol=1e-12)
+    np.testing.assert_allclose(model.uncertainty(beyond)["probability"], found, atol=1e-12)

@@ -63,7 +63,10 @@ class Shrunken(HybridMixtureClassifier):
 
     def uncertainty(self, X: object, prob: float = 0.9, **options: Any) -> xr.Dataset:
         rows = super().uncertainty(X, prob, **options)
-        ends = {end: rows["mean"] + (rows[end] - rows["mean"]) / 10 for end in ("lower", "upper")}
+        ends = {
+            end: rows["probability"] + (rows[end] - rows["probability"]) / 10
+            for end in ("lower", "upper")
+        }
         return rows.assign(ends)
 
 

@@ -242,7 +242,7 @@ def test_average_and_plug_in() -> None:
     assert surest[0] < surest[1] - 0.01
     assert (plug_in.numerical_error(new) == 0).all()
     told = average.uncertainty(new)
-    np.testing.assert_allclose(told["mean"], average.predict_proba(new), atol=1e-12)
+    np.testing.assert_allclose(told["probability"], average.predict_proba(new), atol=1e-12)
     assert (told["upper"] > told["lower"]).all()  # the fit itself makes a posterior
     assert (told["epistemic_entropy"] > 0).all()
     with pytest.warns(UserWarning, match="fitted to a point"):
@@ -298,7 +298,7 @@ def test_the_doubt_between_modes_is_epistemic() -> None:
     for prediction in ("average", "single-mode"):
         model = several(prediction=prediction)
         told[prediction] = model.uncertainty(new)
-        mean = told[prediction]["mean"].to_numpy()
+        mean = told[prediction]["probability"].to_numpy()
         whole = ~np.isnan(new).any(axis=1)
         np.testing.assert_allclose(mean[whole], model.predict_proba(new)[whole], atol=1e-12)
         # rows with holes have fewer draws of the weights for each of their completions
@@ -315,7 +315,7 @@ def test_the_doubt_between_modes_is_epistemic() -> None:
 def test_uncertainty_is_that_of_the_prediction(arguments: dict) -> None:
     model, new = several(**arguments), doubtful(100, 3)[0]
     told = model.uncertainty(new)
-    np.testing.assert_allclose(told["mean"], model.predict_proba(new), atol=1e-10)
+    np.testing.assert_allclose(told["probability"], model.predict_proba(new), atol=1e-10)
     assert (told["sd"] > 0).all()
 
 

@@ -47,7 +47,7 @@ def test_probabilities_are_the_mean_of_tempered_draws(prediction: str) -> None:
     fitted = model(prediction=prediction).fit(X, y)
     t, new = fitted.temperature_, noisy(30, seed=1)[0]
     p = fitted.predict_proba(new)
-    np.testing.assert_allclose(fitted.uncertainty(new)["mean"], p, atol=1e-12)
+    np.testing.assert_allclose(fitted.uncertainty(new)["probability"], p, atol=1e-12)
     fitted.temperature_ = 1.0
     draws = fitted.predict_posterior(new)["predictions"]["probability"].to_numpy()
     expected = np.exp(log_softmax(t * np.log(draws), axis=-1)).mean(axis=(0, 1))
@@ -66,7 +66,7 @@ def test_completions_are_tempered_one_by_one() -> None:
     expected = np.exp(log_softmax(t * drawn, axis=-1)).mean(axis=1)
     error = fitted.numerical_error(row).max()
     np.testing.assert_allclose(fitted.predict_proba(row), expected, atol=10 * error)
-    of_draws = fitted.uncertainty(row)["mean"].to_numpy()
+    of_draws = fitted.uncertainty(row)["probability"].to_numpy()
     np.testing.assert_allclose(of_draws, expected, atol=10 * error)
 
 

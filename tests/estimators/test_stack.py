@@ -190,7 +190,7 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     assert model.pointwise_ == ()
     unsure = model.uncertainty(X)
     assert (unsure["sd"] > 0).all()
-    np.testing.assert_allclose(model.predict_proba(X), unsure["mean"], atol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X), unsure["probability"], atol=1e-12)
     np.testing.assert_array_equal(model.predict_proba(X), point)
     posterior = model.posterior_["posterior"]
     assert posterior["weights"].dims == ("chain", "draw", "member")

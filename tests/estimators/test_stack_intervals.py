@@ -40,7 +40,7 @@ def test_draws_have_about_the_delivered_probability_as_their_mean(bootstrapped) 
 def test_the_delivered_probability_lies_inside_its_interval(bootstrapped, prob: float) -> None:
     X, _ = table(40, seed=1)
     point, told = bootstrapped.predict_proba(X), bootstrapped.uncertainty(X, prob)
-    np.testing.assert_array_equal(told["mean"], point)
+    np.testing.assert_array_equal(told["probability"], point)
     assert ((told["lower"] <= point) & (point <= told["upper"])).all()
 
 

@@ -117,7 +117,7 @@ def test_folds_share_their_rates_and_what_is_saved_says_the_same(
     assert one.model.rates.size == other.model.rates.size == 2
     assert both.relevance_.loc["code", "VC100"] == 1.0
     drawn = both.refine("bootstrap", draws=6, refits=2).uncertainty(X[:5])
-    assert np.isfinite(drawn["mean"]).all()
+    assert np.isfinite(drawn["probability"]).all()
 
 
 @pytest.mark.parametrize(

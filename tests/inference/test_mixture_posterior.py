@@ -78,7 +78,7 @@ def test_predictions_are_the_mean_of_the_draws(by_laplace):
     assert probability.shape == (CHAINS, DRAWS, len(X), 3)
     mean = probability.mean(("chain", "draw"))
     np.testing.assert_allclose(mean, by_laplace.predict_proba(X), atol=1e-12)
-    np.testing.assert_allclose(by_laplace.uncertainty(X)["mean"], mean, atol=1e-12)
+    np.testing.assert_allclose(by_laplace.uncertainty(X)["probability"], mean, atol=1e-12)
 
 
 def test_tree_holds_the_posterior_under_the_names_of_the_graph(by_nuts):

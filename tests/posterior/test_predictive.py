@@ -307,7 +307,7 @@ def test_dataset_names_rows_and_labels():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dataset = to_dataset(summary, list("abc"), np.arange(N_OBS), NOVELTY, "Tried.", False)
-    assert dataset["mean"].dims == ("obs", "label")
+    assert dataset["probability"].dims == ("obs", "label")
     assert dataset["epistemic_entropy"].dims == ("obs",)
     np.testing.assert_array_equal(dataset["novelty"], NOVELTY)
     np.testing.assert_array_equal(dataset["sd"].sel(label="b"), summary.sd[:, 1])
@@ -322,7 +322,7 @@ def test_a_point_estimate_claims_no_certainty():
         dataset = to_dataset(summary, list("abc"), np.arange(N_OBS), NOVELTY, "", True)
     for name in ("sd", "lower", "upper", "aleatoric_entropy", "epistemic_entropy"):
         assert np.isnan(dataset[name]).all()
-    for name in ("mean", "total_entropy", "novelty"):
+    for name in ("probability", "total_entropy", "novelty"):
         assert np.isfinite(dataset[name]).all()
 
 

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 from bayesrbf import MixtureDensity
+from bayesrbf.estimators.warning import ColumnWarning
 from bayesrbf.reading import TableError, read_table
-from bayesrbf.reading.doubtful import TextWarning, doubtful_texts
+from bayesrbf.reading.doubtful import numbers_as_text
 
 N = 60
 
@@ -145,15 +146,15 @@ def test_text_that_hardly_repeats_is_left_out_unless_it_is_named(tmp_path: Path)
         ([f"${1000 + i:,}.00" for i in range(N)], r"such as '\$1,000.00': 60 different ones"),
         (["<5", *[str(i / 2) for i in range(1, N)]], "such as '<5'"),
         (["n.d.", *[f"{i / 2:.1f}".replace(".", ",") for i in range(1, N)]], r"\('n.d.' once\)"),
-        ([f"came {i} times" for i in range(N)], "hardly repeats.*leave the column out"),
+        ([f"came {i} times" for i in range(N)], "hardly repeats.*leave it out"),
     ],
 )
 def test_estimators_name_a_column_of_text_and_the_remedy(cells: list[str], said: str) -> None:
     table = pd.DataFrame({"x": np.linspace(0, 1, N), "odd": cells})
-    with pytest.warns(TextWarning, match=f"Column 'odd' .*{said}"):
+    with pytest.warns(ColumnWarning, match=f"Column 'odd' .*{said}"):
         MixtureDensity(random_state=0).fit(table.astype({"odd": "string"}))
     with warnings.catch_warnings():
-        warnings.simplefilter("error", TextWarning)
+        warnings.simplefilter("error", ColumnWarning)
         MixtureDensity(random_state=0).fit(table.astype({"odd": "category"}))
 
 
@@ -167,4 +168,4 @@ def test_estimators_name_a_column_of_text_and_the_remedy(cells: list[str], said:
     ],
 )
 def test_categories_are_not_doubted(cells: list[str]) -> None:
-    assert doubtful_texts({"a": cells}) == ""
+    assert numbers_as_text(cells) == ""

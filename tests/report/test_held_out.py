@@ -89,7 +89,7 @@ def test_doubt_is_counted_on_rows_held_out() -> None:
     assert doubt.judged == ROWS
     X, _ = simulated(NEW, 2.0, seed=2)
     new = float((found.model.predict_proba(X).max(1) < doubt.threshold).mean())
-    seen = float((found.uncertainty["mean"].to_numpy().max(1) < doubt.threshold).mean())
+    seen = float((found.uncertainty["probability"].to_numpy().max(1) < doubt.threshold).mean())
     assert abs(doubt.below / ROWS - new) < 3 * np.sqrt(new * (1 - new) / ROWS)
     assert seen < new / 3
 

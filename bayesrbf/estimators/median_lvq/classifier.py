@@ -306,6 +306,7 @@ class MedianLVQClassifier(Classifier):
         self.seed_ = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self._search(self._compare(rows, labels, weights))
         if self.metric == GOWER:  # a file then knows which columns hold text
+            self._tell_doubts(rows)
             none = table.encode(rows, self.columns_).take(np.arange(0))
             self._template = self._decoded((none.real, none.codes, none.further), rows)
         return self._infer()
@@ -350,7 +351,7 @@ class MedianLVQClassifier(Classifier):
 
     def _search(self, training: Training) -> None:
         """Choose the width, find the exemplars, calibrate."""
-        owner, self.kept_ = type(self).__name__, training.kept
+        owner, self.kept_, self._copies = type(self).__name__, training.kept, training.copies
         self._template = None  # rows are compared and never given back
         rows = Dissimilarities(
             training.values,
@@ -468,7 +469,7 @@ class MedianLVQClassifier(Classifier):
         matrix[:, columns] = values
         return matrix
 
-    def _read(self, X: object) -> Observations:
+    def _read(self, X: object, holes: bool = False) -> Observations:
         """New rows, compared to the needed rows."""
         check_is_fitted(self)
         model = self.model_

@@ -87,7 +87,8 @@ def from_matrix(
     """Take the dissimilarities as they were given, without the rows that weigh nothing."""
     kept = np.flatnonzero(weights > 0)
     values = X if kept.size == weights.size else X[np.ix_(kept, kept)]
-    return Training(MatrixSource(kept), values, labels[kept], weights[kept], kept)
+    copies = np.stack([kept, np.arange(kept.size)])
+    return Training(MatrixSource(kept), values, labels[kept], weights[kept], kept, copies)
 
 
 def from_table(
@@ -104,14 +105,15 @@ def from_table(
     columns = table.learn_columns(X, categorical_features=categorical_features)
     encoded = table.encode(X, columns)
     given = Observations(encoded.real, encoded.codes, labels[positive], weights[positive])
-    rows, first = _distinct(given)
+    rows, first, place = _distinct(given)
     # Sums over columns in one order, whatever the table's: ties must stay ties.
     order = table.canonical_order(rows)
     canonical = rows.reordered(order)
     gower = learn_gower(canonical)
     values = gower.between(canonical, canonical, _dtype(rows.n_obs))
     source = TableSource(columns, gower, canonical, handle_unknown, order)
-    return Training(source, values, rows.labels, rows.weights, positive[first])
+    copies = np.stack([positive, place])
+    return Training(source, values, rows.labels, rows.weights, positive[first], copies)
 
 
 def from_vectors(
@@ -123,21 +125,24 @@ def from_vectors(
     """Compare the distinct rows of an array by a metric."""
     first = np.flatnonzero(weights > 0)
     labels, weights = labels[first], weights[first]
+    copies = np.stack([first, np.arange(first.size)])
     if X.dtype.kind == "f":
         cells = X[first].astype(np.float64)
         nothing = np.empty((first.size, 0), dtype=np.intp)
-        rows, places = _distinct(Observations(cells, nothing, labels, weights))
+        rows, places, copies[1] = _distinct(Observations(cells, nothing, labels, weights))
         first, labels, weights = first[places], rows.labels, rows.weights
     values = pairwise(X[first], X[first], metric, _dtype(first.size))
-    return Training(VectorSource(X[first], metric), values, labels, weights, first)
+    return Training(VectorSource(X[first], metric), values, labels, weights, first, copies)
 
 
-def _distinct(rows: Observations) -> tuple[Observations, Int[np.ndarray, " distinct"]]:
-    """Distinct rows, and where each stood first."""
+def _distinct(
+    rows: Observations,
+) -> tuple[Observations, Int[np.ndarray, " distinct"], Int[np.ndarray, " obs"]]:
+    """Distinct rows, where each stood first, and the place of every row among them."""
     distinct, inverse = table.distinct(rows)
     first = np.full(distinct.n_obs, rows.n_obs)
     np.minimum.at(first, inverse, np.arange(rows.n_obs))
-    return distinct, first
+    return distinct, first, inverse
 
 
 def _dtype(n_obs: int) -> type[np.floating]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -13,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
-from bayesrbf.estimators.arguments import Stored
+from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.folds import hold_out, split_rows
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
+from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (
     RULES,
     Begin,
@@ -37,11 +39,18 @@ from bayesrbf.numerics.rbf_network.network_fit import NetworkFit
 from bayesrbf.numerics.rbf_network.student_mixture import StudentMixture
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.posterior.recalibration import fit_noise
+from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.rbf_network import Features
 from bayesrbf.records.specification import CovarianceType
 
+if TYPE_CHECKING:
+    import xarray as xr
+
+PROBABILITY: Final = Rule(
+    "a probability within (0, 1)", kind=Real, low=0.0, high=1.0, closed="neither"
+)
 NORMAL_NOISE = (1.0, np.inf)  # Scale and degrees of freedom of noise as it was fitted.
 
 
@@ -350,11 +359,64 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         ValueError
             If ``prob`` is no probability within (0, 1).
         """
-        if not 0 < prob < 1:
-            raise ValueError(f"predict_interval(prob=...) must be within (0, 1); received {prob}.")
-        predictive = self._predictive(X)
-        ends = [predictive.quantile(tail) for tail in ((1 - prob) / 2, (1 + prob) / 2)]
-        return np.stack(ends, axis=1)
+        PROBABILITY.check(prob, "predict_interval(prob=...)")
+        return self._predictive(X).interval(prob)
+
+    @by_blocks
+    def uncertainty(self, X: object, prob: float = 0.9) -> xr.Dataset:
+        """How far off the prediction of each row may be, and how usual the row is.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are integrated out.
+        prob : float
+            Probability inside the intervals, within (0, 1).
+
+        Returns
+        -------
+        xarray.Dataset
+            Over obs, in the units of the response: ``mean`` and ``sd`` (:meth:`predict`), the ends
+            ``lower`` and ``upper`` of :meth:`predict_interval`, and ``sd_of_mean``, the part of
+            ``sd`` that is no noise but doubt about missing cells and, after :meth:`refine`, about
+            the parameters. ``log_density`` of the cells in nats; :meth:`novelty`.
+            ``to_dataframe()`` has one line for every row.
+
+        Raises
+        ------
+        ValueError
+            If ``prob`` is no probability within (0, 1).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.linspace(0, 6, 60)[:, None]
+        >>> y = np.sin(X[:, 0]) + np.random.default_rng(0).normal(0, 0.1, 60)
+        >>> model = RBFNetworkRegressor(6, features="responsibility", random_state=0).fit(X, y)
+        >>> told = model.uncertainty([[1.5], [40.0]]).to_dataframe()
+        >>> bool(0.05 < told["sd"][0] < 0.2), bool(told["novelty"][1] > 0.99)
+        (True, True)
+        """
+        from bayesrbf.posterior.row_answers import RowAnswers
+
+        PROBABILITY.check(prob, "uncertainty(prob=...)")
+        rows = self._read(X, holes=True)
+        predictive = self._predictive_of(rows)
+        lower, upper = predictive.interval(prob).T
+        figures = {
+            "mean": predictive.mean(),
+            "sd": predictive.sd(),
+            "lower": lower,
+            "upper": upper,
+            "sd_of_mean": predictive.sd_of_mean(),
+            "log_density": self._log_density(rows),
+            "novelty": self._novelty(rows),
+        }
+        return RowAnswers(
+            {name: ((names.OBS,), values) for name, values in figures.items()},
+            coords={names.OBS: table.row_names(X, rows.n_obs)},
+            attrs={"prob": prob, "point_estimate": int(self.draws_ is None)},
+        )
 
     def log_predictive_density(self, X: object, y: object) -> Float[np.ndarray, " obs"]:
         """Log density of given responses.
@@ -375,7 +437,10 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     def _predictive(self, X: object) -> StudentMixture:
         """Predictive distribution of the responses, in the user's units."""
-        rows = self._read(X)  # has the words for an estimator that is not fitted
+        return self._predictive_of(self._read(X, holes=True))
+
+    def _predictive_of(self, rows: Observations) -> StudentMixture:
+        """The same of rows that were read."""
         if self.draws_ is None:
             fitted = self.model_.predictive(rows, None)
             return replace(fitted, scales=fitted.scales * self.noise_scale_, df=self.noise_df_)

@@ -21,6 +21,7 @@ from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
 from bayesrbf.estimators.stack.fitting import StackSettings, default_folds, pool_of
 from bayesrbf.estimators.stack.members import own_members
+from bayesrbf.estimators.stack.places import places_held_out
 from bayesrbf.estimators.stack.relevance import relevance_table
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
 from bayesrbf.estimators.warning import warn
@@ -197,11 +198,6 @@ class StackedClassifier(Classifier):
         -------
         self
             The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If an argument, the table, the labels or the weights cannot be used.
         """
         way = of_sample(self, read_labelled(self, X, y, sample_weight))
         settings = self._settings()
@@ -210,6 +206,7 @@ class StackedClassifier(Classifier):
         held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs)
         told = gain_of_unlabelled(settings, folds, held_out, self.classes_, self.n_jobs)
         held, pool = pool_of(held_out, settings, type(self).__name__)
+        self._copies = places_held_out(self.rows_, self.kept_, folds)
         self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held, rates)
         self.members_ = self.pointwise_ = settings.names
         self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures

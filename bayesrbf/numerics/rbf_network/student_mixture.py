@@ -32,10 +32,19 @@ class StudentMixture:
         """Mean of each response."""
         return self.locations.mean(axis=0)
 
+    def sd_of_mean(self) -> Float[np.ndarray, " obs"]:
+        """Spread of the draws' means: what noise has no part in."""
+        return self.locations.std(axis=0)
+
     def sd(self) -> Float[np.ndarray, " obs"]:
         """Standard deviation of each response: noise and the spread of the draws' means."""
         noise = (self.scales**2).mean() / (1 - 2 / self.df)
-        return np.sqrt(self.locations.var(axis=0) + noise)
+        return np.sqrt(self.sd_of_mean() ** 2 + noise)
+
+    def interval(self, prob: float) -> Float[np.ndarray, "obs 2"]:
+        """Equal-tailed interval of each response; ``prob`` is the probability inside."""
+        ends = [self.quantile(tail) for tail in ((1 - prob) / 2, (1 + prob) / 2)]
+        return np.stack(ends, axis=1)
 
     def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
         """Quantile of each response, by bisection between those of the outermost draws.

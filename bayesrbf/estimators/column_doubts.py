@@ -1,0 +1,77 @@
+"""What is doubtful about the columns of a training table, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from bayesrbf.table import Columns
+from bayesrbf.table.containers import read_cells
+
+if TYPE_CHECKING:
+    from bayesrbf.reading.notes import Note
+
+SHOWN: Final = 5
+"""Columns that the sentence tells about."""
+MOST: Final = 500
+"""Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
+
+
+def column_doubts(X: Any, columns: Columns, *, named: bool) -> str:
+    """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
+
+    Where the categorical columns are ``named``, and of columns whose type is a category, text is
+    what it should be.
+    """
+    found = list(_doubts(X, columns, named)) if len(columns.names) <= MOST else []
+    more = f"; {len(found) - SHOWN} more columns are doubtful" if len(found) > SHOWN else ""
+    sentence = "; ".join(found[:SHOWN]) + more
+    return f"{sentence[0].upper()}{sentence[1:]}." if found else ""
+
+
+def _doubts(X: Any, columns: Columns, named: bool) -> Iterator[str]:
+    """A clause on each doubtful column."""
+    from bayesrbf.reading.doubtful import numbers_as_text
+    from bayesrbf.reading.noticing import CODE, notice
+
+    cells = read_cells(X)
+    looked: dict[str, Any] = {}
+    for name, column, declared, kind in zip(
+        cells.names, cells.columns, cells.declared, columns.kinds, strict=True
+    ):
+        if column.dtype.kind == "f" and kind == "real":
+            looked[name] = column
+        elif kind == "categorical" and not named and not declared:
+            texts = column.tolist()
+            said = numbers_as_text(cell for cell in texts if isinstance(cell, str))
+            if said:
+                yield f"column {name!r} {said}"
+            elif all(cell is None or isinstance(cell, str) for cell in texts):
+                looked[name] = texts
+    for note in notice(looked):
+        # What is far from all others and no usual code, such as a row of zeros that were centred,
+        # is told of files only.
+        usual = note.topic != "stand-in" or CODE.fullmatch(note.value)
+        if usual and note.topic in CLAUSES:
+            yield f"column {note.column!r} {CLAUSES[note.topic](note)}"
+
+
+def _holds(note: Note, why: str) -> str:
+    """A stand-in."""
+    times = "once" if note.count == 1 else f"{note.count} times"
+    return f"holds {note.value} {times}, {why} (if it means missing, make it NaN)"
+
+
+CLAUSES: Final[dict[str, Callable[[Note], str]]] = {
+    "stand-in": lambda note: _holds(note, "far from all other values"),
+    "only negative": lambda note: _holds(note, "and no other negative value"),
+    "word for missing": lambda note: _holds(note, "read as a category"),
+    "identifier": lambda note: (
+        f"has {note.value}, such as {note.example} (if it names the rows, leave it out)"
+    ),
+    "free text": lambda note: (
+        f"holds text that hardly repeats, {note.count} distinct values (leave it out, or make "
+        "categories of it)"
+    ),
+}
+"""What is said of a column, by the topic of a note."""
