@@ -157,7 +157,7 @@ class OddCell:
     column: str
     value: str  # What stands there.
     expected: str  # What the rest of the row suggests.
-    tail: float  # Probability of a cell at least as extreme.
+    tail: float  # Share of the table's cells that would be at least as extreme.
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,7 @@ class Oddities:
     """Cells and labels that look wrong, the least probable first."""
 
     cells: tuple[OddCell, ...]
-    threshold: float  # Tail probability below which a cell is listed.
-    found: int  # Cells below the threshold.
-    by_chance: float  # Expected number of such cells if the density were exactly right.
+    found: int  # Cells that look wrong, of which at most one in ten is there by chance.
     labels: tuple[OddLabel, ...]  # Beyond what chance explains.
     improbable: Counted  # Labels below a held-out probability of ``bound``.
     bound: float

@@ -109,9 +109,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         ),
         oddities=Oddities(
             cells=(OddCell("9", text, text, text, 1e-9),),
-            threshold=1e-3,
             found=1,
-            by_chance=0.2,
             labels=(OddLabel("5", text, text, 0.01),),
             improbable=Counted(12, 5.0, 2, 8),
             bound=0.05,
