@@ -151,18 +151,14 @@ def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> Non
     assert report.diagnostics.variables
 
 
-def test_a_density_is_asked_about_cells_and_columns(
+def test_columns_are_shown_by_their_labelled_cells(
     of_family: tuple[FamilyName, Outcome],
 ) -> None:
     family, found = of_family
     report = found.report
-    for column in report.learned.densities:
-        assert len(column.curves) == 2
-        whole = column.curves.sum(axis=1)
-        if column.kind == "real":
-            whole = np.trapezoid(column.curves, column.grid, axis=1)
-        assert (whole < 1.01).all()
-        assert (whole > (0.5 if column.kind == "real" else 0.99)).all()
+    for column in report.learned.by_class:
+        labelled = job().X[column.name][job().y.notna()].count()
+        assert sum(own.cells for own in column.classes) == labelled
     assert "The most telling columns, class by class" in render(report)
     assert bool(report.learned.means) == (family in {"mixture", "rbf"})
     if family == "stack":
