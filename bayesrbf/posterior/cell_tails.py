@@ -6,7 +6,7 @@ their 90 % quantile u they have a generalised Pareto tail,
 
 .. math:: P(S > s) = 0.1 \, \big(1 + \xi \, (s - u) / \sigma\big)^{-1 / \xi},
 
-with a half-normal prior of scale 0.3 on :math:`\xi`, whose 97.5 % posterior quantile is taken with
+with a half-normal prior of scale 0.2 on :math:`\xi`, whose 99.9 % posterior quantile is taken with
 the likeliest :math:`\sigma`. Of the largest 2 % only the number counts, so that errors in up to
 one cell of a hundred do not make themselves look usual; with more, fewer of them stand out (an
 empirical null: Efron, 2004, Large-scale simultaneous hypothesis testing, JASA 99).
@@ -23,8 +23,8 @@ START: Final = 0.9
 """Quantile of the surprises above which the tail is learned."""
 CENSORED: Final = 0.98
 """Quantile above which surprises are only counted."""
-PRIOR_SCALE: Final = 0.3
-UPPER: Final = 0.975
+PRIOR_SCALE: Final = 0.2
+UPPER: Final = 0.999
 POINTS: Final = 500
 """Most surprises at which the likelihood is summed; of more, as many quantiles."""
 SHAPES: Final = np.linspace(0.01, 2.0, 200)

@@ -53,7 +53,8 @@ def odd(report: Report) -> str:
     verb = "is" if oddities.found == 1 else "are"
     return (
         f"{plural(oddities.found, 'cell')} {verb} further from what the rest of the row suggests "
-        "than chance explains; at most one in ten of such cells is there by chance."
+        "than chance explains, which puts at most one in ten of them there; a cell may be right "
+        "and rare."
     )
 
 
