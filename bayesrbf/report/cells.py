@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import false_discovery_control
 
 from bayesrbf.estimators.mixture.density import MixtureDensity
+from bayesrbf.posterior.cell_tails import tails_among
 from bayesrbf.report.job import Job
 from bayesrbf.report.records import OddCell
 from bayesrbf.report.words import between, clipped, exact, listing, percent, plural
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LISTED: Final = 20
+FALSE_DISCOVERIES: Final = 0.1
+"""Share of the cells that look wrong that chance explains."""
 MOST_NOVEL: Final = 10
 NOVEL: Final = 0.98
 """Novelty from which a row is listed."""
@@ -89,31 +93,41 @@ def _described(density: MixtureDensity) -> str:
         for name, values in density.atoms_.items()
         for value, share in values.items()
     ]
+    if all(one.n_components == 1 for one in density.candidates_ if one.share > 0):
+        said += " One component knows no classes: a label says nothing of the cells of its row."
     repeated = f" Values that repeat have a share of their own: {listing(atoms, NAMED)}."
     return f"{said}{repeated if atoms else ''}"
 
 
-def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], float, int, float]:
-    """Cells that look wrong, the threshold, and how many lie below it: found, and by chance.
+def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
+    """Cells that look wrong, the least probable first, and how many there are.
 
-    The threshold is such that chance alone puts one cell of the table there.
+    A tail is that of the cell among all cells of the table. Of the cells that are found at most one
+    in ten is there by chance (Benjamini and Hochberg).
     """
-    log_tail = judged.cells["log_tail"].to_numpy()
-    n_cells = max(int((~np.isnan(log_tail)).sum()), 1)
-    low = np.argwhere(log_tail < -np.log(n_cells))
-    low = low[np.argsort(log_tail[tuple(low.T)], kind="stable")]
-    listed = tuple(_odd_cell(job, judged.cells, *place.tolist()) for place in low[:LISTED])
-    return listed, 1.0 / n_cells, len(low), 1.0
+    surprise = -judged.cells["log_tail"].to_numpy()
+    known = ~np.isnan(surprise)
+    tails = np.full(surprise.shape, np.nan)
+    tails[known] = tails_among(surprise[known])
+    odd = np.zeros(surprise.shape, dtype=bool)
+    if known.any():
+        odd[known] = false_discovery_control(tails[known]) <= FALSE_DISCOVERIES
+    places = np.argwhere(odd)
+    places = places[np.argsort(tails[odd], kind="stable")]
+    listed = tuple(_odd_cell(job, judged.cells, tails, *at.tolist()) for at in places[:LISTED])
+    return listed, len(places)
 
 
-def _odd_cell(job: Job, cells: xr.Dataset, row: int, column: int) -> OddCell:
+def _odd_cell(
+    job: Job, cells: xr.Dataset, tails: Float[np.ndarray, "obs column"], row: int, column: int
+) -> OddCell:
     """One cell in words."""
     name, here = job.X.columns[column], cells.isel(obs=row, column=column)
     value, expected = job.X.iloc[row, column], str(here["expected"].item())
     if job.kinds[name] == "real":
         value = job.cell(name, float(value))
         expected = between(*(job.cell(name, float(here[end])) for end in ("lower", "upper")))
-    return OddCell(job.row(row), str(name), str(value), expected, float(np.exp(here["log_tail"])))
+    return OddCell(job.row(row), str(name), str(value), expected, float(tails[row, column]))
 
 
 def novel_rows(job: Job, judged: JudgedTable) -> tuple[tuple[str, float], ...]:

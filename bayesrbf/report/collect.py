@@ -138,7 +138,7 @@ def _look(job: Job, there: _Found, track: Track) -> Report:
         "reading": lambda: read_columns(job),
         "doubt": lambda: read_doubt(job, model, density, judged, held_out, uncertainty),
         "oddities": lambda: read_oddities(job, judged, held_out),
-        "learned": lambda: read_learned(job, model, refined, densities, judged),
+        "learned": lambda: read_learned(job, model, refined, densities),
         "imputations": lambda: read_imputations(job, judged, there.cells),
         "diagnostics": lambda: read_diagnostics(refined, there.heard),
         "described": lambda: read_described(job, there.fitted, refined),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -10,9 +10,18 @@ from markupsafe import Markup
 
 from bayesrbf.report.effects import Contribution
 from bayesrbf.report.figures import NARROW, SMALL
-from bayesrbf.report.records import Density
+from bayesrbf.report.records import ClassCells, ClassColumn
 from bayesrbf.report.svg import Axes, element, linear, picture, points
-from bayesrbf.report.words import cell, clipped, count, decimals_of, number, percent
+from bayesrbf.report.words import (
+    cell,
+    clipped,
+    count,
+    decimals_of,
+    listing,
+    number,
+    percent,
+    plural,
+)
 
 
 def contributions(rows: Sequence[Contribution]) -> Markup:
@@ -57,45 +66,81 @@ def relevances(rows: Sequence[tuple[str, float]]) -> Markup:
     return picture(NARROW, bottom + 40, title, axes.frame("over the largest", x_ticks=3), *bars)
 
 
-def density(column: Density, classes: Sequence[str]) -> Markup:
-    """Densities of a real column, or level probabilities of a categorical one, by class."""
-    top = float(column.curves.max()) * 1.06 or 1.0
-    box = (12.0, 10.0, 284.0, 150.0)
-    if column.kind == "real":
-        axes = Axes((float(column.grid[0]), float(column.grid[-1])), (0.0, top), box)
-        frame = axes.frame(clipped(column.name, 36), x_ticks=4)
-        marks = [
-            element(
-                "polyline",
-                class_=f"line c{c % 8} dash{c % 4}",
-                points=points(map(axes.at_x, column.grid), map(axes.at_y, curve)),
-            )
-            for c, curve in enumerate(column.curves)
-        ]
-    else:
-        frame, marks = _level_bars(column, box, top)
-    title = f"Distribution of {column.name} in the classes {', '.join(classes)}"
-    return picture(SMALL, 190.0, title, frame, *marks)
+LANE = 56.0
+"""Height of a class's lane."""
+ATOM = 3.0
+"""Width of the bar of an atom."""
+
+
+def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) -> Markup:
+    """The labelled cells of a column in some classes: bars, atoms, and the class's own density."""
+    named = listing([classes[c] for c in shown], len(shown))
+    title = f"Distribution of {column.name} in the classes {named}"
+    left, right, top = 12.0, 284.0, 18.0
+    if column.kind == "categorical":
+        box = (left, 10.0, right, 150.0)
+        return picture(SMALL, 190.0, title, *_level_bars(column, box, shown))
+    limits, marks, bottom = (float(column.edges[0]), float(column.edges[-1])), [], top
+    for c in shown:
+        own = column.classes[c]
+        most = max(float(part.max(initial=0.0)) for part in (own.bars, own.masses, own.curve))
+        axes = Axes(limits, (0.0, most or 1.0), (left, bottom, right, bottom + LANE))
+        marks += _lane(column, own, axes, c)
+        label = f"{clipped(classes[c], 24)} ({plural(own.cells, 'cell')})"
+        marks.append(element("text", label, class_="tick end", x=right, y=bottom - 4))
+        bottom += LANE + top
+    ends = Axes(limits, (0.0, 1.0), (left, top, right, bottom - top))
+    frame = ends.frame(clipped(column.name, 36), x_ticks=4)
+    return picture(SMALL, bottom - top + 40, title, frame, *marks)
+
+
+def _lane(column: ClassColumn, own: ClassCells, axes: Axes, c: int) -> list[Markup]:
+    """Bars of a class's cells, atoms as narrow full ones, and its curve."""
+    places = [
+        *((low, high, share, "veil ") for low, high, share in _bins(column.edges, own.bars)),
+        *((at, at, mass, "") for at, mass in zip(own.atoms, own.masses, strict=True)),
+    ]
+    base = axes.at_y(0.0)
+    marks = []
+    for low, high, share, look in places:
+        wide = max(axes.at_x(float(high)) - axes.at_x(float(low)) - 0.5, ATOM if low == high else 1)
+        start = axes.at_x(float(low)) - (wide / 2 if low == high else 0.0)
+        y = axes.at_y(float(share))
+        style = f"{look}fill c{c % 8}"
+        bar = element("rect", class_=style, x=start, y=y, width=wide, height=base - y)
+        marks += [bar] if share > 0 else []
+    marks.append(element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=base, y2=base))
+    if own.curve.size:
+        line = points(map(axes.at_x, own.grid), map(axes.at_y, own.curve))
+        marks.append(element("polyline", class_=f"line c{c % 8}", points=line))
+    return marks
+
+
+def _bins(
+    edges: Float[np.ndarray, " edge"], bars: Float[np.ndarray, " bar"]
+) -> Iterator[tuple[float, float, float]]:
+    """Ends and share of every bin."""
+    yield from zip(edges[:-1].tolist(), edges[1:].tolist(), bars.tolist(), strict=True)
 
 
 def _level_bars(
-    column: Density, box: tuple[float, float, float, float], top: float
-) -> tuple[Markup, list[Markup]]:
+    column: ClassColumn, box: tuple[float, float, float, float], shown: Sequence[int]
+) -> list[Markup]:
     """Groups of bars, one group a level."""
-    axes = Axes((0.0, float(len(column.levels))), (0.0, top), box)
-    n_classes = len(column.curves)
-    wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / n_classes
-    letters = max(3, int(34 / len(column.levels)))
+    top = max(float(column.classes[c].bars.max(initial=0.0)) for c in shown) * 1.06 or 1.0
+    axes = Axes((0.0, float(max(len(column.levels), 1))), (0.0, top), box)
+    wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / len(shown)
+    letters = max(3, int(34 / max(len(column.levels), 1)))
     marks = []
     for level, name in enumerate(column.levels):
         start = axes.at_x(level + 0.1)
-        for c in range(n_classes):
-            height = axes.at_y(0.0) - axes.at_y(float(column.curves[c, level]))
+        for place, c in enumerate(shown):
+            height = axes.at_y(0.0) - axes.at_y(float(column.classes[c].bars[level]))
             marks.append(
                 element(
                     "rect",
                     class_=f"fill c{c % 8}",
-                    x=start + c * wide,
+                    x=start + place * wide,
                     y=box[3] - height,
                     width=max(wide - 1, 1.0),
                     height=height,
@@ -106,7 +151,7 @@ def _level_bars(
         marks.append(element("text", text, class_="tick", x=middle, y=box[3] + 15))
     caption = element("text", clipped(column.name, 36), class_="label", x=SMALL / 2, y=box[3] + 32)
     base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])
-    return base + caption, marks
+    return [base, caption, *marks]
 
 
 def missingness(

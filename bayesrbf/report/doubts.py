@@ -129,7 +129,7 @@ def what_would_help(worth: Mapping[str, float] | pd.Series, epistemic: float) ->
 
 def read_oddities(job: Job, judged: JudgedTable, held_out: HeldOut) -> Oddities:
     """Cells and labels that look wrong, least probable first."""
-    cells, threshold, found, by_chance = odd_cells(job, judged)
+    cells, found = odd_cells(job, judged)
     rows = held_out.scored
     own = next(iter(held_out.probabilities.values()))[rows]
     labels = held_out.labels[rows]
@@ -144,6 +144,4 @@ def read_oddities(job: Job, judged: JudgedTable, held_out: HeldOut) -> Oddities:
         if own[i, labels[i]] < UNLIKELY_LABEL
     )
     improbable = improbable_labels(own, labels, UNLIKELY_LABEL)
-    return Oddities(
-        cells, threshold, found, by_chance, listed, improbable, UNLIKELY_LABEL, judged.sentence
-    )
+    return Oddities(cells, found, listed, improbable, UNLIKELY_LABEL, judged.sentence)

@@ -48,13 +48,13 @@ def unsure(report: Report) -> str:
 def odd(report: Report) -> str:
     """How many cells look wrong, and how many would by chance."""
     oddities = report.oddities
-    verb = "lies" if oddities.found == 1 else "lie"
     if not oddities.cells:
-        return "No cell is improbable given the rest of its row."
+        return "No cell is further from what the rest of its row suggests than chance explains."
+    verb = "is" if oddities.found == 1 else "are"
     return (
-        f"{plural(oddities.found, 'cell')} {verb} where the rest of the row puts a probability "
-        f"below {number(oddities.threshold)}; chance alone would put about "
-        f"{number(oddities.by_chance)} there."
+        f"{plural(oddities.found, 'cell')} {verb} further from what the rest of the row suggests "
+        "than chance explains, which puts at most one in ten of them there; a cell may be right "
+        "and rare."
     )
 
 

@@ -25,16 +25,9 @@ def read_intervals(job: Job, drawn: Drawn) -> str:
         )
     if job.rehearse:
         return _rehearsed(job, drawn)
-    asked = (
-        "How often these intervals hold the truth was not tried on this table; --rehearse tries "
-        "it, for the price of six more fits with their draws."
-    )
-    held = FAMILIES[job.family].held.get(drawn.refined.draws_.method)
-    if held is None:
-        return asked
     return (
-        f"{asked} On other tables 90 % intervals of this kind, of this kind of model, held it "
-        f"{held} times in 100."
+        "How often such intervals hold the truth was not tried here: --rehearse tries it, for the "
+        "price of six more fits with their draws."
     )
 
 

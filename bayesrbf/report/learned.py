@@ -5,26 +5,21 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from scipy.stats import norm
 
 from bayesrbf.records import names
-from bayesrbf.records.mixture import Observations
-from bayesrbf.report.cells import JudgedTable
+from bayesrbf.report.class_columns import read_class_column
 from bayesrbf.report.density import Densities, component_names
 from bayesrbf.report.effects import contributions, read_effects
 from bayesrbf.report.job import Job
-from bayesrbf.report.records import Density, Learned, Member
+from bayesrbf.report.records import Learned, Member
 
-BARS, EFFECTS, DENSITIES, MEANS = 15, 6, 6, 12
-GRID = 121
+BARS, EFFECTS, BY_CLASS, MEANS = 15, 6, 6, 12
 
 
-def read_learned(
-    job: Job, model: Any, refined: Any, densities: Densities, judged: JudgedTable
-) -> Learned:
-    """Contributions, effects, members, densities and means; columns are ordered by contribution.
+def read_learned(job: Job, model: Any, refined: Any, densities: Densities) -> Learned:
+    """Contributions, effects, members, classes and means; columns are ordered by contribution.
 
-    Columns are told by the density of cells and labels, components by the classifier's own.
+    Components are the classifier's own.
     """
     every, nothing = read_effects(job, model)
     added, density = contributions(job, model, every, nothing), densities.point
@@ -42,9 +37,7 @@ def read_learned(
         contributions=tuple(added[:BARS]),
         effects=effects,
         base=nothing,
-        densities=tuple(
-            _density(job, judged.density, name, classes) for name in leading[:DENSITIES]
-        ),
+        by_class=tuple(read_class_column(job, name, classes) for name in leading[:BY_CLASS]),
         members=read_members(refined),
         relevances=read_relevances(model),
         **components,
@@ -65,38 +58,6 @@ def _shares(density: Any) -> tuple[float, ...]:
     structure, parameters = density.model_.density.specification, density.model_.density.parameters
     shares = parameters.class_probabilities[list(structure.component_class)] * parameters.weights
     return tuple(map(float, shares))
-
-
-def _density(job: Job, density: Any, name: str, classes: list[str]) -> Density:
-    """Distribution of a column in every class; of a real one without its atoms."""
-    columns, mixture = density.columns_, density.model_.density
-    parameters, structure = mixture.parameters, mixture.specification
-    places = [columns.names[position] for position in columns.categorical_positions]
-    label, theta = places.index(job.target), parameters.category_probabilities
-    order = [list(map(str, columns.levels[label])).index(one) for one in classes]
-    shares = parameters.weights[:, None] * theta[label][:, order]  # (component, class)
-    shares = shares / shares.sum(axis=0)
-    if name in places:
-        place = places.index(name)
-        levels = tuple(map(str, columns.levels[place]))
-        return Density(
-            name, "categorical", np.arange(len(levels)) + 0.0, levels, shares.T @ theta[place]
-        )
-    place = columns.real_names.index(name)
-    seen = job.X[name].to_numpy(dtype=float)
-    low, high = np.nanquantile(seen, [0.005, 0.995])
-    width = float(mixture.units.scale[place])
-    grid = np.linspace(low, high if high > low else low + width, GRID)
-    alone = np.full((GRID, structure.n_features), np.nan)
-    alone[:, place] = grid
-    nothing = np.full((GRID, len(structure.levels)), -1)
-    rows = mixture.standardise(Observations(alone, nothing, np.full(GRID, -1), np.ones(GRID)))
-    sd = np.sqrt(parameters.covariances()[structure.covariance_group, place, place])
-    each = norm.logpdf(rows.real[:, place, None], parameters.means[:, place], sd)
-    each = np.exp(each + mixture.units.log_unit(rows)[:, None])
-    if place in columns.atomic:
-        each = each * theta[columns.atomic[place]][:, 0]
-    return Density(name, "real", grid, (), (each @ shares).T)
 
 
 def _means(

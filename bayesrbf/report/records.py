@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -25,14 +25,27 @@ Estimate = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Density:
-    """Density of one real column in every class, or level probabilities of a categorical one."""
+class ClassCells:
+    """The labelled cells of one class in one column, as shares of all of them."""
+
+    cells: int  # How many there are.
+    bars: Float[np.ndarray, " bar"]  # In every bin, atoms left out; or at every level.
+    atoms: Float[np.ndarray, " atom"] = field(default_factory=lambda: np.zeros(0))
+    masses: Float[np.ndarray, " atom"] = field(default_factory=lambda: np.zeros(0))
+    grid: Float[np.ndarray, " point"] = field(default_factory=lambda: np.zeros(0))
+    curve: Float[np.ndarray, " point"] = field(default_factory=lambda: np.zeros(0))
+    """Share in a bin around each value, under the class's own density; empty without one."""
+
+
+@dataclass(frozen=True)
+class ClassColumn:
+    """A column class by class."""
 
     name: str
     kind: Kind
-    grid: Float[np.ndarray, " point"]  # Values; level numbers for a categorical column.
+    edges: Float[np.ndarray, " edge"]  # Ends of the bins, or of places for the levels.
     levels: tuple[str, ...]  # Empty for a real column.
-    curves: Float[np.ndarray, "label point"]
+    classes: tuple[ClassCells, ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,7 @@ class Learned:
     contributions: tuple[Contribution, ...]  # The largest first.
     effects: tuple[Effect, ...]  # Of the columns that contribute most.
     base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
-    densities: tuple[Density, ...]  # Of the columns that contribute most, by class.
+    by_class: tuple[ClassColumn, ...]  # The columns that contribute most, class by class.
     component_names: tuple[str, ...]
     weights: tuple[float, ...]  # ``p(class) p(component | class)``.
     means: tuple[tuple[str, tuple[str, ...], tuple[float, ...]], ...]
@@ -157,7 +170,7 @@ class OddCell:
     column: str
     value: str  # What stands there.
     expected: str  # What the rest of the row suggests.
-    tail: float  # Probability of a cell at least as extreme.
+    tail: float  # Share of the table's cells that would be at least as extreme.
 
 
 @dataclass(frozen=True)
@@ -175,9 +188,7 @@ class Oddities:
     """Cells and labels that look wrong, the least probable first."""
 
     cells: tuple[OddCell, ...]
-    threshold: float  # Tail probability below which a cell is listed.
-    found: int  # Cells below the threshold.
-    by_chance: float  # Expected number of such cells if the density were exactly right.
+    found: int  # Cells that look wrong, of which at most one in ten is there by chance.
     labels: tuple[OddLabel, ...]  # Beyond what chance explains.
     improbable: Counted  # Labels below a held-out probability of ``bound``.
     bound: float

@@ -103,6 +103,7 @@ def _figures(report: Report) -> dict[str, Any]:
         (c for c, name in enumerate(report.classes) if name not in report.unvalidated),
         key=lambda c: -report.reading.class_counts[report.classes[c]],
     )[:MOST_CLASSES]
+    shown = sorted(frequent) or list(range(len(report.classes)))[:MOST_LINES]
     interest = report.classes.index(report.performance.hardest[0])
     drawn = [interest] if len(report.classes) == 2 else frequent[:MOST_LINES]
     imputations, members = report.imputations, report.learned.members
@@ -152,8 +153,10 @@ def _figures(report: Report) -> dict[str, Any]:
         "weight_marks": figures.legend(
             {"posterior mean and 90 % interval": "dot c0", "fitted, step by step": "ring c1"}
         ),
-        "densities": [column_figures.density(d, report.classes) for d in report.learned.densities],
-        "classes": _class_lines(report),
+        "by_class": [
+            column_figures.by_class(one, report.classes, shown) for one in report.learned.by_class
+        ],
+        "classes": figures.legend({report.classes[c]: f"bar c{c % 8}" for c in shown}),
         "costs": decision_figures.costs(report.costs) if report.costs else None,
         "cost_lines": _cost_lines(report),
         "coverage": figures.coverage(imputations.nominal, imputations.covered)
@@ -164,12 +167,6 @@ def _figures(report: Report) -> dict[str, Any]:
         else None,
         "plate": plate.plate(report.described.nodes, report.described.sizes),
     }
-
-
-def _class_lines(report: Report) -> Markup:
-    """Names of the classes."""
-    styles = [f"line c{c % 8} dash{c % 4}" for c in range(len(report.classes))]
-    return figures.legend(dict(zip(report.classes, styles, strict=True)))
 
 
 def _cost_lines(report: Report) -> Markup | None:

@@ -25,8 +25,10 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import false_discovery_control
 
 from bayesrbf.datasets import TARGET, demo_tables
+from bayesrbf.posterior.cell_tails import tails_among
 from tests.benchmarks.density_models import OURS
 from tests.benchmarks.density_scores import (
     auroc,
@@ -223,18 +225,28 @@ def test_density(data_folder: object, tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_density_of_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    """Cells below a tail where nothing was planted, and how many chance puts there."""
-    lines = []
+    """Cells below a tail where nothing was planted, and how many chance puts there.
+
+    Tails are those of the density, and those that the table's own cells confirm.
+    """
+    lines, listed = [], []
     for seed in range(SEEDS):
         table, _ = demo_tables(np.random.default_rng(seed))
         cells = [name for name in table if name != TARGET]
         for name in ("trimmed", "trimmed pool"):
             density = OURS[name].make().set_params(categorical_features=[TARGET]).fit(table)
             log_tail = density.surprise(table)["log_tail"].sel(column=cells).to_numpy()
-            n = int((~np.isnan(log_tail)).sum())
+            log_tail = log_tail[~np.isnan(log_tail)]
+            n, confirmed = log_tail.size, tails_among(-log_tail)
+            found = int((false_discovery_control(confirmed) <= 0.1).sum())
+            listed.append({"seed": seed, "model": name, "listed at a rate of .1": found})
             for tail in (0.01, 0.001, 1 / n):
                 row = {"seed": seed, "model": name, "tail": tail, "chance": n * tail}
-                lines.append(row | {"cells": int((log_tail < np.log(tail)).sum())})
+                row |= {"density's": int((log_tail < np.log(tail)).sum())}
+                lines.append(row | {"confirmed": int((confirmed < tail).sum())})
     with capsys.disabled():
         print("\n\n" + pd.DataFrame(lines).to_markdown(index=False))
-    assert all(row["cells"] >= 0 for row in lines)
+        print("\n" + pd.DataFrame(listed).to_markdown(index=False))
+    pools = [row for row in lines if row["model"] == "trimmed pool" and row["tail"] >= 0.001]
+    assert all(row["confirmed"] < 2 * row["chance"] for row in pools)
+    assert all(row["listed at a rate of .1"] < 2 for row in listed if "pool" in row["model"])

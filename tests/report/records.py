@@ -13,8 +13,9 @@ from bayesrbf.report.effects import Contribution, Effect
 from bayesrbf.report.performance import read_performance
 from bayesrbf.report.records import (
     Check,
+    ClassCells,
+    ClassColumn,
     Column,
-    Density,
     Described,
     Diagnostics,
     Doubt,
@@ -45,6 +46,12 @@ HOSTILE = (
     "</title></head><body onload=alert(4)>",
     "—ß漢字🦊gnp.exe",
 )
+
+
+def class_cells(rng: np.random.Generator) -> ClassCells:
+    """Bars, an atom and a curve."""
+    atom, mass, grid = np.array([0.3]), np.array([0.4]), np.linspace(0, 1, 7)
+    return ClassCells(20, rng.random(4), atom, mass, grid, rng.random(7))
 
 
 def synthetic(text: str = "x", n_classes: int = 3) -> Report:
@@ -109,9 +116,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         ),
         oddities=Oddities(
             cells=(OddCell("9", text, text, text, 1e-9),),
-            threshold=1e-3,
             found=1,
-            by_chance=0.2,
             labels=(OddLabel("5", text, text, 0.01),),
             improbable=Counted(12, 5.0, 2, 8),
             bound=0.05,
@@ -124,10 +129,16 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
                 Effect(text, (text, "b"), np.arange(2.0), np.full(2, 0.5), p[:2]),
             ),
             base=flat[0],
-            densities=(
-                Density(text, "real", np.linspace(0, 1, 5), (), rng.random((n_classes, 5))),
-                Density(
-                    text, "categorical", np.arange(2.0), (text, text), rng.random((n_classes, 2))
+            by_class=(
+                ClassColumn(
+                    text, "real", np.linspace(0, 1, 5), (), (class_cells(rng),) * n_classes
+                ),
+                ClassColumn(
+                    text,
+                    "categorical",
+                    np.arange(3.0),
+                    (text, text),
+                    (ClassCells(9, rng.random(2)),) * n_classes,
                 ),
             ),
             component_names=classes,

@@ -249,7 +249,7 @@ def test_columns_that_make_rows_alike_are_named_and_drawn() -> None:
 
 def test_a_page_of_a_model_without_a_density() -> None:
     full = synthetic()
-    empty = replace(full.learned, densities=(), component_names=(), weights=(), means=())
+    empty = replace(full.learned, by_class=(), component_names=(), weights=(), means=())
     page = Page(
         render(
             replace(
