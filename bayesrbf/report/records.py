@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -39,8 +39,7 @@ class Density:
 class Member:
     """One member of a stack; mean and 90 % interval of its weight are NaN without a posterior."""
 
-    name: str
-    what: str  # In words.
+    name: str  # In words.
     fitted: float  # Weight at the fitted point.
     mean: float  # Of the weight, as are the limits.
     lower: float
@@ -109,6 +108,10 @@ class Described:
     facts: tuple[tuple[str, str], ...]  # Command, versions, seed, digest.
 
 
+OPEN: Final = 0.8
+"""Width of an interval of a probability beyond which it leaves every answer open."""
+
+
 @dataclass(frozen=True)
 class UnsureRow:
     """A row that the model is least sure of, and what would help."""
@@ -126,6 +129,19 @@ class UnsureRow:
 
 
 @dataclass(frozen=True)
+class NovelRow:
+    """A row unlike all others, and the cell that the rest of the row makes least probable."""
+
+    row: str  # What it is called.
+    novelty: float
+    column: str  # Of that cell, as are the next two.
+    value: str
+    expected: str
+    without: float  # Novelty of the row if that cell were missing.
+    alone: bool  # Whether the row would then be no more novel than others.
+
+
+@dataclass(frozen=True)
 class Doubt:
     """Uncertainty of every row under the fit to all rows, and the least sure ones."""
 
@@ -136,7 +152,7 @@ class Doubt:
     rows: tuple[UnsureRow, ...]  # The least sure first.
     below: int  # Held-out rows whose most probable class has less than ``threshold``.
     threshold: float
-    novel: tuple[tuple[str, float], ...]  # Rows unlike all others and their novelty.
+    novel: tuple[NovelRow, ...]  # The most novel first.
 
     @property
     def with_intervals(self) -> bool:

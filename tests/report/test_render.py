@@ -102,7 +102,7 @@ def test_sections_come_in_order_and_open_with_a_finding(page: Page) -> None:
         "trust", "read", "good", "unsure", "odd", "learned", "filled", "model", "appendix",
     ]  # fmt: skip
     kinds = [p.get("class") for p in page.all("p")]
-    assert kinds.count("finding") == 9
+    assert kinds.count("finding") == 8
     assert kinds.count("verdict") == 1
     assert kinds.count("how") >= 9
 
@@ -231,11 +231,14 @@ def test_judgement_is_that_of_the_findings() -> None:
 
 def test_members_of_a_point_have_no_intervals() -> None:
     full = synthetic()
-    assert "a weight of 50 %, with 90 % probability between 20 % and 80 %" in render(full)
+    assert (
+        "Of 2 members the largest weight has “a network”: 50 %, with 90 % probability between "
+        "20 % and 80 %"
+    ) in render(full)
     nan = float("nan")
     points = tuple(replace(one, mean=nan, lower=nan, upper=nan) for one in full.learned.members)
     html = render(replace(full, learned=replace(full.learned, members=points)))
-    assert "a weight of 60 %." in html
+    assert "the largest weight has “a network”: 60 %." in html
     assert "nan" not in html.lower()
 
 
