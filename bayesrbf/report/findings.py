@@ -187,7 +187,7 @@ def events(report: Report) -> str:
     held_out = plural(sum(rows), "row")
     if event is None:
         each = [f"{clipped(c, 24)} {count(n)}" for c, n in zip(report.classes, rows, strict=True)]
-        rule = "the decision of least expected cost" if report.costs else "the most probable class"
+        rule = "what costs least by expectation" if report.costs else "what is most probable"
         return f"{held_out} held out: {listing(each, 8)}. A row is called {rule}."
     name = clipped(event.name, 24)
     rule = "costs least by expectation" if report.costs else "is the more probable class"

@@ -124,7 +124,7 @@ def _figures(report: Report) -> dict[str, Any]:
         ],
         "come_true": figures.reliability(
             report.performance.reliability,
-            "the most probable class" if event is None else event.name,
+            "that class" if event is None else event.name,
             0 if event is None else interest % 8,
         ),
         "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome)

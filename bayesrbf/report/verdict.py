@@ -176,7 +176,7 @@ def _answer(judged: Judged, calibrated: bool) -> str:
     if worse or not base.gain_of_answers.better or not calibrated:
         return "With care"
     if not logistic.gain.better:
-        return f"As much as those of {logistic.name}, and no more"
+        return f"As much as {logistic.name}'s, and no more"
     return "Yes"
 
 
@@ -192,10 +192,10 @@ def _beside_rivals(judged: Judged) -> str:
     better = [name for name, is_better, _ in compared if is_better]
     worse_than = [name for name, _, is_worse in compared if is_worse]
     others = [name for name, is_better, is_worse in compared if not (is_better or is_worse)]
+    rest = [f"no better than {' or '.join(others)} {TOLD}"] if others else []
+    rest += [f"worse than {listing(worse_than)}"] if worse_than else []
     parts = [f"better than {listing(better)}"] if better else []
-    parts += [f"no better than {listing(others)} {TOLD}"] if others else []
-    parts += [f"worse than {listing(worse_than)}"] if worse_than else []
-    return (", but " if better else ", and ").join(parts)
+    return ", but ".join([*parts, *filter(None, [", and ".join(rest)])])
 
 
 def _of_groups(judged: Judged) -> str:
