@@ -14,7 +14,7 @@ from bayesrbf.posterior.uncertainty import LEAST, entropy
 from bayesrbf.report.cells import JudgedTable, novel_rows, odd_cells
 from bayesrbf.report.density import component_names
 from bayesrbf.report.job import Job
-from bayesrbf.report.records import OPEN, Doubt, Oddities, OddLabel, UnsureRow
+from bayesrbf.report.records import Doubt, Oddities, OddLabel, UnsureRow
 from bayesrbf.report.validate import HeldOut
 from bayesrbf.report.words import clipped, percent
 
@@ -28,6 +28,8 @@ WORTH = 0.05
 """Share of the entropy that a measurement must remove to be suggested."""
 LACK_OF_DATA = 0.5
 """Share of epistemic entropy from which more labelled rows are suggested: most of the doubt."""
+OPEN = 0.8
+"""Width of an interval of a probability beyond which it leaves every answer open."""
 UNLIKELY_LABEL = 0.05
 """Held-out probability below which labels are counted beside what chance puts there."""
 FALSE_DISCOVERIES = 0.1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bayesrbf.report import verdict as judgement
+from bayesrbf.report.doubts import OPEN
 from bayesrbf.report.effects import Contribution
-from bayesrbf.report.records import OPEN, Report, Score
+from bayesrbf.report.records import Report, Score
 from bayesrbf.report.subgroups import WRONGLY
 from bayesrbf.report.words import between, clipped, count, ends, listing, number, percent, plural
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -106,10 +106,6 @@ class Described:
     trials: tuple[tuple[str, float, bool], ...]
     """Candidate, held-out log loss, whether it won; may be empty."""
     facts: tuple[tuple[str, str], ...]  # Command, versions, seed, digest.
-
-
-OPEN: Final = 0.8
-"""Width of an interval of a probability beyond which it leaves every answer open."""
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,8 @@ def verdict(judged: Judged, calibrated: bool, calibration: str) -> str:
             f"Too few rows to tell: with {rows}, {judged.smallest} of them of the second most "
             "frequent class, figures are mostly luck."
         )
-    return f"{_answer(judged, calibrated)}: it is {_beside_rivals(judged)}; {calibration}."
+    answer = _answer(judged, calibrated)
+    return f"{answer}: it is {_beside_rivals(judged, answer)}; {calibration}."
 
 
 def evidence(judged: Judged) -> str:
@@ -176,12 +177,12 @@ def _answer(judged: Judged, calibrated: bool) -> str:
     if worse or not base.gain_of_answers.better or not calibrated:
         return "With care"
     if not logistic.gain.better:
-        return f"As much as {logistic.name}'s, and no more"
+        return f"As much as {logistic.name}'s, and no more {TOLD}"
     return "Yes"
 
 
-def _beside_rivals(judged: Judged) -> str:
-    """What it is better than, and what not: class frequencies, one answer for all, a rival."""
+def _beside_rivals(judged: Judged, answer: str) -> str:
+    """What it is better than, and what not, but for a rival that the answer names."""
     base, logistic = judged.base, judged.logistic
     worse = logistic.gain.worse or logistic.gain_of_answers.worse
     compared = (
@@ -191,7 +192,7 @@ def _beside_rivals(judged: Judged) -> str:
     )
     better = [name for name, is_better, _ in compared if is_better]
     worse_than = [name for name, _, is_worse in compared if is_worse]
-    others = [name for name, is_better, is_worse in compared if not (is_better or is_worse)]
+    others = [name for name, *surely in compared if not any(surely) and name not in answer]
     rest = [f"no better than {' or '.join(others)} {TOLD}"] if others else []
     rest += [f"worse than {listing(worse_than)}"] if worse_than else []
     parts = [f"better than {listing(better)}"] if better else []
