@@ -196,6 +196,8 @@ def _beside_rivals(judged: Judged, answer: str) -> str:
     rest = [f"no better than {' or '.join(others)} {TOLD}"] if others else []
     rest += [f"worse than {listing(worse_than)}"] if worse_than else []
     parts = [f"better than {listing(better)}"] if better else []
+    if not base.gain.better:  # the reason of a "No" comes first
+        return ", though ".join([", and ".join(rest), *parts])
     return ", but ".join([*parts, *filter(None, [", and ".join(rest)])])
 
 

@@ -162,3 +162,15 @@ def test_a_headline_has_at_most_three_lines_of_the_page() -> None:
         for groups in (None, 1000):
             found = Judged(10_000, 5_000, 0.4, 0.1, base, rival, False, groups)
             assert len(verdict(found, True, half)) <= 3 * 91
+
+
+def test_the_reason_of_a_no_comes_first() -> None:
+    """Better than a logistic regression that is worse than nothing is no praise."""
+    none, good = Gain(0.0, 0.1, 2.0), Gain(1.0, 0.1, 2.0)
+    base = Rival("always answering “a”", 0.7, 0.4, none, none)
+    rival = Rival("logistic regression", 0.9, 0.5, good, good)
+    text = verdict(Judged(100, 50, 0.7, 0.4, base, rival, False), True, GOOD)
+    assert text == (
+        "No: it is no better than the class frequencies or always answering “a” so far as these "
+        f"rows tell, though better than logistic regression; {GOOD}."
+    )
