@@ -87,7 +87,7 @@ def fit(
             judged=False,
         )
         if not json:
-            introduce(job)
+            introduce(job, page=False)
         with spoken(), progress() as track:
             for _ in track((None,), "Fitting the table", 1):
                 fitted = FAMILIES[model].procedure(job)(job.X, job.y)

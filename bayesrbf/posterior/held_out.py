@@ -45,8 +45,10 @@ class OneAgainstRest:
     rows: int  # Of the class.
     auroc: Interval
     average_precision: Interval
-    sensitivity: Interval  # Of the decisions.
+    sensitivity: Interval  # Of the decisions, as are the other three.
     specificity: Interval
+    ppv: Interval  # Positive predictive value: of the rows decided so, the share of the class.
+    npv: Interval  # Negative predictive value: of all other rows, the share of the rest.
 
 
 @dataclass(frozen=True)
@@ -159,14 +161,20 @@ def average_precision(score: Score, positive: Positive, level: float = LEVEL) ->
 
 def one_against_rest(score: Score, decided: Positive, positive: Positive) -> OneAgainstRest:
     """Every figure of a class whose decisions are known."""
-    m, n = int(positive.sum()), int((~positive).sum())
     return OneAgainstRest(
-        rows=m,
+        rows=int(positive.sum()),
         auroc=auroc(score, positive),
         average_precision=average_precision(score, positive),
-        sensitivity=proportion(float(decided[positive].mean()), m) if m else NONE,
-        specificity=proportion(float((~decided[~positive]).mean()), n) if n else NONE,
+        sensitivity=_share(decided[positive]),
+        specificity=_share(~decided[~positive]),
+        ppv=_share(positive[decided]),
+        npv=_share(~positive[~decided]),
     )
+
+
+def _share(holds: Positive) -> Interval:
+    """Share of the rows of which something holds."""
+    return proportion(float(holds.mean()), holds.size) if holds.size else NONE
 
 
 def decision_curve(

@@ -12,7 +12,7 @@ from scipy.stats import false_discovery_control
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.posterior.cell_tails import tails_among
 from bayesrbf.report.job import Job
-from bayesrbf.report.records import OddCell
+from bayesrbf.report.records import NovelRow, OddCell
 from bayesrbf.report.words import between, clipped, exact, listing, percent, plural
 
 if TYPE_CHECKING:
@@ -130,12 +130,32 @@ def _odd_cell(
     return OddCell(job.row(row), str(name), str(value), expected, float(tails[row, column]))
 
 
-def novel_rows(job: Job, judged: JudgedTable) -> tuple[tuple[str, float], ...]:
-    """Rows unlike all others with their novelty, the least probable cells first among equals."""
-    surprise = np.nansum(judged.cells["log_tail"].to_numpy(), axis=1)
-    order = np.lexsort((surprise, -judged.novelty))[:MOST_NOVEL]
-    return tuple(
-        (job.row(int(row)), float(judged.novelty[row]))
-        for row in order
-        if judged.novelty[row] >= NOVEL
-    )
+def novel_rows(job: Job, judged: JudgedTable) -> tuple[NovelRow, ...]:
+    """Rows unlike all others, the least probable cells first among equals.
+
+    Of each, its least probable cell is hidden and the row judged anew.
+    """
+    log_tail = judged.cells["log_tail"].to_numpy()
+    order = np.lexsort((np.nansum(log_tail, axis=1), -judged.novelty))[:MOST_NOVEL]
+    rows = order[judged.novelty[order] >= NOVEL]
+    rows = rows[~np.isnan(log_tail[rows]).all(axis=1)]
+    if not rows.size:
+        return ()
+    least = np.nanargmin(log_tail[rows], axis=1)
+    table = judged.table.iloc[rows].assign(**{job.target: None})
+    hidden = table.mask(least[:, None] == np.arange(table.shape[1]))
+    found = []
+    for row, column, without in zip(rows, least, judged.density.novelty(hidden), strict=True):
+        cell = _odd_cell(job, judged.cells, int(row), int(column))
+        found.append(
+            NovelRow(
+                row=cell.row,
+                novelty=float(judged.novelty[row]),
+                column=cell.column,
+                value=cell.value,
+                expected=cell.expected,
+                without=float(without),
+                alone=bool(without < NOVEL),
+            )
+        )
+    return tuple(found)

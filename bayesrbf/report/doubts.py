@@ -26,8 +26,10 @@ THRESHOLD = 0.9
 """A row counts as unsure where its most probable class has less than this probability."""
 WORTH = 0.05
 """Share of the entropy that a measurement must remove to be suggested."""
-LACK_OF_DATA = 0.25
-"""Share of epistemic entropy from which more labelled rows are suggested."""
+LACK_OF_DATA = 0.5
+"""Share of epistemic entropy from which more labelled rows are suggested: most of the doubt."""
+OPEN = 0.8
+"""Width of an interval of a probability beyond which it leaves every answer open."""
 UNLIKELY_LABEL = 0.05
 """Held-out probability below which labels are counted beside what chance puts there."""
 FALSE_DISCOVERIES = 0.1
@@ -98,7 +100,11 @@ def _unsure(
                 aleatoric=float(here["aleatoric_entropy"]),
                 epistemic=epistemic,
                 component=nearest[place],
-                help=what_would_help({} if worth is None else worth.iloc[place], epistemic / total),
+                help=what_would_help(
+                    {} if worth is None else worth.iloc[place],
+                    epistemic / total,
+                    float(here["upper"][best] - here["lower"][best]),
+                ),
             )
         )
     return tuple(result)
@@ -112,11 +118,21 @@ def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
     return [components[component] for component in density.predict_component(X)]
 
 
-def what_would_help(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
-    """What would make the prediction of a row surer, in words.
+def what_would_help(
+    worth: Mapping[str, float] | pd.Series, epistemic: float, width: float = np.nan
+) -> str:
+    """What to do with a row, and what would make its prediction surer, in words.
 
-    ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed.
+    ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed;
+    ``epistemic`` is the share of the doubt that is about the model, and ``width`` that of the
+    interval, both NaN without draws.
     """
+    surer = _surer(worth, epistemic)
+    return f"refer: the interval leaves every answer open; {surer}" if width > OPEN else surer
+
+
+def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float) -> str:
+    """The cell, the rows or the kind of measurement that would take doubt away."""
     gains = {name: gain for name, gain in worth.items() if gain == gain}
     best = max(gains, key=gains.__getitem__, default=None)
     if best is not None and gains[best] > WORTH:
@@ -124,6 +140,8 @@ def what_would_help(worth: Mapping[str, float] | pd.Series, epistemic: float) ->
         return f"measure {clipped(best, 30)}: takes away about {share} of the doubt"
     if epistemic > LACK_OF_DATA:
         return "more labelled rows like it"
+    if epistemic != epistemic:
+        return "unknown: without draws the kinds of doubt cannot be told apart"
     return "another kind of measurement: the classes overlap here"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Final
 
@@ -70,15 +70,22 @@ def _stack(job: Job) -> Procedure:
     small = len(job.X) <= MOST_ROWS and work <= MOST_WORK
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (
-        f"all ten are taken up to {count(MOST_ROWS)} rows, with rows × real columns⁴ × classes "
-        "up to a hundred million, because intervals take two to three times as long with ten: "
+        f"all are taken up to {count(MOST_ROWS)} rows, with rows × real columns⁴ × classes "
+        "up to a hundred million, because intervals take two to three times as long with all: "
         "the bootstrap fits every member 25 times more, other methods take the second "
         "derivatives of the mixtures"
     )
-    chosen = "all ten members" if small else "five members (lite)"
-    sentence = f"A stack of {chosen} for {sizes}: {rule}."
     settings = {"members": "default" if small else "lite"}
-    return _fixed(job, "StackedClassifier", settings, sentence)
+    procedure = _fixed(job, "StackedClassifier", settings, "")
+
+    def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
+        fitted = procedure(X, y)
+        # Columns of few values add a member: the fit alone knows how many there are.
+        n = len(fitted.model.members_)
+        chosen = f"all {n} members" if small else f"{n} members (lite)"
+        return replace(fitted, sentence=f"A stack of {chosen} for {sizes}: {rule}.")
+
+    return fit
 
 
 def _mixture(job: Job) -> Procedure:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bayesrbf.report import verdict as judgement
+from bayesrbf.report.doubts import OPEN
 from bayesrbf.report.effects import Contribution
 from bayesrbf.report.records import Report, Score
 from bayesrbf.report.subgroups import WRONGLY
-from bayesrbf.report.words import between, clipped, count, listing, number, percent, plural
+from bayesrbf.report.words import between, clipped, count, ends, listing, number, percent, plural
 
 
 def read(report: Report) -> str:
@@ -42,6 +43,20 @@ def unsure(report: Report) -> str:
         f"{text}; of all doubt under the fit to every row, {percent(share)} is about the model, "
         "and more rows or a better kind of model may take it away; the rest is overlap "
         "of the classes in these columns."
+    )
+
+
+def open_intervals(report: Report) -> str:
+    """What to do with listed rows whose interval leaves every answer open; empty without any."""
+    rows = report.doubt.rows
+    wide = sum(row.upper - row.lower > OPEN for row in rows)
+    if not wide:
+        return ""
+    verb = "has an interval" if wide == 1 else "have intervals"
+    return (
+        f"Of {plural(len(rows), 'row')} listed {count(wide)} {verb} wider than {number(OPEN)}: "
+        "nothing is to be decided by such a probability. Refer the row to whoever decides without "
+        "the model, or measure the cell that its line names and predict it anew."
     )
 
 
@@ -97,12 +112,13 @@ def filled(report: Report) -> str:
 
 def members(report: Report) -> str:
     """The member of a stack with the largest weight."""
-    first = report.learned.members[0]
-    text = f"{first.name} ({first.what}) has most of a say"
+    every = report.learned.members
+    first = every[0]
+    text = f"Of {plural(len(every), 'member')} the largest weight has “{first.name}”"
     if first.mean != first.mean:
-        return f"{text}: a weight of {percent(first.fitted)}."
+        return f"{text}: {percent(first.fitted)}."
     return (
-        f"{text}: a weight of {percent(first.mean)}, with 90 % probability between "
+        f"{text}: {percent(first.mean)}, with 90 % probability between "
         f"{percent(first.lower)} and {percent(first.upper)}."
     )
 
@@ -157,12 +173,42 @@ FAR = 2.0
 def verdict(report: Report) -> str:
     """Whether the probabilities can be trusted, beside answers that need no model."""
     own = report.scores[0]
-    return judgement.verdict(report.judged, own.calibration.within_noise and not _tilted(own))
+    calibrated = own.calibration.within_noise and not _tilted(own)
+    return judgement.verdict(report.judged, calibrated, calibration_words(own))
 
 
-def worth(report: Report) -> str:
-    """What the figures of the verdict are worth."""
-    return judgement.worth(report.judged, calibration_words(report.scores[0]))
+def evidence(report: Report) -> str:
+    """The figures behind the verdict."""
+    return judgement.evidence(report.judged)
+
+
+def events(report: Report) -> str:
+    """How many rows held out are of which class, and when a row is called what."""
+    event, rows = report.performance.event, report.confusion.sum(axis=1).tolist()
+    held_out = plural(sum(rows), "row")
+    if event is None:
+        each = [f"{clipped(c, 24)} {count(n)}" for c, n in zip(report.classes, rows, strict=True)]
+        rule = "what costs least by expectation" if report.costs else "what is most probable"
+        return f"{held_out} held out: {listing(each, 8)}. A row is called {rule}."
+    name = clipped(event.name, 24)
+    rule = "costs least by expectation" if report.costs else "is the more probable class"
+    verb = "is an event" if rows[report.classes.index(event.name)] == 1 else "are events"
+    return (
+        f"{count(rows[report.classes.index(event.name)])} of {held_out} held out {verb}: an event "
+        f"is a row that is “{name}”, {event.why}. A row is called “{name}” where that {rule} "
+        f"(threshold {percent(event.threshold)})."
+    )
+
+
+def surprise(report: Report) -> str:
+    """The log loss beside those of both rivals, and what a log loss is."""
+    own, judged = report.performance.log_loss, report.judged
+    return (
+        f"The average surprise (log loss) is {number(own.value)} nats ({ends(own.lower, own.upper)}"
+        f"), that of the class frequencies {number(judged.base.log_loss)}, that of "
+        f"{judged.logistic.name} {number(judged.logistic.log_loss)}: a row counts 0 where its true "
+        "class was given all probability, 0.69 at one half, 4.6 at one in 100."
+    )
 
 
 def unvalidated(report: Report) -> str:

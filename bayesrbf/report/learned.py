@@ -89,11 +89,11 @@ WORDS: Final = {
     "K1": "kernel network, Laplace kernel, silent columns shrunk",
     "K2": "kernel network, Laplace kernel, all columns alike",
     "K3": "kernel network, Gaussian kernel, silent columns shrunk",
-    "SL": "kernel network, Laplace kernel of a third of the length, silent columns shrunk",
-    "AL": "kernel network, Laplace kernel, rates of the columns learned by their evidence",
-    "VG10": "kernel network, Gaussian kernel, rates learned by leave-one-out",
-    "VG100": "kernel network, Gaussian kernel, rates learned by leave-one-out, less penalised",
-    "VC100": "as VG100, numbers of few values taken for categories",
+    "SL": "kernel network, short Laplace kernel, silent columns shrunk",
+    "AL": "kernel network, Laplace kernel, rates by their evidence",
+    "VG10": "kernel network, Gaussian kernel, rates by leave-one-out",
+    "VG100": "kernel network, Gaussian kernel, rates by leave-one-out, less penalised",
+    "VC100": "kernel network, Gaussian kernel, few values as categories",
     "G1": "one Gaussian a class, one covariance for all",
     "G2": "three Gaussians a class, full covariances",
     "B1": "one Gaussian a class, one covariance for all, fitted to tell the classes apart",
@@ -113,8 +113,7 @@ def read_members(refined: Any) -> tuple[Member, ...]:
         drawn = np.stack([weights.mean(axis=0), *np.quantile(weights, [0.05, 0.95], axis=0)])
     members = [
         Member(
-            name=str(name),
-            what=WORDS.get(str(name), "a further member"),
+            name=WORDS.get(str(name), str(name)),
             fitted=float(line.weight),
             mean=float(mean),
             lower=float(lower),

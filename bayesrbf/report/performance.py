@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from jaxtyping import Float, Int
 
+from bayesrbf.posterior.calibration import ReliabilityCurve, calibration
 from bayesrbf.posterior.held_out import (
     DecisionCurve,
     Interval,
     OneAgainstRest,
+    Positive,
+    Score,
     auroc,
     decision_curve,
     mean,
@@ -40,6 +44,15 @@ class Curves:
 
 
 @dataclass(frozen=True)
+class Event:
+    """Which of two classes the figures are about, and from which probability a row is called so."""
+
+    name: str
+    why: str  # In words.
+    threshold: float  # At the costs that were given; without any, one half.
+
+
+@dataclass(frozen=True)
 class Performance:
     """Held-out figures of the model with their intervals."""
 
@@ -50,6 +63,9 @@ class Performance:
     """Name, the model's figures, AUROC of logistic regression; of two classes only the one of
     interest."""
     curves: tuple[Curves, ...]
+    event: Event | None  # None for more than two classes.
+    reliability: ReliabilityCurve
+    """Of the probability of the event; of more than two classes, that of the most probable one."""
 
     @property
     def hardest(self) -> tuple[str, OneAgainstRest, Interval]:
@@ -86,7 +102,7 @@ def read_performance(
     shown = [focus] if binary else range(len(held_out.classes))
     frequent = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > UNVALIDATED]
     each = costs_of(held_out.classes, costs)
-    threshold = float(1 - each[focus] / each.sum()) if binary and costs else None
+    threshold = float(1 - each[focus] / each.sum())
     return Performance(
         accuracy=proportion(float(correct(p, labels).mean()), labels.size),
         log_loss=mean(log_loss(p, labels)),
@@ -104,8 +120,26 @@ def read_performance(
                 str(held_out.classes[c]),
                 decision_curve(p[:, c], labels == c, THRESHOLDS),
                 decision_curve(other[:, c], labels == c, THRESHOLDS),
-                threshold,
+                threshold if binary and costs else None,
             )
             for c in ([focus] if binary else frequent[:MOST_CURVES])
         ),
+        event=Event(str(held_out.classes[focus]), _why(counts, each), threshold)
+        if binary
+        else None,
+        reliability=_reliability(p[:, focus], labels == focus)
+        if binary
+        else _reliability(p.max(axis=1), labels == p.argmax(axis=1)),
     )
+
+
+def _why(counts: Int[np.ndarray, " label"], costs: Float[np.ndarray, " label"]) -> str:
+    """Why a class is the one of interest."""
+    if np.ptp(costs) > 0:
+        return "the class whose mistakes cost most"
+    return "the rarer class" if np.ptp(counts) > 0 else "the last of two equally frequent classes"
+
+
+def _reliability(said: Score, happened: Positive) -> ReliabilityCurve:
+    """How often what was said with a probability came true."""
+    return calibration(np.column_stack([1 - said, said]), happened.astype(int)).curves[1]

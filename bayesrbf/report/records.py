@@ -52,8 +52,7 @@ class ClassColumn:
 class Member:
     """One member of a stack; mean and 90 % interval of its weight are NaN without a posterior."""
 
-    name: str
-    what: str  # In words.
+    name: str  # In words.
     fitted: float  # Weight at the fitted point.
     mean: float  # Of the weight, as are the limits.
     lower: float
@@ -139,6 +138,19 @@ class UnsureRow:
 
 
 @dataclass(frozen=True)
+class NovelRow:
+    """A row unlike all others, and the cell that the rest of the row makes least probable."""
+
+    row: str  # What it is called.
+    novelty: float
+    column: str  # Of that cell, as are the next two.
+    value: str
+    expected: str
+    without: float  # Novelty of the row if that cell were missing.
+    alone: bool  # Whether the row would then be no more novel than others.
+
+
+@dataclass(frozen=True)
 class Doubt:
     """Uncertainty of every row under the fit to all rows, and the least sure ones."""
 
@@ -149,7 +161,7 @@ class Doubt:
     rows: tuple[UnsureRow, ...]  # The least sure first.
     below: int  # Held-out rows whose most probable class has less than ``threshold``.
     threshold: float
-    novel: tuple[tuple[str, float], ...]  # Rows unlike all others and their novelty.
+    novel: tuple[NovelRow, ...]  # The most novel first.
 
     @property
     def with_intervals(self) -> bool:

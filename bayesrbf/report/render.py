@@ -46,6 +46,7 @@ def render(report: Report) -> str:
         "count": words.count,
         "percent": words.percent,
         "clipped": words.clipped,
+        "one_line": words.one_line,
         "plural": words.plural,
         "listing": words.listing,
         "options_whole": options_whole,
@@ -76,7 +77,9 @@ def _sentences(report: Report) -> dict[str, str]:
     """The finding of each section."""
     return {
         "verdict": findings.verdict(report),
-        "worth": findings.worth(report),
+        "evidence": findings.evidence(report),
+        "events": findings.events(report),
+        "surprise": findings.surprise(report),
         "unvalidated": findings.unvalidated(report),
         "computation": findings.computation(report),
         "scores": findings.against_logistic(report),
@@ -84,6 +87,7 @@ def _sentences(report: Report) -> dict[str, str]:
         "costs": findings.costs(report) if report.costs else "",
         "read": findings.read(report),
         "unsure": findings.unsure(report),
+        "open_intervals": findings.open_intervals(report),
         "odd": findings.odd(report),
         "odd_labels": findings.odd_labels(report),
         "learned": findings.learned(report),
@@ -104,7 +108,7 @@ def _figures(report: Report) -> dict[str, Any]:
         key=lambda c: -report.reading.class_counts[report.classes[c]],
     )[:MOST_CLASSES]
     shown = sorted(frequent) or list(range(len(report.classes)))[:MOST_LINES]
-    interest = report.classes.index(report.performance.hardest[0])
+    interest, event = report.classes.index(report.performance.hardest[0]), report.performance.event
     drawn = [interest] if len(report.classes) == 2 else frequent[:MOST_LINES]
     imputations, members = report.imputations, report.learned.members
     return {
@@ -119,6 +123,11 @@ def _figures(report: Report) -> dict[str, Any]:
         "reliability": [
             figures.reliability(own.curves[c], report.classes[c], c % 8) for c in frequent
         ],
+        "come_true": figures.reliability(
+            report.performance.reliability,
+            "that class" if event is None else event.name,
+            0 if event is None else interest % 8,
+        ),
         "doubt": figures.doubt(doubt.aleatoric, doubt.epistemic, doubt.outcome)
         if doubt.epistemic.any()
         else None,

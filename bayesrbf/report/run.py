@@ -23,8 +23,9 @@ from rich.table import Table
 from bayesrbf.files import write_whole
 from bayesrbf.inference.progress import Track as Within
 from bayesrbf.inference.progress import showing, silent
+from bayesrbf.posterior.held_out import Interval
 from bayesrbf.report.collect import collect
-from bayesrbf.report.findings import unvalidated, verdict, worth
+from bayesrbf.report.findings import events, evidence, unvalidated, verdict
 from bayesrbf.report.job import Job
 from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
 from bayesrbf.report.output import (
@@ -39,12 +40,21 @@ from bayesrbf.report.output import (
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
 from bayesrbf.report.validate import Track
-from bayesrbf.report.words import clipped, harmless, listing, number, percent, plural
+from bayesrbf.report.words import (
+    clipped,
+    ends,
+    harmless,
+    listing,
+    number,
+    one_line,
+    percent,
+    plural,
+)
 
 QUESTION: Final = "Can I trust these probabilities?"
 """What the verdict answers, as on the page."""
 TOLD: Final = 5
-"""Notes that are told in the terminal, the most harmful first."""
+"""Notes that are told in the terminal where a page has all, the most harmful first."""
 
 
 def run(job: Job, folder: Path) -> Report:
@@ -64,8 +74,8 @@ def run(job: Job, folder: Path) -> Report:
     return outcome.report
 
 
-def introduce(job: Job) -> None:
-    """Say in a few lines what was read and what it was taken for."""
+def introduce(job: Job, page: bool = True) -> None:
+    """Say in a few lines what was read and what it was taken for; every note without a page."""
     console = Console()
     missing = float(job.X.isna().to_numpy().mean())
     hidden = int(job.y.isna().sum())
@@ -79,11 +89,12 @@ def introduce(job: Job) -> None:
     ]
     for kind, named in (("real", reals), ("categorical", job.categorical)):
         if named:
-            shown = listing([clipped(name, 24) for name in named], 5)
-            lines.append(f"  {kind:<12} {shown}")
-    lines += [f"  note         {clipped(note, 400)}" for note in job.notes[:TOLD]]
-    if len(job.notes) > TOLD:
-        lines.append(f"               and {len(job.notes) - TOLD} more, on the page of a report")
+            columns = listing([clipped(name, 24) for name in named], 5)
+            lines.append(f"  {kind:<12} {columns}")
+    shown = job.notes[:TOLD] if page else job.notes
+    lines += [f"  note         {one_line(note)}" for note in shown]
+    if len(job.notes) > len(shown):
+        lines.append(f"               and {len(job.notes) - TOLD} more, on the page")
     for line in lines:
         console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
 
@@ -176,7 +187,7 @@ def _shares(console: Console, what: str) -> Within:
 
 
 def tell(said: Report) -> None:
-    """Print the verdict and the main figures in a table of at most ten lines."""
+    """Print the verdict and the main figures in a table of few lines."""
     own, frequencies, logistic = said.scores
     table = Table(box=None, show_header=False, pad_edge=False)
     loss = (
@@ -185,14 +196,20 @@ def tell(said: Report) -> None:
     )
     low, high = own.calibration.noise
     table.add_row("held-out log loss", loss)
-    right = said.performance.accuracy
-    ends = f"({percent(right.lower)} to {percent(right.upper)})"
-    table.add_row("classified right", f"{percent(right.value)} {ends}")
+    table.add_row("classified right", _share(said.performance.accuracy))
     name, hardest, _ = said.performance.hardest
+    if said.performance.event is not None:
+        for label, one in (
+            ("sensitivity", hardest.sensitivity),
+            ("specificity", hardest.specificity),
+            ("PPV", hardest.ppv),
+            ("NPV", hardest.npv),
+        ):
+            table.add_row(label, _share(one))
     area = hardest.auroc
     if area.value == area.value:
-        ends = f"({number(area.lower)} to {number(area.upper)})"
-        table.add_row("AUROC", f"{number(area.value)} {ends}, {clipped(name, 24)} against the rest")
+        figure = f"{number(area.value)} ({ends(area.lower, area.upper)})"
+        table.add_row("AUROC", f"{figure}, {clipped(name, 24)} against the rest")
     table.add_row(
         "calibration error",
         f"{number(own.calibration.error)} (chance alone {number(low)} to {number(high)})",
@@ -204,8 +221,14 @@ def tell(said: Report) -> None:
         table.add_row("hidden labels", found)
     console = Console()
     console.print(table)
-    for sentence in filter(None, (QUESTION, verdict(said), worth(said), unvalidated(said))):
+    sentences = QUESTION, verdict(said), evidence(said), events(said), unvalidated(said)
+    for sentence in filter(None, sentences):
         console.print(harmless(sentence), highlight=False, markup=False)
+
+
+def _share(one: Interval) -> str:
+    """A share and its interval."""
+    return f"{percent(one.value)} ({ends(one.lower, one.upper, percent)})"
 
 
 def figures(said: Report) -> dict[str, object]:
@@ -216,7 +239,8 @@ def figures(said: Report) -> dict[str, object]:
         "classes": said.classes,
         "rows": said.judged.rows,
         "verdict": verdict(said),
-        "worth": worth(said),
+        "evidence": evidence(said),
+        "event": said.performance.event,
         "unvalidated": said.unvalidated,
         "scores": {
             "log loss": held_out.log_loss,

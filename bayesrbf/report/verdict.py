@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from bayesrbf.posterior.decisions import mistakes, paid
 from bayesrbf.posterior.scores import correct, log_loss, mean_over_folds
 from bayesrbf.report.validate import HeldOut
-from bayesrbf.report.words import clipped, number, percent, plural
+from bayesrbf.report.words import clipped, listing, number, percent, plural
 
 SURELY: Final = 0.975
 """Quantile of Student's t from which a difference is told as one."""
@@ -135,89 +135,72 @@ def judge(
     )
 
 
-def verdict(judged: Judged, calibrated: bool) -> str:
-    """The headline: an answer and the figures behind it.
+def verdict(judged: Judged, calibrated: bool, calibration: str) -> str:
+    """The headline: an answer, and why.
 
-    ``calibrated`` says whether the probabilities come true as often as they say.
+    ``calibrated`` says whether the probabilities come true as often as they say, ``calibration``
+    is half a sentence on that.
     """
-    return f"{_answer(judged, calibrated)}: {_figures(judged)}"
+    if not judged.enough:
+        rows = f"{plural(judged.rows, 'row')} held out{_of_groups(judged)}"
+        return (
+            f"Too few rows to tell: with {rows}, {judged.smallest} of them of the second most "
+            "frequent class, figures are mostly luck."
+        )
+    answer = _answer(judged, calibrated)
+    return f"{answer}: it is {_beside_rivals(judged, answer)}; {calibration}."
+
+
+def evidence(judged: Judged) -> str:
+    """How many answers are right, or what a row costs, beside both rivals."""
+    base, logistic = judged.base, judged.logistic
+    if judged.in_costs:
+        figures = (
+            f"a row costs {number(judged.answers)} by its decisions, {number(base.answers)} by "
+            f"{base.name}, {number(logistic.answers)} by {logistic.name}"
+        )
+    else:
+        figures = (
+            f"{percent(1 - judged.answers)} of its answers are right, "
+            f"{percent(1 - base.answers)} by {base.name}, "
+            f"{percent(1 - logistic.answers)} by {logistic.name}"
+        )
+    return f"On {plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)} {figures}."
 
 
 def _answer(judged: Judged, calibrated: bool) -> str:
     """The first words: whether to trust the probabilities."""
     base, logistic = judged.base, judged.logistic
-    if not judged.enough:
-        return "Too few rows to tell"
     if not base.gain.better:
         return "No"
     worse = logistic.gain.worse or logistic.gain_of_answers.worse
     if worse or not base.gain_of_answers.better or not calibrated:
         return "With care"
     if not logistic.gain.better:
-        return f"As much as those of {logistic.name}, and no more {TOLD}"
+        return f"As much as {logistic.name}'s, and no more {TOLD}"
     return "Yes"
 
 
-def _figures(judged: Judged) -> str:
-    """The model's figures beside those of both rivals."""
+def _beside_rivals(judged: Judged, answer: str) -> str:
+    """What it is better than, and what not, but for a rival that the answer names."""
     base, logistic = judged.base, judged.logistic
-    if judged.in_costs:
-        said = (
-            f"a row costs {number(judged.answers)} by its decisions, {number(base.answers)} by "
-            f"{base.name}, {number(logistic.answers)} by {logistic.name}"
-        )
-    else:
-        said = (
-            f"{percent(1 - judged.answers)} of its answers are right, "
-            f"{percent(1 - base.answers)} by {base.name}, "
-            f"{percent(1 - logistic.answers)} by {logistic.name}"
-        )
-    return (
-        f"on {plural(judged.rows, 'row')} that it had not seen {said}; its average surprise (log "
-        f"loss) is {number(judged.log_loss)} nats, that of the class frequencies "
-        f"{number(base.log_loss)}, that of {logistic.name} {number(logistic.log_loss)}."
+    worse = logistic.gain.worse or logistic.gain_of_answers.worse
+    compared = (
+        ("the class frequencies", base.gain.better, base.gain.worse),
+        (base.name, base.gain_of_answers.better, base.gain_of_answers.worse),
+        (logistic.name, logistic.gain.better and not worse, worse),
     )
-
-
-def worth(judged: Judged, calibration: str) -> str:
-    """What the differences are worth; ``calibration`` is half a sentence on what came true."""
-    if not judged.enough:
-        rows = f"{plural(judged.rows, 'row')} held out{_of_groups(judged)}"
-        return (
-            f"With {rows}, {judged.smallest} of them of the second most frequent class, such "
-            "figures are mostly luck."
-        )
-    told = f"{calibration[:1].upper()}{calibration[1:]}"
-    return f"{_beside_base(judged)}; {_beside_logistic(judged.logistic)}. {told}."
+    better = [name for name, is_better, _ in compared if is_better]
+    worse_than = [name for name, _, is_worse in compared if is_worse]
+    others = [name for name, *surely in compared if not any(surely) and name not in answer]
+    rest = [f"no better than {' or '.join(others)} {TOLD}"] if others else []
+    rest += [f"worse than {listing(worse_than)}"] if worse_than else []
+    parts = [f"better than {listing(better)}"] if better else []
+    if not base.gain.better:  # the reason of a "No" comes first
+        return ", though ".join([", and ".join(rest), *parts])
+    return ", but ".join([*parts, *filter(None, [", and ".join(rest)])])
 
 
 def _of_groups(judged: Judged) -> str:
     """How many groups the rows are of, where they belong together."""
     return "" if judged.groups is None else f" in {plural(judged.groups, 'group')}"
-
-
-def _beside_base(judged: Judged) -> str:
-    """What the model is worth beside class frequencies and one answer for all."""
-    base = judged.base
-    if not base.gain.better:
-        kind = "worse" if base.gain.worse else "no better"
-        return f"Its probabilities are {kind} than the class frequencies {TOLD}"
-    if base.gain_of_answers.better:
-        return f"That is better than the class frequencies and than {base.name}"
-    unit = "cost" if judged.in_costs else "are right"
-    better, worse = ("less", "more") if judged.in_costs else ("more often", "less often")
-    kind = f"{unit} {worse} than" if base.gain_of_answers.worse else f"{unit} no {better} than"
-    what = "decisions" if judged.in_costs else "answers"
-    return (
-        f"Its probabilities are better than the class frequencies, but its {what} {kind} "
-        f"{base.name} {TOLD}"
-    )
-
-
-def _beside_logistic(rival: Rival) -> str:
-    """What the model is worth beside logistic regression."""
-    if rival.gain.worse or rival.gain_of_answers.worse:
-        return f"{rival.name} does better"
-    if not rival.gain.better:
-        return f"it is no better than {rival.name} {TOLD}"
-    return f"its probabilities are better than those of {rival.name}"

@@ -231,6 +231,15 @@ def say(*lines: str) -> None:
         print(harmless(line))
 
 
+def one_line(text: object) -> str:
+    r"""Text on one line, whole: what is to be copied from it may not be cut.
+
+    >>> one_line("say\n--na=-999.")
+    'say --na=-999.'
+    """
+    return "".join(c if c.isprintable() else "�" for c in " ".join(str(text).split()))
+
+
 def clipped(text: object, width: int = 40) -> str:
     """Text on one line of at most ``width`` characters, with an ellipsis where it was cut.
 
@@ -239,5 +248,5 @@ def clipped(text: object, width: int = 40) -> str:
     >>> clipped("a long name", width=7)
     'a long…'
     """
-    line = "".join(c if c.isprintable() else "�" for c in " ".join(str(text).split()))
+    line = one_line(text)
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"

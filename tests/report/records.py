@@ -24,6 +24,7 @@ from bayesrbf.report.records import (
     Learned,
     Member,
     Node,
+    NovelRow,
     OddCell,
     Oddities,
     OddLabel,
@@ -112,7 +113,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             rows=(UnsureRow("3", text, text, 0.5, 0.2, 0.8, 0.6, 0.05, text, f"measure {text}"),),
             below=5,
             threshold=0.9,
-            novel=((text, 0.996),),
+            novel=(NovelRow(text, 0.996, text, text, text, 0.7, True),),
         ),
         oddities=Oddities(
             cells=(OddCell("9", text, text, text, 1e-9),),
@@ -145,8 +146,8 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             weights=(1 / n_classes,) * n_classes,
             means=((text, ("1",) * n_classes, (0.1,) * n_classes),),
             members=(
-                Member("K1", "a network", 0.6, 0.5, 0.2, 0.8, 1.1, 0.4, True),
-                Member(text, text, 0.4, 0.5, 0.2, 0.8, 0.9, 0.5, False),
+                Member("a network", 0.6, 0.5, 0.2, 0.8, 1.1, 0.4, True),
+                Member(text, 0.4, 0.5, 0.2, 0.8, 0.9, 0.5, False),
             ),
             relevances=((text, 1.0), ("silent", 0.05)),
         ),

@@ -183,7 +183,9 @@ def test_members_are_those_of_the_stack(of_family: tuple[FamilyName, Outcome]) -
     assert "the whole stack fitted anew" in found.report.inference
 
 
-@pytest.mark.parametrize(("rows", "columns", "members"), [(100, 4, 10), (2001, 4, 5), (600, 30, 5)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "members"), [(100, 4, 10), (100, 5, 11), (2001, 4, 5), (600, 30, 5)]
+)
 def test_size_alone_decides_on_members(
     rows: int, columns: int, members: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +196,7 @@ def test_size_alone_decides_on_members(
             self.settings = settings
 
         def fit(self, X: object, y: object) -> Recorder:
+            self.members_ = ("K1",) * members
             return self
 
     monkeypatch.setattr(bayesrbf, "StackedClassifier", Recorder)
@@ -201,8 +204,9 @@ def test_size_alone_decides_on_members(
     y = pd.Series(["a", "b"] * rows)[:rows]
     large = job(X=X, y=y, kinds=dict.fromkeys(X, "real"), family="stack")
     fitted = families.FAMILIES["stack"].procedure(large)(X[:3], y[:3])
-    assert fitted.model.settings["members"] == ("default" if members == 10 else "lite")
-    assert ("stack of all ten members for" in fitted.sentence) == (members == 10)
+    assert fitted.model.settings["members"] == ("lite" if members == 5 else "default")
+    size = "5 members (lite)" if members == 5 else f"all {members} members"
+    assert f"stack of {size} for" in fitted.sentence
     assert f"{columns} real columns and 2 classes" in fitted.sentence
     assert "the bootstrap fits every member 25 times more" in fitted.sentence
 

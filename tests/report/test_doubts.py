@@ -16,6 +16,18 @@ def test_no_measurement_takes_away_more_than_all(gain: float, told: str) -> None
 
 def test_without_a_cell_worth_measuring_rows_or_another_measurement_help() -> None:
     gains = pd.Series({"observed": float("nan"), "small": 0.01})
-    assert what_would_help(gains, 0.5) == "more labelled rows like it"
+    assert what_would_help(gains, 0.51) == "more labelled rows like it"
+    assert "the classes overlap" in what_would_help(gains, 0.5)
     assert "the classes overlap" in what_would_help(gains, 0.1)
-    assert "the classes overlap" in what_would_help({}, float("nan"))
+    assert "cannot be told apart" in what_would_help({}, float("nan"))
+
+
+def test_an_interval_that_leaves_every_answer_open_says_what_to_do() -> None:
+    gains = pd.Series({"chol": 0.191})
+    measure = "measure chol: takes away about 19.1 % of the doubt"
+    assert what_would_help(gains, 0.6, 0.996) == (
+        f"refer: the interval leaves every answer open; {measure}"
+    )
+    assert what_would_help(gains, 0.6, 0.7) == measure
+    assert what_would_help({}, 0.6, 0.9).startswith("refer")
+    assert not what_would_help({}, float("nan"), float("nan")).startswith("refer")

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markupsafe import escape
 
+from bayesrbf.report import findings
+from bayesrbf.report.learned import WORDS
 from bayesrbf.report.render import render
 from tests.report.records import HOSTILE, synthetic
 
@@ -102,7 +105,7 @@ def test_sections_come_in_order_and_open_with_a_finding(page: Page) -> None:
         "trust", "read", "good", "unsure", "odd", "learned", "filled", "model", "appendix",
     ]  # fmt: skip
     kinds = [p.get("class") for p in page.all("p")]
-    assert kinds.count("finding") == 9
+    assert kinds.count("finding") == 8
     assert kinds.count("verdict") == 1
     assert kinds.count("how") >= 9
 
@@ -141,7 +144,7 @@ def test_a_class_of_one_or_two_rows_is_named_wherever_it_is_judged() -> None:
     note = "2 rows: cannot be validated"
     assert "Nothing that is said of “x0” (2 rows) can be validated" in found["trust"]
     assert note in found["read"]
-    assert found["good"].count(note) == 2  # class by class, and what is mistaken for what
+    assert found["good"].count(note) == 3  # ranks, decisions, and what is mistaken for what
     assert "predicted probability of x0" not in html
     assert "cannot be validated" not in render(full)
 
@@ -231,11 +234,14 @@ def test_judgement_is_that_of_the_findings() -> None:
 
 def test_members_of_a_point_have_no_intervals() -> None:
     full = synthetic()
-    assert "a weight of 50 %, with 90 % probability between 20 % and 80 %" in render(full)
+    assert (
+        "Of 2 members the largest weight has “a network”: 50 %, with 90 % probability between "
+        "20 % and 80 %"
+    ) in render(full)
     nan = float("nan")
     points = tuple(replace(one, mean=nan, lower=nan, upper=nan) for one in full.learned.members)
     html = render(replace(full, learned=replace(full.learned, members=points)))
-    assert "a weight of 60 %." in html
+    assert "the largest weight has “a network”: 60 %." in html
     assert "nan" not in html.lower()
 
 
@@ -301,3 +307,74 @@ def test_nothing_that_steers_a_reader_is_on_the_page() -> None:
     page = render(synthetic(f"a{steering}b"))
     assert not set(steering) & set(page)
     assert page.encode()
+
+
+NOTE = "Columns 'a' hold text, " + "x" * 500 + ": if it tells nothing, say --ignore 'first name,b'."
+
+
+def test_a_command_in_a_note_is_whole_and_every_note_is_on_the_page() -> None:
+    full = synthetic()
+    notes = (NOTE, *(f"Note number {i}." for i in range(20)))
+    read = sections(render(replace(full, reading=replace(full.reading, notes=notes))))["read"]
+    assert all(note in read for note in notes)
+    assert "…" not in read[: read.index("Note number 19.")]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_page_one_answers_before_it_counts_and_counts_before_log_loss(n_classes: int) -> None:
+    full = synthetic(n_classes=n_classes)
+    html = render(replace(full, costs=None))
+    first = sections(html)["trust"]
+    told = [findings.verdict(full), "held out", "sensitivity", "predicted probability of"]
+    places = [first.lower().index(one.lower()) for one in (*told, "(log loss) is")]
+    assert places == sorted(places)
+    if n_classes == 2:
+        assert "threshold 50 %" in first
+        assert "is the more probable class" in first
+        for name in ("specificity", "(PPV)", "(NPV)"):
+            assert name in first
+    else:
+        assert "A row is called what is most probable." in first
+        table = table_named(html, "Classes on page one")
+        assert all(name in table for name in full.classes)
+
+
+def test_members_are_named_by_words() -> None:
+    names = {*WORDS} - {"K1"}
+    full = synthetic("x")
+    members = tuple(replace(full.learned.members[0], name=WORDS[name]) for name in sorted(names))
+    html = render(replace(full, learned=replace(full.learned, members=members)))
+    for name in names:
+        assert not re.search(rf"\b{name}\b", html)
+        assert escape(WORDS[name]) in html
+    assert f"Of {len(members)} members" in html
+    assert "most of a say" not in html
+
+
+def test_a_row_unlike_all_others_names_its_cell() -> None:
+    full = synthetic()
+    alone = full.doubt.novel[0]
+    novel = (replace(alone, column="albumin"), replace(alone, column="age", alone=False))
+    table = table_named(render(replace(full, doubt=replace(full.doubt, novel=novel))), "Novel rows")
+    lines = table.split("<tr>")
+    assert "albumin" in lines[2]
+    assert ">this cell<" in lines[2]
+    assert ">not this cell alone<" in lines[3]
+
+
+def test_intervals_that_leave_every_answer_open_say_what_to_do() -> None:
+    full = synthetic()
+    assert "Refer the row" not in render(full)
+    rows = tuple(replace(row, lower=0.002, upper=0.998) for row in full.doubt.rows)
+    html = render(replace(full, doubt=replace(full.doubt, rows=rows)))
+    assert "Of 1 row listed 1 has an interval wider than 0.8" in html
+    assert "Refer the row" in html
+
+
+def test_text_tiles_and_tables_share_their_width() -> None:
+    """The column of the page alone bounds widths: no rule has one for texts or tables."""
+    html = render(synthetic())
+    style = html[html.index("<style>") : html.index("@media (max-width")]
+    rules = re.findall(r"([^{}]+)\{([^{}]*max-width: *[\d.]+rem[^{}]*)\}", style)
+    assert {name.strip() for name, _ in rules} == {"header, main, footer", "figcaption"}
+    assert re.search(r"\ntable \{[^}]*width: 100%", style)

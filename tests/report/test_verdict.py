@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from bayesrbf.report.collect import FREQUENCIES, LOGISTIC, MODEL
 from bayesrbf.report.validate import HeldOut
-from bayesrbf.report.verdict import Judged, gain, judge, verdict, worth
+from bayesrbf.report.verdict import Gain, Judged, Rival, evidence, gain, judge, verdict
 
 GOOD = "its probabilities come true"
 
@@ -25,8 +28,8 @@ def judged(
 
 
 def said(found: Judged) -> str:
-    """Headline and what it is worth."""
-    return f"{verdict(found, True)} {worth(found, GOOD)}"
+    """Headline and the figures behind it."""
+    return f"{verdict(found, True, GOOD)} {evidence(found)}"
 
 
 def drawn(n: int, strength: float, seed: int, share: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
@@ -44,29 +47,32 @@ def test_noise_is_never_trusted(share: float) -> None:
         labels, _ = drawn(120, 0.0, seed, share)
         _, own = drawn(120, 0.5, 1000 + seed, share)
         _, other = drawn(120, 0.5, 2000 + seed, share)
-        trusted += not verdict(judged(labels, own, other), True).startswith("No:")
+        trusted += not verdict(judged(labels, own, other), True, GOOD).startswith("No:")
     assert trusted <= 1
 
 
 def test_both_rivals_are_in_the_headline_with_figures() -> None:
     labels, p = drawn(400, 3.0, 0)
     found = judged(labels, p, np.full(400, 0.5))
-    text = verdict(found, True)
+    text = verdict(found, True, GOOD)
     same = max(labels.mean(), 1 - labels.mean())
-    assert text.startswith("Yes: on 400 rows that it had not seen")
-    assert "always answering “" in text
-    assert "logistic regression" in text
-    assert f"{100 * same:.3g} % by always" in text
-    assert "average surprise (log loss)" in text
-    assert "better than the class frequencies" in worth(found, GOOD)
+    better = "the class frequencies, always answering “{}” and logistic regression"
+    answer = ("no", "yes")[int(labels.mean() > 0.5)]
+    assert text == f"Yes: it is better than {better.format(answer)}; {GOOD}."
+    figures = evidence(found)
+    assert figures.startswith("On 400 rows that it had not seen")
+    assert f"{100 * same:.3g} % by always answering “" in figures
+    assert "by logistic regression" in figures
 
 
 def test_no_better_than_logistic_regression_is_said() -> None:
     labels, p = drawn(300, 3.0, 1)
     text = said(judged(labels, p, p))
     assert not text.startswith("Yes")
-    assert text.startswith("As much as those of logistic regression, and no more")
-    assert "no better than logistic regression so far as these rows tell" in text
+    told = (
+        "As much as logistic regression's, and no more so far as these rows tell: it is better than"
+    )
+    assert text.startswith(told)
 
 
 def test_worse_than_logistic_regression_asks_for_care() -> None:
@@ -74,7 +80,7 @@ def test_worse_than_logistic_regression_asks_for_care() -> None:
     worse = expit(0.3 * np.log(p / (1 - p)))
     text = said(judged(labels, worse, p))
     assert text.startswith("With care:")
-    assert "logistic regression does better" in text
+    assert "worse than logistic regression" in text
 
 
 def test_nineteen_of_twenty_the_same_is_never_yes() -> None:
@@ -83,10 +89,10 @@ def test_nineteen_of_twenty_the_same_is_never_yes() -> None:
         labels, p = drawn(600, 1.5, seed, share=0.04)
         found = judged(labels, p, np.full(600, labels.mean()))
         if not found.base.gain_of_answers.better:
-            assert not verdict(found, True).startswith("Yes")
+            assert not verdict(found, True, GOOD).startswith("Yes")
         if found.base.gain.better and not found.base.gain_of_answers.better:
-            assert verdict(found, True).startswith("With care")
-            assert "right no more often than always answering “no” so far" in said(found)
+            assert verdict(found, True, GOOD).startswith("With care")
+            assert "no better than always answering “no” so far" in said(found)
 
 
 def test_right_less_often_than_always_the_same_is_never_yes() -> None:
@@ -94,7 +100,7 @@ def test_right_less_often_than_always_the_same_is_never_yes() -> None:
     bold = np.where(p > np.quantile(p, 0.7), 0.55, p)
     found = judged(labels, bold, np.full(800, labels.mean()))
     assert found.answers > found.base.answers
-    assert not verdict(found, True).startswith("Yes")
+    assert not verdict(found, True, GOOD).startswith("Yes")
 
 
 @pytest.mark.parametrize("rows", [4, 12, 19])
@@ -109,12 +115,12 @@ def test_few_rows_tell_nothing(rows: int) -> None:
 def test_few_rows_of_a_class_tell_nothing() -> None:
     labels = (np.arange(200) < 4).astype(int)
     p = np.where(labels == 1, 0.9, 0.01)
-    assert verdict(judged(labels, p, p), True).startswith("Too few rows to tell:")
+    assert verdict(judged(labels, p, p), True, GOOD).startswith("Too few rows to tell:")
 
 
 def test_probabilities_that_do_not_come_true_ask_for_care() -> None:
     labels, p = drawn(400, 3.0, 4)
-    assert verdict(judged(labels, p, np.full(400, 0.5)), False).startswith("With care:")
+    assert verdict(judged(labels, p, np.full(400, 0.5)), False, GOOD).startswith("With care:")
 
 
 def test_copies_of_rows_make_nothing_surer() -> None:
@@ -137,8 +143,34 @@ def test_costs_are_what_answers_are_judged_by() -> None:
     decided = p * 5 > 1 - p
     cost = np.where(labels == 1, 5.0, 1.0)[decided != labels].sum() / 500
     assert found.answers == pytest.approx(cost)
-    text = verdict(found, True)
-    assert "a row costs" in text
-    assert "of its answers are right" not in text
+    text = verdict(found, True, GOOD)
+    assert text.startswith("Yes: it is better than")
+    assert "a row costs" in evidence(found)
+    assert "of its answers are right" not in evidence(found)
     shares = labels.mean()
     assert found.base.answers == pytest.approx(min(5 * shares, 1 - shares))
+
+
+def test_a_headline_has_at_most_three_lines_of_the_page() -> None:
+    """About 91 letters stand in a line of the page; names of classes are clipped."""
+    best, worst = Gain(1.0, 0.1, 2.0), Gain(0.0, 0.1, 2.0)
+    name = f"always answering “{'m' * 24}”"
+    half = "its probabilities are somewhat too extreme (calibration slope 0.451, 1 is right)"
+    for gains in product((best, worst, replace(worst, mean=-1.0)), repeat=4):
+        base = Rival(name, 0.7, 0.4, *gains[:2])
+        rival = Rival("logistic regression", 0.5, 0.2, *gains[2:])
+        for groups in (None, 1000):
+            found = Judged(10_000, 5_000, 0.4, 0.1, base, rival, False, groups)
+            assert len(verdict(found, True, half)) <= 3 * 91
+
+
+def test_the_reason_of_a_no_comes_first() -> None:
+    """Better than a logistic regression that is worse than nothing is no praise."""
+    none, good = Gain(0.0, 0.1, 2.0), Gain(1.0, 0.1, 2.0)
+    base = Rival("always answering “a”", 0.7, 0.4, none, none)
+    rival = Rival("logistic regression", 0.9, 0.5, good, good)
+    text = verdict(Judged(100, 50, 0.7, 0.4, base, rival, False), True, GOOD)
+    assert text == (
+        "No: it is no better than the class frequencies or always answering “a” so far as these "
+        f"rows tell, though better than logistic regression; {GOOD}."
+    )
