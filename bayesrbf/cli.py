@@ -17,6 +17,7 @@ from cyclopts import App, CycloptsError
 from bayesrbf.commands.arguments import in_lines, one_line
 from bayesrbf.commands.fitting import fit
 from bayesrbf.commands.judging import compare, validate
+from bayesrbf.commands.looking import look
 from bayesrbf.commands.models import models
 from bayesrbf.commands.new_rows import check, explain, predict
 from bayesrbf.commands.reports import demo, report
@@ -44,7 +45,7 @@ app = App(
     error_formatter=lambda error: f"bayesrbf: {one_line(error)}",
     suppress_keyboard_interrupt=False,
 )
-for command in (report, fit, demo, predict, explain, check, validate, compare, models):
+for command in (look, report, fit, demo, predict, explain, check, validate, compare, models):
     app.command(command)
 app.command(
     "bayesrbf.reproduce.commands:app",

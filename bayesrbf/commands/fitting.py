@@ -63,12 +63,9 @@ def fit(
     need()
     from bayesrbf.files import write_whole, writing_together
     from bayesrbf.reading import read_file
-    from bayesrbf.report.families import FAMILIES
     from bayesrbf.report.options import OPTIONS, ReportOptions, options_content
     from bayesrbf.report.output import MODEL, PAGE
-    from bayesrbf.report.prepare import facts_of, prepare, problems_of_target
-    from bayesrbf.report.run import introduce, progress
-    from bayesrbf.report.sampling import draw_posterior
+    from bayesrbf.report.target import problems_of_target
 
     if (out / PAGE).exists():
         raise FileExistsError(
@@ -77,8 +74,15 @@ def fit(
         )
     costs = costs_in(cost)
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
+        read = read_file(table, target, typed(reading), problems_of_target(target, costs))
+        # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.report.families import FAMILIES
+        from bayesrbf.report.prepare import facts_of, prepare
+        from bayesrbf.report.run import introduce, progress
+        from bayesrbf.report.sampling import draw_posterior
+
         job = prepare(
-            read_file(table, target, typed(reading), problems_of_target(target, costs)),
+            read,
             title=table.stem,
             family=model,
             inference=inference,

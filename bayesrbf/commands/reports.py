@@ -74,15 +74,18 @@ def report(
     from bayesrbf.files import writing_together
     from bayesrbf.reading import read_file
     from bayesrbf.report.output import FILES
-    from bayesrbf.report.prepare import facts_of, prepare, problems_of_target
-    from bayesrbf.report.run import figures, introduce, run, tell
+    from bayesrbf.report.target import problems_of_target
 
     costs = costs_in(cost)
     with writing_together(out, FILES) as scratch:
+        judge = problems_of_target(target, costs)
+        read = read_file(table, target, typed(reading), judge, sampled=True)
+        # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.report.prepare import facts_of, prepare
+        from bayesrbf.report.run import figures, introduce, run, tell
+
         job = prepare(
-            read_file(
-                table, target, typed(reading), problems_of_target(target, costs), sampled=True
-            ),
+            read,
             title=table.stem,
             family=model,
             inference=inference,
