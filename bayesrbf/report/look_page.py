@@ -114,8 +114,8 @@ def lines_of(found: Look) -> Iterator[str]:
         yield f"  note: {note}"
     yield f"Missing: {look.of_holes(found)}"
     for pattern in found.patterns if found.reading.missing else ():
-        names = listing([clipped(name, 24) for name in pattern.columns], 5) or "nothing"
-        yield f"  {count(pattern.rows):>8} without {names}"
+        names = listing([clipped(name, 24) for name in pattern.columns], 5)
+        yield f"  {count(pattern.rows):>8} {f'without {names}' if names else 'complete'}"
     yield f"Twice: {look.of_duplicates(found)}"
     yield f"Associations: {look.of_pairs(found)}"
     yield from _of_pairs((*found.with_target, *found.pairs))
@@ -125,7 +125,7 @@ def _of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     """A line for each of the strongest pairs."""
     for one in pairs[:LINES]:
         names = f"{clipped(one.first, 24)} – {clipped(one.second, 24)}"
-        falls = ", falling" if one.falling else ""
-        yield f"  {number(one.strength):>6}  {names}  ({one.measure}{falls}, {count(one.rows)} rows)"
+        measure = f"{one.measure}{', falling' if one.falling else ''}"
+        yield f"  {number(one.strength):>6}  {names}  ({measure}, {count(one.rows)} rows)"
     if len(pairs) > LINES:
         yield f"  and {plural(len(pairs) - LINES, 'pair')} more"

@@ -38,6 +38,7 @@ def prepare(
     truth: pd.DataFrame | None = None,
     rehearse: bool = False,
     judged: bool = True,
+    draws: int | None = None,
 ) -> Job:
     """A job of a table that was read with its target; refuse an inference that cannot be run.
 
@@ -66,6 +67,7 @@ def prepare(
         family=family,
         costs=costs or {},
         rehearse=rehearse,
+        draws=draws,
         folds=FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER,
         reading=table.options,
         groups=_group_codes(table),

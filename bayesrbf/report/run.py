@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -32,9 +33,9 @@ from bayesrbf.report.output import (
     PAGE,
     POSTERIOR,
     PREDICTIONS,
+    draws_content,
     predictions_frame,
     to_csv,
-    to_netcdf,
 )
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
@@ -59,13 +60,23 @@ def run(job: Job, folder: Path) -> Report:
             outcome.model.save(folder / MODEL)
             options = ReportOptions(job.target, job.costs, job.reading)
             write_whole(folder / OPTIONS, options_content(options))
-            write_whole(folder / POSTERIOR, to_netcdf(outcome.model.posterior_))
-            write_whole(folder / PAGE, render(outcome.report).encode())
-    return outcome.report
+            draws, thinned = draws_content(outcome.model.posterior_, whole=job.draws is not None)
+            write_whole(folder / POSTERIOR, draws)
+            report = _with_fact(outcome.report, "draws", thinned)
+            write_whole(folder / PAGE, render(report).encode())
+    return report
 
 
-def introduce(job: Job) -> None:
-    """Say in a few lines what was read and what it was taken for."""
+def _with_fact(report: Report, name: str, fact: str) -> Report:
+    """The report with one fact more, if there is any."""
+    if not fact:
+        return report
+    described = replace(report.described, facts=(*report.described.facts, (name, fact)))
+    return replace(report, described=described)
+
+
+def introduce(job: Job, takes: str = "") -> None:
+    """Say in a few lines what was read, what it was taken for, and how long the run takes."""
     console = Console()
     missing = float(job.X.isna().to_numpy().mean())
     hidden = int(job.y.isna().sum())
@@ -84,6 +95,7 @@ def introduce(job: Job) -> None:
     lines += [f"  note         {clipped(note, 400)}" for note in job.notes[:TOLD]]
     if len(job.notes) > TOLD:
         lines.append(f"               and {len(job.notes) - TOLD} more, on the page of a report")
+    lines += [f"  time         {takes}"] if takes else []
     for line in lines:
         console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
 
