@@ -121,7 +121,7 @@ def _correlation_ratio(
     return float(np.sqrt(np.clip(unbiased, 0, 1))), float(chi2.sf(share * (n - 1), sizes.size - 1))
 
 
-def _cramer(counts: Int[np.ndarray, "level level"]) -> tuple[float, float]:
+def _cramer(counts: Int[np.ndarray, "level other"]) -> tuple[float, float]:
     """Cramér's V less its bias (Bergsma 2013), and the probability of so much by chance."""
     if min(counts.shape) < 2:
         return 0.0, 1.0
@@ -151,7 +151,7 @@ def _pooled(codes: Int[np.ndarray, " obs"], fewest: float) -> Int[np.ndarray, " 
 
 def _counts(
     a: Int[np.ndarray, " obs"], b: Int[np.ndarray, " obs"]
-) -> Int[np.ndarray, "level level"]:
+) -> Int[np.ndarray, "level other"]:
     """Rows by pair of levels; rare levels pooled until every pair expects rows enough."""
     a, b = (np.unique(one, return_inverse=True)[1] for one in (a, b))
     counts = np.bincount(a * (b.max() + 1) + b, minlength=(a.max() + 1) * (b.max() + 1))
@@ -164,6 +164,6 @@ def _counts(
     return table
 
 
-def _least_expected(table: Int[np.ndarray, "level level"]) -> float:
+def _least_expected(table: Int[np.ndarray, "level other"]) -> float:
     """The fewest rows that independence expects in a cell."""
     return float(table.sum(1).min() * table.sum(0).min() / table.sum())
