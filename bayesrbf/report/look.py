@@ -217,7 +217,7 @@ def _spread(job: Job, column: Column) -> Spread:
     """The bars of a column, by class where there are some."""
     values = job.X[column.name].reset_index(drop=True)
     groups = [values[(job.y == label).to_numpy()] for label in sorted(job.y.dropna().unique())]
-    groups = groups if groups and column.name != job.target else [values]
+    groups = groups or [values]
     if column.kind == "categorical":
         frequent = values.value_counts().index[:MOST_LEVELS]
         bars = np.array([[float((part == level).sum()) for level in frequent] for part in groups])

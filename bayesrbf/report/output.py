@@ -110,7 +110,7 @@ def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, s
     if every == 1:
         return content, ""
     return content, (
-        f"{POSTERIOR} has every {every}th draw of {draws} of a chain, so that it is not above "
+        f"{POSTERIOR} has 1 in {every} of the {draws} draws of a chain, so that it is not above "
         f"{MOST_BYTES // 1_000_000} MB; the model has them all, and --draws {draws} writes them."
     )
 
