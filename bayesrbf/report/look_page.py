@@ -76,7 +76,7 @@ def _under(one: Spread, wide: float) -> Iterator[Markup]:
         yield element("text", one.ends[0], class_="tick start", x=0, y=y)
         yield element("text", one.ends[1], class_="tick end", x=WIDTH, y=y)
         return
-    letters = int(wide / 7.5)
+    letters = int(wide / 8.5)
     for i, level in enumerate(one.levels):
         if letters >= 3:
             middle = (i + 0.5) * wide
