@@ -135,7 +135,7 @@ def test_draws_above_the_limit_are_thinned_and_the_sentence_says_so(
     thinned, said = draws_content(tree)
     assert len(thinned) <= 60_000
     kept = xr.open_datatree(io.BytesIO(thinned), engine="h5netcdf").load()
-    every = 200 // kept["posterior"].sizes["draw"]
+    every = -(-200 // kept["posterior"].sizes["draw"])
     assert f"1 in {every} of the 200 draws" in said
     np.testing.assert_array_equal(kept["posterior"]["means"], drawn["means"][:, ::every])
     assert kept["observed_data"].sizes["row"] == 5
