@@ -6,17 +6,17 @@ Nothing heavy is imported before a command runs, so that ``--help`` answers at o
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from io import TextIOWrapper
-from types import FrameType
 from typing import Final, NoReturn
 
 from cyclopts import App, CycloptsError
 
 from bayesrbf.commands.arguments import in_lines, one_line
+from bayesrbf.commands.ending import SENTENCES, obeying
 from bayesrbf.commands.fitting import fit
 from bayesrbf.commands.judging import compare, validate
+from bayesrbf.commands.looking import look
 from bayesrbf.commands.models import models
 from bayesrbf.commands.new_rows import check, explain, predict
 from bayesrbf.commands.reports import demo, report
@@ -25,12 +25,12 @@ from bayesrbf.version import __version__
 ERROR: Final = 2
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
-TERMINATED: Final = 143
 
 CODES: Final = """Exit codes
   0    done
   2    error: one sentence on stderr, nothing was written
   3    check and validate: something was found
+  124  --time-limit was reached: nothing was written
   130  interrupted: nothing was written
   141  who read the output closed it
   143  terminated: nothing was written"""
@@ -44,7 +44,7 @@ app = App(
     error_formatter=lambda error: f"bayesrbf: {one_line(error)}",
     suppress_keyboard_interrupt=False,
 )
-for command in (report, fit, demo, predict, explain, check, validate, compare, models):
+for command in (look, report, fit, demo, predict, explain, check, validate, compare, models):
     app.command(command)
 app.command(
     "bayesrbf.reproduce.commands:app",
@@ -58,13 +58,12 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name that it cannot spell is no error
             stream.reconfigure(errors="backslashreplace")
-    terminated: list[int] = []
+    with obeying() as told:
+        _run(told)
 
-    def terminate(number: int, _: FrameType | None) -> None:
-        terminated.append(number)
-        raise KeyboardInterrupt  # what is begun is undone as after Ctrl-C
 
-    signal.signal(signal.SIGTERM, terminate)
+def _run(told: list[int]) -> None:
+    """Run the command; where it was told to end, ``told`` has the exit code."""
     try:
         app(sys.argv[1:], exit_on_error=False)
         sys.stdout.flush()
@@ -73,8 +72,9 @@ def main() -> None:
     except CycloptsError:  # printed by its formatter
         raise SystemExit(ERROR) from None
     except KeyboardInterrupt:
-        what, code = ("terminated", TERMINATED) if terminated else ("interrupted", INTERRUPTED)
-        _fail(f"{what}; nothing was written.", code)
+        if told:
+            _fail(SENTENCES[told[0]], told[0])
+        _fail("interrupted; nothing was written.", INTERRUPTED)
     except (ValueError, TypeError, OSError, ImportError) as error:
         _fail(in_lines(error), ERROR)
 

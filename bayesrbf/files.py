@@ -18,6 +18,8 @@ _NAMES: Final = ".names"  # Folder in it, with an empty file for every name that
 
 _OLD: Final = ".old"  # Folder in it, with the old files.
 
+_SCRATCH: Final[set[Path]] = set()  # Folders of this process that are removed at their end.
+
 
 def check_regular(path: str | os.PathLike[str], error: type[Exception]) -> None:
     """Refuse what has no end or no bytes: a folder, a pipe, a device; nothing is opened for it."""
@@ -170,6 +172,7 @@ def _removing(folder: Path, *around: Path) -> Iterator[None]:
 
     An interrupt may come into the first removal; the second one is then the first.
     """
+    _SCRATCH.add(folder)
     try:
         try:
             yield
@@ -177,6 +180,16 @@ def _removing(folder: Path, *around: Path) -> Iterator[None]:
             _remove(folder, around)
     finally:
         _remove(folder, around)
+        _SCRATCH.discard(folder)
+
+
+def remove_scratch() -> None:
+    """Remove what this process has begun and not finished, before it ends without its handlers.
+
+    An exchange of files that is under way is left to the next writer, as after a kill.
+    """
+    for folder in tuple(_SCRATCH):
+        _remove(folder, ())
 
 
 def _remove(folder: Path, around: Iterable[Path]) -> None:

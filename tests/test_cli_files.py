@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from bayesrbf.report import output
 from bayesrbf.report import run as running
-from bayesrbf.report.output import FILES, to_netcdf
+from bayesrbf.report.output import FILES, draws_content, to_netcdf
 from tests.report.tables import mixed_table
 from tests.test_cli import run
 
@@ -117,6 +119,26 @@ def test_folder_with_the_name_of_a_file_is_said_before_any_work(
     assert "report.html is a folder" in said
     assert len(said.splitlines()) == 1
     assert {path.read_text() for path in out.iterdir() if path.is_file()} == {"old"}
+
+
+def test_draws_above_the_limit_are_thinned_and_the_sentence_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    drawn = xr.Dataset({"means": (("chain", "draw", "column"), rng.normal(size=(2, 200, 50)))})
+    whole = xr.Dataset({"y": ("row", np.arange(5.0))})
+    tree = xr.DataTree.from_dict({"posterior": drawn, "observed_data": whole})
+    content, said = draws_content(tree)
+    assert (len(content), said) == (len(to_netcdf(tree)), "")
+    monkeypatch.setattr(output, "MOST_BYTES", 60_000)
+    assert draws_content(tree, whole=True)[1] == ""
+    thinned, said = draws_content(tree)
+    assert len(thinned) <= 60_000
+    kept = xr.open_datatree(io.BytesIO(thinned), engine="h5netcdf").load()
+    every = -(-200 // kept["posterior"].sizes["draw"])
+    assert f"1 in {every} of the 200 draws" in said
+    np.testing.assert_array_equal(kept["posterior"]["means"], drawn["means"][:, ::every])
+    assert kept["observed_data"].sizes["row"] == 5
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of file sizes are of POSIX")

@@ -32,6 +32,8 @@ Reading = Annotated[
 ]
 """The options of every command that reads a training table."""
 
+Quick = Annotated[bool, Parameter(negative="")]
+
 REPORT_PACKAGES = ("jinja2", "markupsafe", "h5netcdf", "pandas")
 
 
@@ -59,6 +61,13 @@ def costs_in(tokens: Iterable[str]) -> dict[str, float]:
         except ValueError:
             raise ValueError(f"--cost takes class=number, such as sick=10; got {pair!r}.") from None
     return costs
+
+
+def checked_draws(draws: int | None) -> int | None:
+    """A number of draws as it was given; an error below 1."""
+    if draws is not None and draws < 1:
+        raise ValueError(f"--draws takes a whole number above 0; got {draws}.")
+    return draws
 
 
 def command_line() -> str:

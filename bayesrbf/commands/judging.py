@@ -105,14 +105,18 @@ def compare(
     """
     need()
     from bayesrbf.reading import read_file
-    from bayesrbf.report import compare as comparing
-    from bayesrbf.report.prepare import prepare, problems_of_target
-    from bayesrbf.report.run import progress
+    from bayesrbf.report.target import problems_of_target
 
     if folds < 2:
         raise ValueError(f"--folds must be at least 2, so that rows are held out; got {folds}.")
+    read = read_file(table, target, typed(reading), problems_of_target(target, {}))
+    # What fits takes seconds to import: a bad table is refused before.
+    from bayesrbf.report import compare as comparing
+    from bayesrbf.report.prepare import prepare
+    from bayesrbf.report.run import progress
+
     job = prepare(
-        read_file(table, target, typed(reading), problems_of_target(target, {})),
+        read,
         title=table.stem,
         family=model[0],
         inference="map",

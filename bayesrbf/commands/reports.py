@@ -10,13 +10,16 @@ from cyclopts import Parameter
 from bayesrbf.commands.answering import Json, answer
 from bayesrbf.commands.arguments import (
     Names,
+    Quick,
     Reading,
+    checked_draws,
     command_line,
     costs_in,
     need,
     point_to,
     typed,
 )
+from bayesrbf.commands.ending import limit_time
 from bayesrbf.records.table_options import PLAIN
 
 
@@ -31,6 +34,9 @@ def report(
     inference: Literal["auto", "bootstrap", "laplace", "advi", "gibbs", "nuts", "map"] = "auto",
     cost: Names = (),
     rehearse: Annotated[bool, Parameter(negative="")] = False,
+    quick: Quick = False,
+    time_limit: float | None = None,
+    draws: int | None = None,
     seed: int = 0,
     json: Json = False,
 ) -> None:
@@ -65,24 +71,39 @@ def report(
         Try how often the intervals hold a truth that is known: labels of these rows are drawn
         from three other models, twice each. Takes six more fits with their draws, two to eight
         times as long as the report without it.
+    quick : bool
+        Take less time: five members of a stack instead of ten, no intervals unless --inference
+        names a method, three folds at most. The page says so.
+    time_limit : float, optional
+        Seconds that all may take. The fullest form that is estimated to take half of them is
+        made, without intervals or as by --quick where need be; what is not done at the limit
+        is ended, and nothing is written.
+    draws : int, optional
+        Draws of each chain, all of which are kept; by default as many as the method usually
+        takes, or fewer, so that they take about 20 MB at most.
     seed : int
         Seed of everything random.
     json : bool
         Print one JSON object with the verdict and its figures, and nothing else.
     """
     need()
+    limit_time(time_limit)
     from bayesrbf.files import writing_together
     from bayesrbf.reading import read_file
     from bayesrbf.report.output import FILES
-    from bayesrbf.report.prepare import facts_of, prepare, problems_of_target
-    from bayesrbf.report.run import figures, introduce, run, tell
+    from bayesrbf.report.target import problems_of_target
 
     costs = costs_in(cost)
     with writing_together(out, FILES) as scratch:
+        judge = problems_of_target(target, costs)
+        read = read_file(table, target, typed(reading), judge, sampled=True)
+        # What fits takes seconds to import: a bad table is refused before.
+        from bayesrbf.report.effort import quicker, within
+        from bayesrbf.report.prepare import facts_of, prepare
+        from bayesrbf.report.run import figures, introduce, run, tell
+
         job = prepare(
-            read_file(
-                table, target, typed(reading), problems_of_target(target, costs), sampled=True
-            ),
+            read,
             title=table.stem,
             family=model,
             inference=inference,
@@ -90,9 +111,11 @@ def report(
             facts=facts_of(command_line(), table),
             costs=costs,
             rehearse=rehearse,
+            draws=checked_draws(draws),
         )
+        job, takes = within(quicker(job) if quick else job, time_limit)
         if not json:
-            introduce(job)
+            introduce(job, takes)
         said = run(job, scratch)
     if json:
         answer({"table": table.name, **figures(said), "files": FILES}, (), as_json=True)
@@ -120,6 +143,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
     from bayesrbf.datasets import TARGET, demo_tables
     from bayesrbf.files import write_whole, writing_together
     from bayesrbf.reading import read_table
+    from bayesrbf.report.effort import within
     from bayesrbf.report.output import FILES, to_csv
     from bayesrbf.report.prepare import facts_of, prepare
     from bayesrbf.report.run import introduce, run, tell
@@ -139,7 +163,8 @@ def demo(*, out: Path = Path("report"), seed: int = 0) -> None:
             facts=facts_of(command_line(), file),
             truth=truth,
         )
-        introduce(job)
+        job, takes = within(job, None)
+        introduce(job, takes)
         said = run(job, scratch)
     tell(said)
     point_to(out, (*tables, *FILES))

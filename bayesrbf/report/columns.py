@@ -89,7 +89,7 @@ def _leaks(job: Job, labels: Int[np.ndarray, " obs"]) -> Iterator[str]:
             f"{listing(found)} {'tells' if len(found) == 1 else 'each tell'} a class from the "
             "others without any other column (in brackets: pairs of rows put in the right order). "
             f"{'Is it' if len(found) == 1 else 'Are they'} known before the label is? If not, "
-            "leave out by --ignore: the figures of this page would be too good."
+            "leave out by --ignore: the figures of a fit would be too good."
         )
     found = [f"“{n}” ({percent(area)})" for n, area in missing_alone.items() if area > TELLING]
     if found:

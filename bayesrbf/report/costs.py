@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.posterior.decisions import constant, cost_curve, expected_costs, mistakes, paid
-from bayesrbf.report.validate import HeldOut
+
+if TYPE_CHECKING:
+    from bayesrbf.report.validate import HeldOut
 
 STEPS: Final = 101
 FURTHEST: Final = 2.0

@@ -68,6 +68,9 @@ def _stack(job: Job) -> Procedure:
     classes = job.y.nunique()
     work = len(job.X) * float(columns) ** 4 * classes
     small = len(job.X) <= MOST_ROWS and work <= MOST_WORK
+    if job.quick:
+        sentence = "A stack of five members (lite), because --quick was asked for."
+        return _fixed(job, "StackedClassifier", {"members": "lite"}, sentence)
     sizes = f"{count(len(job.X))} rows, {count(columns)} real columns and {count(classes)} classes"
     rule = (
         f"all are taken up to {count(MOST_ROWS)} rows, with rows × real columns⁴ × classes "

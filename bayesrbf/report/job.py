@@ -48,6 +48,7 @@ class Job:
     """Of a mistaken row by class, 1 for a class not named; nothing is said where empty."""
     draws: int | None = None  # Per chain; by default what the family takes.
     folds: int = 5  # At most.
+    quick: bool = False  # Whether time counts more than the last of the log loss.
     rehearse: bool = False  # Whether the intervals are tried, at the cost of more fits.
     reading: TableOptions = PLAIN  # By which new rows are read, too.
     groups: Int[np.ndarray, " obs"] | None = None  # Rows of one number belong together.

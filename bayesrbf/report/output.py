@@ -25,6 +25,8 @@ POSTERIOR: Final = "posterior.nc"
 PAGE: Final = "report.html"
 FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
 
+LEAST_DRAWS: Final = 10
+
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters that make a spreadsheet evaluate a cell."""
 
@@ -93,6 +95,28 @@ def inert(cell: object) -> object:
     if cell is None or (isinstance(cell, float) and cell != cell):
         return ""
     return "'" + cell if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+MOST_BYTES: Final = 20_000_000
+"""Of the draws on disk; of more, every so many-th is written."""
+
+
+def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, str]:
+    """The draws as a file of at most ``MOST_BYTES``, unless whole, and a sentence on what is left.
+
+    Fewer than ten draws of a chain are no draws: a file of them may be larger.
+    """
+    content, every = to_netcdf(tree), 1
+    draws = int(tree[names.POSTERIOR].sizes.get("draw", 1))
+    while not whole and len(content) > MOST_BYTES and draws // every >= 2 * LEAST_DRAWS:
+        every = min(draws // LEAST_DRAWS, every * -(-len(content) // MOST_BYTES))
+        content = to_netcdf(tree.isel(draw=slice(None, None, every), missing_dims="ignore"))
+    if every == 1:
+        return content, ""
+    return content, (
+        f"{POSTERIOR} has 1 in {every} of the {draws} draws of a chain, so that it is not above "
+        f"{MOST_BYTES // 1_000_000} MB; the model has them all, and --draws {draws} writes them."
+    )
 
 
 def to_netcdf(tree: xr.DataTree) -> memoryview:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -15,13 +14,10 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesrbf.reading import ReadTable, TableError
-from bayesrbf.reading.tabular_files import Judge
-from bayesrbf.report.costs import problems_of_costs
 from bayesrbf.report.families import check_method
 from bayesrbf.report.job import FamilyName, Inference, Job, Truth
 from bayesrbf.version import __version__
 
-MOST_CLASSES = 50
 FOLDS, FEWER = 5, 3
 """Folds of the validation, at most, of tables and of large ones."""
 MOST_IN_FIVE = 2_000
@@ -42,6 +38,7 @@ def prepare(
     truth: pd.DataFrame | None = None,
     rehearse: bool = False,
     judged: bool = True,
+    draws: int | None = None,
 ) -> Job:
     """A job of a table that was read with its target; refuse an inference that cannot be run.
 
@@ -70,6 +67,7 @@ def prepare(
         family=family,
         costs=costs or {},
         rehearse=rehearse,
+        draws=draws,
         folds=FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER,
         reading=table.options,
         groups=_group_codes(table),
@@ -88,16 +86,6 @@ def _unjudged(table: ReadTable) -> str:
         f"Column {str(table.times.name)!r} orders the rows and is no part of the model. No row is "
         "held out here; report judges the model on the latest rows."
     )
-
-
-def problems_of_target(target: str, costs: Mapping[str, float]) -> Judge:
-    """What a report cannot do with the cells of a target, as sentences."""
-
-    def judge(y: pd.Series) -> Iterator[str]:
-        yield from _of_classes(y, target)
-        yield from problems_of_costs(costs, y.dropna().unique(), repr(target))
-
-    return judge
 
 
 def _group_codes(table: ReadTable) -> Int[np.ndarray, " obs"] | None:
@@ -128,26 +116,6 @@ def _check_splits(job: Job) -> None:
                 f"Before some of the rows that are held out, no row has the class {label!r}, so "
                 "it cannot be learnt from them; leave --time or --group out."
             )
-
-
-def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
-    """Fewer than two classes of two rows, or a class for every other row."""
-    counts = Counter(y.dropna().tolist())
-    if not counts:
-        yield f"Target {target!r} is empty: at least two classes need labelled rows."
-    elif len(counts) == 1:
-        only = next(iter(counts))
-        yield f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
-    elif len(counts) > max(2, min(MOST_CLASSES, counts.total() / 2)):
-        yield (
-            f"Target {target!r} has {len(counts)} different values in {counts.total()} labelled "
-            "rows: a classifier needs few classes with many rows; is it a number to predict?"
-        )
-    elif sum(rows >= 2 for rows in counts.values()) < 2:
-        yield (
-            f"Target {target!r} has no two classes with two labelled rows each, so nothing can be "
-            "held out; label more rows."
-        )
 
 
 def facts_of(command: str, path: Path) -> tuple[tuple[str, str], ...]:

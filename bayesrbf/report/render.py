@@ -32,14 +32,26 @@ MOST_COLUMNS = 60
 
 def render(report: Report) -> str:
     """The page as HTML without scripts, control characters or anything from outside."""
-    environment = jinja2.Environment(
+    page = (
+        environment()
+        .get_template("report.html")
+        .render(
+            report=report, finding=_sentences(report), figure=_figures(report), version=__version__
+        )
+    )
+    return words.harmless(page)
+
+
+def environment() -> jinja2.Environment:
+    """How templates become pages: every slot is escaped, and an unknown name is an error."""
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("bayesrbf.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "number": words.number,
         "spread": words.spread,
         "estimate": words.estimate,
@@ -51,12 +63,8 @@ def render(report: Report) -> str:
         "listing": words.listing,
         "options_whole": options_whole,
     }
-    environment.globals |= {"ends": words.ends, "words": words}
-    template = environment.get_template("report.html")
-    page = template.render(
-        report=report, finding=_sentences(report), figure=_figures(report), version=__version__
-    )
-    return words.harmless(page)
+    made.globals |= {"ends": words.ends, "words": words}
+    return made
 
 
 def options_whole(sentence: str) -> Markup:

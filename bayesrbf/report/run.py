@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -33,9 +34,9 @@ from bayesrbf.report.output import (
     PAGE,
     POSTERIOR,
     PREDICTIONS,
+    draws_content,
     predictions_frame,
     to_csv,
-    to_netcdf,
 )
 from bayesrbf.report.records import Report
 from bayesrbf.report.render import render
@@ -69,13 +70,23 @@ def run(job: Job, folder: Path) -> Report:
             outcome.model.save(folder / MODEL)
             options = ReportOptions(job.target, job.costs, job.reading)
             write_whole(folder / OPTIONS, options_content(options))
-            write_whole(folder / POSTERIOR, to_netcdf(outcome.model.posterior_))
-            write_whole(folder / PAGE, render(outcome.report).encode())
-    return outcome.report
+            draws, thinned = draws_content(outcome.model.posterior_, whole=job.draws is not None)
+            write_whole(folder / POSTERIOR, draws)
+            report = _with_fact(outcome.report, "draws", thinned)
+            write_whole(folder / PAGE, render(report).encode())
+    return report
 
 
-def introduce(job: Job, page: bool = True) -> None:
-    """Say in a few lines what was read and what it was taken for; every note without a page."""
+def _with_fact(report: Report, name: str, fact: str) -> Report:
+    """The report with one fact more, if there is any."""
+    if not fact:
+        return report
+    described = replace(report.described, facts=(*report.described.facts, (name, fact)))
+    return replace(report, described=described)
+
+
+def introduce(job: Job, takes: str = "", page: bool = True) -> None:
+    """Say what was read, what it was taken for, and how long it takes; all notes without a page."""
     console = Console()
     missing = float(job.X.isna().to_numpy().mean())
     hidden = int(job.y.isna().sum())
@@ -95,6 +106,7 @@ def introduce(job: Job, page: bool = True) -> None:
     lines += [f"  note         {one_line(note)}" for note in shown]
     if len(job.notes) > len(shown):
         lines.append(f"               and {len(job.notes) - TOLD} more, on the page")
+    lines += [f"  time         {takes}"] if takes else []
     for line in lines:
         console.print(harmless(line), highlight=False, markup=False, soft_wrap=True)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from bayesrbf.report.families import FAMILIES
 from bayesrbf.report.job import Job
@@ -21,8 +22,11 @@ MOST_COORDINATES: Final = 2_000
 
 REFITTED: Final = 200
 """Draws of the bootstrap, which has one chain."""
-MOST_REFITTED: Final = 1_000
-"""Rows up to which fitting a stack 25 times more takes a minute or two."""
+MOST_REFITTED: Final = 70_000
+"""Work (see :func:`refits_affordable`) up to which 25 more fits take a minute or two."""
+BYTES: Final = 20_000_000
+"""Of the draws of a model; with more, fewer draws are kept."""
+FEWEST_DRAWS: Final = 50  # Per chain, however large they are.
 
 NAMES: Final = {
     "bootstrap": "The bootstrap, the whole stack fitted anew to rows that weigh more or less",
@@ -53,18 +57,29 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
         none = "There are no intervals and no kinds of doubt."
         return Drawn(model, refined, f"A point estimate, {why} {told if spread else none}")
     usual = REFITTED if method == "bootstrap" else FAMILIES[job.family].draws
-    draws = usual if job.draws is None else job.draws
+    size = refined.model_.log_posterior(refined.rows_).dimension
+    draws = _draws_kept(usual, size) if job.draws is None else job.draws
     sweeps = SWEEPS if job.family == "mixture" and method == "gibbs" else {}
+    if sweeps and job.draws is None:
+        sweeps = {**sweeps, "thin": -(-usual // draws)}
     options = {"draws": draws, **sweeps}
     refined.refine(method, **options)
     if not refined.draws_.complete:  # what was drawn is no answer to what was asked
         raise KeyboardInterrupt
-    size = refined.model_.log_posterior(refined.rows_).dimension
     made = plural(len(refined.draws_.theta) * draws, "draw")
     sentence = f"{NAMES[method]}: {made} in {plural(size, 'coordinate')}, {why}"
     if job.family == "stack" and method != "bootstrap":
         sentence = f"{sentence} {_of_members(refined)}"
     return Drawn(model, refined, sentence, options)
+
+
+def _draws_kept(usual: int, size: int) -> int:
+    """Draws of each of four chains that take no more than ``BYTES``, of so many coordinates.
+
+    >>> _draws_kept(1000, 30), _draws_kept(1000, 3774)
+    (1000, 165)
+    """
+    return min(usual, max(FEWEST_DRAWS, BYTES // (4 * 8 * size)))
 
 
 def choose_method(job: Job, model: Any) -> tuple[str, str]:
@@ -73,14 +88,16 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
     The cost is known from sizes alone, so that the same table always gets the same method.
     """
     if job.inference != "auto":
-        return job.inference, "because it was asked for."
+        quick = job.quick and job.inference == "map"
+        return job.inference, f"because {'--quick' if quick else 'it'} was asked for."
     if job.family == "mixture":
         return _of_mixture(model)
     method = FAMILIES[job.family].methods[0]
-    if job.family == "stack" and model.rows_.n_obs > MOST_REFITTED:
-        return "laplace", (
-            f"because 25 more fits to {plural(model.rows_.n_obs, 'row')} would take many minutes; "
-            "--inference bootstrap takes them, and its intervals are wider and hold more often."
+    if job.family == "stack" and not refits_affordable(job.X):
+        table = f"{plural(len(job.X), 'row')} of {plural(job.X.shape[1], 'column')}"
+        return "map", (
+            f"because 25 more fits to {table} would take many minutes; --inference bootstrap takes "
+            "them, and Laplace's approximation, by --inference laplace, is too narrow."
         )
     if job.family == "stack":
         return method, (
@@ -89,19 +106,39 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
         )
     if method == "gibbs":
         return method, "because exemplars are discrete."
-    size = model.model_.log_posterior(model.rows_).dimension
-    if size > MOST_COORDINATES:
-        return "map", (
-            f"because the curvature in {plural(size, 'coordinate')} would take many minutes; "
-            f"--inference {method} takes them."
-        )
+    if none := _too_many(model, method):
+        return "map", none
     return method, "because that takes seconds; --inference nuts draws from the exact posterior."
+
+
+def refits_affordable(X: pd.DataFrame) -> bool:
+    """Whether a stack is fitted 25 times more in a minute or two.
+
+    A fit takes as long as rows times a constant and columns, of which missing cells take more.
+    """
+    rows, columns = X.shape
+    holes = float(X.isna().to_numpy().mean()) if X.size else 0.0
+    return rows * (40 + columns * (1 + 5 * holes)) <= MOST_REFITTED
+
+
+def _too_many(model: Any, method: str) -> str:
+    """Why second derivatives would take many minutes; empty where they do not."""
+    size = model.model_.log_posterior(model.rows_).dimension
+    if size <= MOST_COORDINATES:
+        return ""
+    return (
+        f"because the curvature in {plural(size, 'coordinate')} would take many minutes; "
+        f"--inference {method} takes them."
+    )
 
 
 def _of_mixture(model: Any) -> tuple[str, str]:
     """Gibbs sampling where its sweeps, each about an iteration of EM, are cheap."""
     structure = model.model_.density.specification
-    if not np.all(model.rows_.weights == np.round(model.rows_.weights)):
+    whole = bool(np.all(model.rows_.weights == np.round(model.rows_.weights)))
+    if not whole and (none := _too_many(model, "laplace")):
+        return "map", none
+    if not whole:
         return "laplace", (
             "because rows without a label count as a part of a row, and Gibbs sampling needs whole "
             "ones; --inference nuts draws from the exact posterior."
@@ -111,6 +148,8 @@ def _of_mixture(model: Any) -> tuple[str, str]:
     rows = plural(model.rows_.n_obs, "row")
     if cost <= AFFORDABLE:
         return "gibbs", f"because a sweep over {rows} is cheap: all of them take about a minute."
+    if none := _too_many(model, "laplace"):
+        return "map", none
     return "laplace", (
         f"because sweeps over {rows} would take more than about a minute; --inference gibbs or "
         "--inference nuts draws from the exact posterior."

@@ -7,6 +7,7 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier, SDGMClassifier
@@ -34,13 +35,40 @@ def test_a_small_table_is_sampled_exactly_and_a_large_one_is_not(model, monkeypa
     assert "--inference gibbs" in why
 
 
-def test_a_stack_is_fitted_anew_where_that_takes_a_minute(model, monkeypatch):
+def test_a_stack_is_fitted_anew_where_that_takes_a_minute_and_has_no_intervals_elsewhere(
+    model, monkeypatch
+):
     stack = job("auto", family="stack")
     assert choose_method(stack, model)[0] == "bootstrap"
     monkeypatch.setattr(sampling, "MOST_REFITTED", 10)
     method, why = choose_method(stack, model)
-    assert method == "laplace"
-    assert "70 rows" in why
+    assert method == "map"
+    assert "70 rows of 3 columns" in why
+    assert "--inference bootstrap" in why
+
+
+def test_what_a_refit_costs_is_known_from_rows_columns_and_holes():
+    def full(rows: int, columns: int, holes: float = 0.0) -> pd.DataFrame:
+        cells = np.ones((rows, columns))
+        cells[: int(rows * holes)] = np.nan
+        return pd.DataFrame(cells)
+
+    assert sampling.refits_affordable(full(569, 30, 0.3))  # the demo has intervals
+    assert sampling.refits_affordable(full(348, 34))
+    assert not sampling.refits_affordable(full(2000, 10))
+    assert not sampling.refits_affordable(full(900, 60, 0.5))
+
+
+def test_no_method_needs_minutes_without_being_asked(model, monkeypatch):
+    monkeypatch.setattr(sampling, "MOST_COORDINATES", 3)
+    monkeypatch.setattr(sampling, "AFFORDABLE", 100)
+    method, why = choose_method(job("auto", family="mixture"), model)
+    assert method == "map"
+    assert "--inference laplace takes them" in why
+    in_part = SimpleNamespace(
+        model_=model.model_, rows_=dataclasses.replace(model.rows_, weights=model.rows_.weights / 3)
+    )
+    assert choose_method(job("auto", family="mixture"), in_part)[0] == "map"
 
 
 def test_rows_that_count_in_part_are_not_sampled_by_gibbs(model):

@@ -33,6 +33,14 @@ SOURCES: Final = hashlib.sha256(
 """Fingerprint of all kernel files."""
 
 
+ENDING: Final = [
+    signal.Signals(getattr(signal, name))
+    for name in ("SIGINT", "SIGTERM", "SIGALRM")
+    if hasattr(signal, name)  # Windows has no alarm
+]
+"""What ends a run."""
+
+
 class Announcement(event.Listener):
     """Tells once, through the log, what the first fit after an installation waits for."""
 
@@ -68,7 +76,7 @@ class Postponement(event.Listener):
         in_main = threading.current_thread() is threading.main_thread()
         if self._compiling is None and in_main and _is_ours(event):
             self._compiling = event.data["dispatcher"]
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in ENDING:
                 if callable(signal.getsignal(number)):
                     self._before[number] = signal.signal(number, self._keep)
 

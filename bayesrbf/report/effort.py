@@ -1,0 +1,143 @@
+"""What a run will take on this machine, and how much of it a time limit allows."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Int
+
+from bayesrbf.report.families import FAMILIES
+from bayesrbf.report.job import Job
+from bayesrbf.report.sampling import refits_affordable
+from bayesrbf.report.words import plural
+
+TIMED_ROWS: Final = 100
+"""Rows of the fit that is timed; a fit takes about as many times as long as it has rows."""
+LONG: Final = 60.0
+"""Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
+REFIT: Final = 0.4
+"""A refit of the bootstrap beside a fit, which chooses by rows held out, too."""
+REFITS: Final = 25
+OTHER_DRAWS: Final = 3.0
+"""Draws by another method, in fits: a rough mean."""
+SECTIONS: Final = 1.5
+"""The sections of a page, in fits; besides, they take some seconds of any table."""
+LEAST_SECTIONS: Final = 6.0
+SURE: Final = 0.5
+"""Part of a time limit that an estimate may fill: it is right to about a factor of two."""
+
+
+def seconds_of(job: Job) -> float:
+    """Seconds of one fit to the whole table, by a timed fit to some of its rows; NaN if it fails.
+
+    The first fit of a process loads compiled code, or compiles it, so that a second one is timed.
+    """
+    rows = _some_rows(job)
+    X, y = job.X.iloc[rows], job.y.iloc[rows]
+    taken = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit itself says them
+        for _ in range(2):
+            start = time.perf_counter()
+            try:
+                FAMILIES[job.family].procedure(job)(X, y)
+            except ValueError:  # too few rows of a class or a group: the whole table has more
+                return float("nan")
+            taken = time.perf_counter() - start
+            if taken > LONG:
+                break
+    return float(taken * max(1.0, len(job.X) / rows.size))
+
+
+def _some_rows(job: Job) -> Int[np.ndarray, " some"]:
+    """Rows of every class and without a label, in their shares, but four of a class at least."""
+    labels = job.labels
+    share = min(1.0, TIMED_ROWS / labels.size)
+    rng = np.random.default_rng(job.seed)
+    parts = []
+    for code in np.unique(labels):
+        own = np.flatnonzero(labels == code)
+        size = min(own.size, max(4, round(share * own.size)))
+        parts.append(rng.choice(own, size, replace=False))
+    return np.sort(np.concatenate(parts))
+
+
+def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
+    """Seconds of a report, or of a fit alone where nothing is judged, from those of one fit."""
+    fits = 1.0
+    if judged:
+        folds = job.splits.numbers.size
+        fits += (folds - 1) + SECTIONS
+    if job.inference == "bootstrap" or (
+        job.inference == "auto" and job.family == "stack" and refits_affordable(job.X)
+    ):
+        fits += REFIT * REFITS
+    elif job.inference not in ("map", "auto") or (
+        job.inference == "auto" and job.family != "stack"
+    ):
+        fits += OTHER_DRAWS
+    return fit * fits + (LEAST_SECTIONS if judged else 0.0)
+
+
+def quicker(job: Job) -> Job:
+    """The quick form of a job: five members, no intervals unless asked for, three folds at most."""
+    inference = "map" if job.inference == "auto" else job.inference
+    return replace(job, quick=True, inference=inference, folds=min(job.folds, 3))
+
+
+def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str]:
+    """The job in the fullest form that a time limit allows, and a line on what it will take.
+
+    Forms are the job as it is, without intervals, and the quick one, which is taken where none is
+    known to fit into the limit. What was left out is a note of the job, and so on the page.
+    """
+    fit = seconds_of(job)
+    asked = seconds_of_run(job, fit, judged)
+    if limit is None or asked <= SURE * limit:
+        return _noted(job), _line(asked)
+    if job.inference == "auto":
+        bare = replace(job, inference="map")
+        seconds = seconds_of_run(bare, fit, judged)
+        if seconds <= SURE * limit:
+            note = f"Without intervals, because --time-limit allows {limit:g} seconds."
+            return replace(bare, notes=(note, *job.notes)), _line(seconds)
+    quick = job if job.quick else quicker(job)
+    return _noted(quick, limit), _line(seconds_of_run(quick, seconds_of(quick), judged))
+
+
+def _noted(job: Job, limit: float | None = None) -> Job:
+    """The job with a note where it is quick."""
+    if not job.quick:
+        return job
+    parts = []
+    if job.family == "stack":
+        parts.append("five members instead of ten")
+    if job.inference == "map":
+        parts.append("no intervals")
+    if job.times is None:
+        parts.append(f"{plural(job.folds, 'fold')} at most")
+    why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
+    note = f"Made with {why}: {', '.join(parts)}."
+    return replace(job, notes=(f"{note} Without it the answer may be better.", *job.notes))
+
+
+def _line(seconds: float) -> str:
+    """How long it takes, in words; empty where it is not known.
+
+    >>> _line(7.0), _line(48.0), _line(140.0), _line(9000.0)
+    ('Some seconds on this machine.', 'About 50 seconds on this machine.', 'About 2 minutes on this
+    machine.', 'About 2.5 hours on this machine.')
+    """
+    if np.isnan(seconds):
+        return ""
+    if seconds < 15:
+        return "Some seconds on this machine."
+    if seconds < 90:
+        return f"About {round(seconds, -1):.0f} seconds on this machine."
+    if seconds < 90 * 60:
+        return f"About {seconds / 60:.0f} minutes on this machine."
+    return f"About {seconds / 3600:.1f} hours on this machine."

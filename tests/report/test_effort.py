@@ -1,0 +1,89 @@
+"""What a run is estimated to take, and what a time limit leaves of it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bayesrbf.report import effort
+from bayesrbf.report.effort import quicker, seconds_of, seconds_of_run, within
+from bayesrbf.report.families import FAMILIES
+from bayesrbf.report.job import Job
+from bayesrbf.report.sampling import choose_method
+from tests.report.test_collect import job
+
+
+@pytest.fixture
+def stack(monkeypatch: pytest.MonkeyPatch) -> Job:
+    """A stack whose fit takes ten seconds, and five if it is quick."""
+    monkeypatch.setattr(effort, "seconds_of", lambda one: 5.0 if one.quick else 10.0)
+    return job("auto", family="stack", folds=5)
+
+
+def test_the_fullest_form_within_the_limit_is_taken(stack):
+    full = seconds_of_run(stack, 10.0, True)
+    bare = seconds_of_run(dataclasses.replace(stack, inference="map"), 10.0, True)
+    quick = seconds_of_run(quicker(stack), 5.0, True)
+    assert quick < bare < full
+    assert within(stack, None)[0] == stack
+    assert within(stack, 2.1 * full)[0] == stack
+    chosen, _ = within(stack, 1.9 * full)
+    assert (chosen.inference, chosen.quick, chosen.folds) == ("map", False, 5)
+    assert "--time-limit allows" in chosen.notes[0]
+    chosen, _ = within(stack, 1.0)
+    assert (chosen.inference, chosen.quick, chosen.folds) == ("map", True, 3)
+    assert chosen.notes[0].startswith("Made with --quick, because --time-limit allows 1 seconds")
+
+
+def test_a_method_that_was_asked_for_stays(stack):
+    asked = dataclasses.replace(stack, inference="laplace")
+    assert quicker(asked).inference == "laplace"
+    assert within(asked, 1.0)[0].inference == "laplace"
+
+
+def test_quick_is_five_members_without_intervals_and_says_so(stack):
+    quick, line = within(quicker(stack), None)
+    assert quick.notes[0].startswith("Made with --quick: five members instead of ten, no intervals")
+    assert line == "About 30 seconds on this machine."
+    built = FAMILIES["stack"].procedure(quick)
+    fitted = built(stack.X, stack.y)
+    assert fitted.call == "StackedClassifier(members='lite')"
+    assert "--quick" in fitted.sentence
+    method, why = choose_method(quick, fitted.model)
+    assert (method, why) == ("map", "because --quick was asked for.")
+
+
+def test_a_fit_is_shorter_than_a_report(stack):
+    assert seconds_of_run(stack, 10.0, False) < seconds_of_run(stack, 10.0, True)
+
+
+def test_the_timed_rows_have_every_class(monkeypatch):
+    small = job(family="mixture")
+    seen = []
+
+    def procedure(one):
+        return lambda X, y: seen.append(y)
+
+    family = dataclasses.replace(FAMILIES["mixture"], procedure=procedure)
+    monkeypatch.setitem(FAMILIES, "mixture", family)
+    monkeypatch.setattr(effort, "TIMED_ROWS", 10)
+    assert seconds_of(small) >= 0
+    assert len(seen) == 2
+    assert seen[0].value_counts().min() >= 4
+    assert len(seen[0]) < len(small.y)
+
+
+def test_a_timed_fit_that_fails_is_no_estimate(monkeypatch):
+    def procedure(one):
+        def fit(X, y):
+            raise ValueError("too few rows")
+
+        return fit
+
+    small = job(family="mixture")
+    family = dataclasses.replace(FAMILIES["mixture"], procedure=procedure)
+    monkeypatch.setitem(FAMILIES, "mixture", family)
+    assert np.isnan(seconds_of(small))
+    assert within(small, None) == (small, "")
