@@ -27,6 +27,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from tests.moved import moved
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 FIGURES: Final = ROOT / "docs" / "measured" / "figures"
 PLACE: Final = re.compile(r"<!-- figures: (\S+) -->\n(.*?)<!-- end of figures -->", re.DOTALL)
@@ -76,7 +78,11 @@ def write(
     counts: Mapping[str, tuple[int, int]] | None = None,
     commits: Sequence[str] = (),
 ) -> str:
-    """Keep a table under its name, and return it as the pages show it."""
+    """Keep a table under its name, and return it as the pages show it.
+
+    Where a column ``se`` has the standard errors of the column on its left, what moved since the
+    table was kept last is printed.
+    """
     shown = tuple(
         (digits.get(column, 3) if isinstance(digits, Mapping) else digits)
         if any(isinstance(cell, float) for cell in cells)
@@ -89,6 +95,8 @@ def write(
         tuple(dict.fromkeys(commits)),
     )  # fmt: skip
     file = FIGURES / f"{name}.json"
+    for line in moved(name, read(name), figures) if file.exists() else ():
+        print(line, flush=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n")
     return markdown(figures)

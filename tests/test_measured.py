@@ -46,3 +46,36 @@ def test_a_part_is_run_once_and_again_after_a_change(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.measured.fingerprint", lambda covers: "another")
     part("loss", {"table": "iris"}, make)
     assert len(runs) == 3
+
+
+def table(errors, spreads=(0.3, 0.4)):
+    columns = {"table": ["banana", "ripley"], "rows": [400, 250], "error %": errors, "se": spreads}
+    write("published", columns, "make bench", 1, covers=())
+
+
+def test_what_moved_by_more_than_its_standard_error_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tests.measured.FIGURES", tmp_path)
+    table([10.8, 9.0])
+    assert capsys.readouterr().out == ""
+    table([11.7, 9.5])  # of the differences: .42 and .57
+    moved = "moved: published banana, 400: error % 10.8 -> 11.7 (s.e. 0.4)\n"
+    assert capsys.readouterr().out == moved
+    table([11.7, 9.5])
+    assert capsys.readouterr().out == ""
+    table([11.7, 8.8], spreads=(0.3, None))
+    assert capsys.readouterr().out == ""
+
+
+def test_a_row_is_compared_with_itself(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tests.measured.FIGURES", tmp_path)
+    errors = {"banana": 11.0, "ripley": 9.0}
+    for names in (["banana", "ripley"], ["ripley", "banana", "titanic"]):
+        columns = {
+            "table": names,
+            "error %": [errors.get(name, 22.0) for name in names],
+            "se": [0.1] * len(names),
+            "log loss": [0.2] * len(names),
+            "paper": ["-"] * len(names),
+        }
+        write("published", columns, "make bench", covers=())
+    assert capsys.readouterr().out == ""

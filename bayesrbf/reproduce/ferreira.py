@@ -132,13 +132,13 @@ def run(
     """
     file = folder / ("ferreira-quick.jsonl" if quick else "ferreira.jsonl")
     names = ("crabs",) if quick else ("ripley", "crabs")
-    plan = list(_cells(names, 1, QUICK_ROUNDS) if quick else _cells(names, seeds, ROUNDS))
+    plan = list(cells(names, 1, QUICK_ROUNDS) if quick else cells(names, seeds, ROUNDS))
     figures = run_cells(plan, file, console)
     header, rows = compared(figures, "ferreira", "error", 1)
     print_table("Error in %", header, rows, console, published.FERREIRA)
 
 
-def _cells(names: tuple[str, ...], seeds: int, rounds: int) -> Iterator[Cell]:
+def cells(names: tuple[str, ...], seeds: int, rounds: int) -> Iterator[Cell]:
     """Every table, method and seed."""
     for seed in range(seeds):
         for table in names:

@@ -83,7 +83,7 @@ def run(
     file = folder / ("sdgm_quick.jsonl" if quick else "sdgm.jsonl")
     tables = ("titanic",) if quick else TABLES
     n_splits = {table: 1 if quick else len(splits(table)) for table in tables}
-    compared = {table: _compared(table, n_splits[table], 1 if quick else 8) for table in tables}
+    compared = {table: cells_of(table, n_splits[table], 1 if quick else 8) for table in tables}
     columns = [column for group in compared.values() for column in group.values()]
     # One split of every table before the next: a stopped run has results for each table.
     cells = [cell for row in zip_longest(*columns) for cell in row if cell is not None]
@@ -145,7 +145,7 @@ def _codes(labels: object) -> Int[np.ndarray, " obs"]:
 Group = dict[str, list[Cell]]  # Cells of one table by method, a cell a split.
 
 
-def _compared(table: str, n_splits: int, n_init: int) -> Group:
+def cells_of(table: str, n_splits: int, n_init: int) -> Group:
     """Both forms, each with every use, and a Gaussian process."""
     group = {
         f"{form}{suffix}": [
