@@ -121,6 +121,7 @@ LAWS = {
     "weight of two and the row twice": Law(twice),
 }
 
+
 def broken(law: str, seeds: Sequence[int]) -> dict[str, float]:
     """Largest difference of every family on the tables of some seeds."""
     with warnings.catch_warnings():

@@ -114,18 +114,35 @@ PLOTS = (
 )
 
 
+def assert_drawn() -> None:
+    """There is a figure, and something in each of its axes."""
+    axes = plt.gcf().axes
+    assert axes
+    assert all(one.has_data() for one in axes if one.get_visible() and one.axison)
+
+
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics(fitted, name):
-    assert STATISTICS[name](fitted.posterior_) is not None
+    found = STATISTICS[name](fitted.posterior_)
+    reduced = {"mean": np.mean, "median": np.median, "std": np.std, "var": np.var}.get(name)
+    if reduced is not None:
+        for variable, values in fitted.posterior_["posterior"].data_vars.items():
+            spread = {"ddof": 0} if name in ("std", "var") else {}
+            expected = reduced(values.to_numpy(), axis=(0, 1), **spread)
+            np.testing.assert_allclose(found["posterior"][variable], expected, rtol=1e-9, atol=1e-9)
+    else:
+        assert len(found)
 
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_plots(fitted, name):
-    assert getattr(az, name)(fitted.posterior_, **smallest(fitted.posterior_)) is not None
+    getattr(az, name)(fitted.posterior_, **smallest(fitted.posterior_))
+    assert_drawn()
 
 
 def test_plot_of_tail_shapes(fitted):
-    assert az.plot_khat(az.loo(fitted.posterior_, pointwise=True)) is not None
+    az.plot_khat(az.loo(fitted.posterior_, pointwise=True))
+    assert_drawn()
 
 
 def test_a_summary_has_a_line_for_every_number_of_a_draw(fitted):
@@ -165,7 +182,8 @@ def test_predictive_plots_find_their_groups(fitted, name):
     check = fitted.to_datatree(X, Y)
     assert set(check["posterior_predictive"].data_vars) == set(check["observed_data"].data_vars)
     options = {"data_type": "categorical"} if name == "plot_ppc_pava" else {}
-    assert getattr(az, name)(check, **options) is not None
+    getattr(az, name)(check, **options)
+    assert_drawn()
 
 
 def test_the_tree_is_listed_once_there_is_a_fit():

@@ -7,7 +7,16 @@ from functools import partial
 
 import numpy as np
 
-from tests.inference.class_calibration import BOUND, outcomes, reliability
+from tests.inference.class_calibration import (
+    APPROXIMATED,
+    BOUND,
+    DECLARED,
+    LEVELS,
+    approximated,
+    coverage,
+    outcomes,
+    reliability,
+)
 from tests.inference.drawing_graphs import SIMULATORS
 from tests.inference.drawn_tables import DRAWS, EXACT, SAMPLERS, calibrate
 from tests.inference.sbc import failures
@@ -93,9 +102,8 @@ def calibrated(parts: Sequence[Row]) -> Tried:
     """Ranks of the truth among draws of an exact method, of all parts together."""
     ranks = unpacked(parts)
     wrong = failures(ranks)
-    tables = len(next(iter(ranks.values())))
-    remark = f"{len(ranks)} quantities" + "".join(f"; {text}" for text in wrong)
-    return Tried(tables, min(len(wrong), tables), remark)
+    through = {text.partition(":")[0] for text in wrong}
+    return Tried(len(ranks), len(through), "; ".join(["quantities", *wrong]))
 
 
 def defects(long: bool) -> list[Line]:
@@ -150,9 +158,55 @@ def probable(parts: Sequence[Row]) -> Tried:
     return Tried(len(pairs), int(sound.worst > BOUND) + int(broken.worst <= BOUND), remark)
 
 
+def approximations(long: bool) -> list[Line]:
+    """A line is held where rates are as declared, and those of narrower draws are not."""
+    return [
+        Line(
+            f"{method}, {family}",
+            partial(places, family, method),
+            600,
+            "tables",
+            50,
+            partial(as_declared, DECLARED[family, method]),
+        )
+        for family, method in APPROXIMATED
+        if long or method == "Laplace"
+    ]
+
+
+def places(family: str, method: str, seed: int, times: int) -> Row:
+    """Places of true probabilities among draws, in thousandths, table by table."""
+    sound, narrow = zip(*approximated(family, method, times, seed), strict=True)
+    return {"sound": in_thousandths(sound), "narrow": in_thousandths(narrow)}
+
+
+def in_thousandths(tables: Sequence[np.ndarray]) -> str:
+    """Places within a table are parted by a space, tables by a semicolon."""
+    return ";".join(" ".join(str(int(1000 * place)) for place in table) for table in tables)
+
+
+def as_declared(declared: tuple[float, float, float], parts: Sequence[Row]) -> Tried:
+    """Rates of central intervals beside the declared ones, and those of the planted defect."""
+
+    def of(name: str) -> np.ndarray:
+        tables = ";".join(str(row[name]) for row in parts).split(";")
+        return (np.array([table.split() for table in tables], dtype=float) + 0.5) / 1000
+
+    sound, narrow = coverage(of("sound")), coverage(of("narrow"))
+    levels = (
+        f"{level} %: {sound.rates[level]:.1f} ± {sound.errors[level]:.1f}, declared {rate:g}, "
+        f"defect {narrow.rates[level]:.1f}"
+        for level, rate in zip(LEVELS, declared, strict=True)
+    )
+    wrong, caught = sound.outside(declared), narrow.outside(declared)
+    remark = "; ".join([*levels, f"defect {'' if caught else 'not '}caught"])
+    return Tried(len(LEVELS) + 1, len(wrong) + (not caught), remark)
+
+
 SECTIONS = (
     Section("sbc", exact_methods, MIXTURES),
     Section("defects", defects, MIXTURES),
     Section("probabilities", probabilities, (*MIXTURES, "tests/inference/class_calibration.py")),
     Section("families", other_families, FAMILIES),
+    Section("approximations", approximations, (*FAMILIES, "tests/inference/class_calibration.py")),
 )
