@@ -9,9 +9,9 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from tests import measured
-from tests.inference.class_calibration import APPROXIMATED, DECLARED, coverage
+from tests.inference.class_calibration import APPROXIMATED, coverage
 from tests.trust.__main__ import SECTIONS
-from tests.trust.calibration import calibrated, packed, probable, unpacked
+from tests.trust.calibration import DECLARED, calibrated, packed, probable, unpacked
 from tests.trust.sections import Line, Row, Section
 
 

@@ -105,17 +105,6 @@ APPROXIMATED = [
     ),
 ]
 """Three families, and approximations."""
-DECLARED: dict[tuple[str, str], tuple[float, float, float]] = {
-    ("mixture of two classes", "Laplace"): (50.0, 80.0, 95.0),
-    ("mixture of two classes", "Laplace, resampled"): (48.0, 76.5, 92.5),
-    ("mixture of two classes", "ADVI"): (49.0, 79.0, 95.5),
-    ("mixture of two classes", "ADVI, mean field"): (47.0, 76.5, 94.0),
-    ("kernel network", "Laplace"): (46.0, 77.5, 92.5),
-    ("kernel network", "ADVI"): (52.0, 82.0, 95.5),
-    ("sparse discriminative mixture", "Laplace"): (43.5, 74.0, 91.0),
-    ("sparse discriminative mixture", "ADVI"): (44.0, 72.0, 89.0),
-}
-"""Per cent of intervals that hold the truth, in tables of 10 to 24 rows: measured on 400 others."""
 TOLERANCE = 2.0
 """Points by which a rate may be another than declared."""
 SLACK = 3.0
