@@ -226,7 +226,9 @@ def text(cell: Cell, digits: int | None) -> str:
 
 
 def markdown(figures: Figures) -> str:
-    """The table, and below it where it comes from."""
+    """The table, and below it where it comes from; of an empty table that it was not run."""
+    if not figures.rows:
+        return f"*Not run yet: `{figures.run.command}`.*\n"
     lines = [
         "| " + " | ".join(figures.columns) + " |",
         "|"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_a_section_that_was_stopped_goes_on_and_says_how_many_of_how_many(
     assert runs == [(0, 4), (1, 4), (2, 2)]
     written = measured.read("trust/loss")
     assert written.rows == (("attack", "10 of 10 sets", 30, 29, 1, "10 odd"),)
-    assert written.counts == {"lines whole": (1, 1)}
+    assert written.counts == {"lines": (1, 1)}
 
 
 def test_a_share_is_run_again_where_more_is_asked_and_not_where_less_is(
@@ -66,7 +67,19 @@ def test_a_part_of_other_code_leaves_the_table(
     section(runs).run(1.0)
     monkeypatch.setattr(measured, "fingerprint", lambda covers: "another")
     section(runs).write()
-    assert measured.read("trust/loss").rows[0][1:] == ("0 of 10 sets", 0, None, None, "not run yet")
+    assert "Not run yet" in measured.markdown(measured.read("trust/loss"))
+
+
+def test_a_line_of_which_nothing_was_run_is_named(runs: list[tuple[int, int]]) -> None:
+    one = section(runs)
+    (line,) = one.lines(True)
+    two = replace(one, lines=lambda _: [line, replace(line, what="other")])
+    one.run(0.3)
+    two.write()
+    assert measured.read("trust/loss").rows[1] == (
+        "other", "0 of 10 sets", 0, None, None, "not run yet"
+    )  # fmt: skip
+    assert measured.read("trust/loss").counts == {"lines": (1, 2)}
 
 
 def test_every_section_stands_on_the_page_and_covers_code() -> None:
