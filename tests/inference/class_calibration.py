@@ -98,11 +98,9 @@ FIXED = np.array(
 """Cells of rows whose class probability is asked for; their categories are known in part."""
 APPROXIMATED = [
     *(("mixture of two classes", name) for name in METHODS),
-    *(
-        (family, name)
-        for family in ("kernel network", "sparse discriminative mixture")
-        for name in ("Laplace", "ADVI")
-    ),
+    ("kernel network", "Laplace"),
+    ("kernel network", "ADVI"),
+    ("sparse discriminative mixture", "Laplace"),
 ]
 """Three families, and approximations."""
 TOLERANCE = 2.0

@@ -19,6 +19,7 @@ COVERS = (
     "tests/mutations.py",
     "tests/hostile",
 )
+SUITES = ("killing_saves", "test_artefact", "test_golden", "test_loading")
 
 
 def files(long: bool) -> list[Line]:
@@ -98,6 +99,6 @@ def others(found: Counter[str], *good: str) -> str:
 
 
 SECTIONS = (
-    Section("artefact", files, (*COVERS, "tests/killing_saves.py")),
+    Section("artefact", files, (*COVERS, *(f"tests/{name}.py" for name in SUITES))),
     Section("fuzz", manifests, ("bayesrbf/artefact", "bayesrbf/records", "tests/fuzzing.py")),
 )

@@ -52,4 +52,10 @@ def ended(command: str, every: int, number: int, times: int) -> Row:
     return {"tried": tried, "through": len(wrong), "": "; ".join(wrong)}
 
 
-SECTION = Section("command-line", lines, (*PACKAGE, "tests/killing.py", "tests/report"))
+COVERS = (
+    *PACKAGE,
+    "tests/reading",
+    "tests/report",
+    *(f"tests/{name}.py" for name in ("killing", "test_files", "test_killing")),
+)
+SECTION = Section("command-line", lines, COVERS)

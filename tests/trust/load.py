@@ -70,8 +70,13 @@ def predicted(model: str, suffix: str, _: int, rows: int) -> Row:
     }
 
 
+SUITES = (
+    "tests/looping.py",
+    "tests/test_sharing.py",
+    "tests/estimators/test_extreme_weights.py",
+)
 SECTIONS = (
-    Section("load", lines, (*PACKAGE, "tests/looping.py", "tests/test_sharing.py")),
+    Section("load", lines, (*PACKAGE, *SUITES)),
     Section("large", partial(large, "no draws"), (*PACKAGE, "tests/large.py")),
     Section("large-draws", partial(large, "draws"), (*PACKAGE, "tests/large.py")),
 )

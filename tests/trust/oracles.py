@@ -118,8 +118,9 @@ def suites(long: bool) -> list[Line]:
     ]
 
 
+SUITES = ("tests/models", "tests/inference", "tests/estimators/test_orders.py")
 SECTIONS = (
     Section("digits", digits, DENSITIES),
     Section("invariance", invariances, (*FITS, "tests/invariance.py", "tests/degenerate.py")),
-    Section("oracles", suites, (*FITS, "bayesrbf/models", "tests/models", "tests/inference")),
+    Section("oracles", suites, (*FITS, "bayesrbf/models", *SUITES)),
 )
