@@ -66,6 +66,7 @@ def test_a_part_of_other_code_leaves_the_table(
 ) -> None:
     section(runs).run(1.0)
     monkeypatch.setattr(measured, "fingerprint", lambda covers: "another")
+    monkeypatch.setattr("tests.trust.sections.fingerprint", lambda covers: "another")
     section(runs).write()
     assert "Not run yet" in measured.markdown(measured.read("trust/loss"))
 

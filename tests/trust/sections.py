@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from tests.measured import FIGURES, ROOT, Cell, kept, part, read, write
+from tests.measured import FIGURES, ROOT, Cell, fingerprint, kept, part, read, write
 
 Row = dict[str, Cell]
 """What came out of a part: ``tried`` and ``through``, and numbers and words beside them."""
@@ -144,9 +144,11 @@ class Section:
         return through
 
     def changed(self, rows: tuple[tuple[Cell, ...], ...]) -> bool:
-        """Whether the table that was written has other rows, or none was written."""
-        there = (FIGURES / f"{self.figures}.json").exists()
-        return not there or read(self.figures).rows != rows
+        """Whether the written table has other rows or is of other code, or there is none."""
+        if not (FIGURES / f"{self.figures}.json").exists():
+            return True
+        written = read(self.figures)
+        return written.rows != rows or written.run.covered != fingerprint(self.covers)
 
     def tried(self) -> int:
         """Run the short form, keep nothing, print every line, and say what got through."""
