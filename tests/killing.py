@@ -182,8 +182,8 @@ def judged(folder: Path, old: Files, new: Files, said: int, code: int) -> str:
     return "" if files(folder) in (old, new) else "mixed"
 
 
-def main(every: int = 1) -> dict[str, Any]:
-    """Attack each of the commands in a folder that holds an earlier result."""
+def main(every: int = 1, *chosen: str) -> dict[str, Any]:
+    """Attack some commands, or each of them, in a folder that holds an earlier result."""
     said: dict[str, Any] = {}
     watch = Watch()
     with tempfile.TemporaryDirectory() as top:
@@ -192,7 +192,7 @@ def main(every: int = 1) -> dict[str, Any]:
         mixed_table(20, seed=1).to_csv(new, index=False)
         options = ["--target", "outcome", "--model", "mixture", "--inference", "map"]
         compute_once()
-        for command in COMMANDS:
+        for command in chosen or COMMANDS:
             folder = Path(top, command, "out")
             words = {
                 "fit": ["fit", table, *options, "--out", folder],
@@ -212,4 +212,4 @@ def main(every: int = 1) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(*map(int, sys.argv[1:2]))))
+    print(json.dumps(main(*map(int, sys.argv[1:2]), *sys.argv[2:])))

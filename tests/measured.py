@@ -127,20 +127,35 @@ def part(
 
     A new one is printed and kept at once. The commit stands with it, under ``commit``.
     """
-    file = FIGURES / f"{name}.parts.jsonl"
     key = {what: plain(cell) for what, cell in key.items()}
-    covered = fingerprint(covers)
-    for line in file.read_text().splitlines() if file.exists() else ():
-        kept: dict[str, Cell] = json.loads(line)
-        if kept["covered"] == covered and all(kept.get(what) == key[what] for what in key):
-            return {what: cell for what, cell in kept.items() if what != "covered"}
+    for before in kept(name, covers):
+        if all(before.get(what) == key[what] for what in key):
+            return before
     made = {what: plain(cell) for what, cell in make().items()}
     row = {**key, **made, "commit": commit(covers)}
+    file = parts_of(name)
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as lines:
-        lines.write(json.dumps({**row, "covered": covered}, ensure_ascii=False) + "\n")
-    print("| " + " | ".join(text(cell, 3) for cell in row.values()) + " |", flush=True)
+        line = json.dumps({**row, "covered": fingerprint(covers)}, ensure_ascii=False)
+        lines.write(line + "\n")
+    print("| " + " | ".join(text(cell, 3)[:80] for cell in row.values()) + " |", flush=True)
     return row
+
+
+def kept(name: str, covers: tuple[str, ...]) -> list[dict[str, Cell]]:
+    """The parts that were kept and whose code is as it was."""
+    file, covered = parts_of(name), fingerprint(covers)
+    rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return [
+        {what: cell for what, cell in row.items() if what != "covered"}
+        for row in rows
+        if row["covered"] == covered
+    ]
+
+
+def parts_of(name: str) -> Path:
+    """Where the parts of a long benchmark are kept."""
+    return FIGURES / f"{name}.parts.jsonl"
 
 
 def here(command: str, covers: tuple[str, ...]) -> Run:
@@ -219,7 +234,9 @@ def text(cell: Cell, digits: int | None) -> str:
 
 
 def markdown(figures: Figures) -> str:
-    """The table, and below it where it comes from."""
+    """The table, and below it where it comes from; of an empty table that it was not run."""
+    if not figures.rows:
+        return f"*Not run yet: `{figures.run.command}`.*\n"
     lines = [
         "| " + " | ".join(figures.columns) + " |",
         "|"

@@ -223,8 +223,10 @@ def test_compare_names_peers_and_the_best_one_first(
         "class frequencies",
     }
     assert found["folds"] == 2
-    assert [one["behind"] >= 0 for one in contestants] == [True] * len(contestants)
-    assert contestants[0]["behind"] == 0
+    losses = [one["log_loss"] for one in contestants]
+    assert losses == sorted(losses)
+    behind = [one["behind"] for one in contestants]
+    assert behind == pytest.approx([loss - losses[0] for loss in losses])
 
 
 def test_models_has_a_line_on_whatever_model_takes(

@@ -104,6 +104,7 @@ NAMED = (
     *("mean", "median", "mode", "std", "var", "extract", "thin"),
 )
 STATISTICS: dict[str, Callable[[xr.DataTree], object]] = {name: getattr(az, name) for name in NAMED}
+REDUCED = {"mean": np.mean, "median": np.median, "std": np.std, "var": np.var}
 STATISTICS |= {
     "loo": lambda tree: az.loo(tree, pointwise=True),
     "compare": lambda tree: az.compare({"one": tree, "same": tree}),
@@ -115,18 +116,31 @@ PLOTS = (
 )
 
 
+def assert_drawn() -> None:
+    """There is a figure with something in it."""
+    assert any(axes.has_data() for axes in plt.gcf().axes)
+
+
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics(fitted, name):
-    assert STATISTICS[name](fitted.posterior_) is not None
+    if name in REDUCED:
+        found = getattr(az, name)(fitted.posterior_, round_to="none")
+        for variable, values in fitted.posterior_["posterior"].data_vars.items():
+            expected = REDUCED[name](values.to_numpy(), axis=(0, 1))
+            np.testing.assert_allclose(found[variable], expected, rtol=0.02, atol=1e-9)
+    else:
+        assert STATISTICS[name](fitted.posterior_) is not None
 
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_plots(fitted, name):
-    assert getattr(az, name)(fitted.posterior_, **smallest(fitted.posterior_)) is not None
+    getattr(az, name)(fitted.posterior_, **smallest(fitted.posterior_))
+    assert_drawn()
 
 
 def test_plot_of_tail_shapes(fitted):
-    assert az.plot_khat(az.loo(fitted.posterior_, pointwise=True)) is not None
+    az.plot_khat(az.loo(fitted.posterior_, pointwise=True))
+    assert_drawn()
 
 
 def test_a_summary_has_a_line_for_every_number_of_a_draw(fitted):
@@ -166,7 +180,8 @@ def test_predictive_plots_find_their_groups(fitted, name):
     check = fitted.to_datatree(X, Y)
     assert set(check["posterior_predictive"].data_vars) == set(check["observed_data"].data_vars)
     options = {"data_type": "categorical"} if name == "plot_ppc_pava" else {}
-    assert getattr(az, name)(check, **options) is not None
+    getattr(az, name)(check, **options)
+    assert_drawn()
 
 
 def test_the_tree_is_listed_once_there_is_a_fit():

@@ -124,31 +124,35 @@ def test_processes_give_the_numbers_of_one(
     assert_same(fitted(ends).model_, alone.model_)
 
 
-def killed_at(point: int, client: Client, patched: pytest.MonkeyPatch) -> None:
-    """Kill a worker before so many results were asked for."""
-    left = iter(range(point + 1))
+def killed_at(point: int, client: Client, patched: pytest.MonkeyPatch) -> list[int]:
+    """Kill a worker before so many results were asked for; the list will name its process."""
+    left, killed = iter(range(point + 1)), list[int]()
     computed = dask_blocks.computed
 
     def struck(root: Any) -> Any:
         if next(left, None) == point:
-            pids = client.run(os.getpid)
-            os.kill(min(pids.values()), signal.SIGKILL)
+            killed.append(min(client.run(os.getpid).values()))
+            os.kill(killed[0], signal.SIGKILL)
         return computed(root)
 
     patched.setattr(dask_blocks, "computed", struck)
+    return killed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", range(10))
-def test_a_killed_worker_changes_nothing(
+def test_a_killed_worker_ends_in_the_right_answer_or_a_named_error_within_a_minute(
     point: int, alone: HybridMixtureClassifier, processes: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killed_at(point, processes, monkeypatch)
-    began = time.monotonic()
+    killed = killed_at(point, processes, monkeypatch)
+    began, named = time.monotonic(), ""
     try:
         model = fitted([60, 130, 200])
     except ClusterError as error:
-        print(f"point {point}: {error}")
+        named = str(error)
+    assert time.monotonic() - began < 60
+    assert killed
+    if named:
+        assert "worker" in named
     else:
         assert_same(model.model_, alone.model_)
-    print(f"point {point}: {time.monotonic() - began:.1f} s")

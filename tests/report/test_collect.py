@@ -84,8 +84,8 @@ def test_doubt_is_ordered_and_adds_up(outcome: Outcome) -> None:
     assert totals == sorted(totals, reverse=True)
     assert len(doubt.rows) == 20
     for row in doubt.rows:
-        assert row.lower <= row.probability <= row.upper
-        assert row.epistemic >= 0
+        assert row.lower < row.probability < row.upper
+        assert 0 < row.epistemic < row.aleatoric + row.epistemic <= np.log(2)
 
 
 def test_everything_is_said_about_convergence(outcome: Outcome) -> None:

@@ -86,14 +86,14 @@ def test_ticks_are_round_and_inside(low: float, span: float) -> None:
         assert 1 <= len(found) <= 12
 
 
-def test_scale_of_a_point_is_finite() -> None:
-    assert math.isfinite(linear((2.0, 2.0), (0.0, 10.0))(2.0))
+def test_scale_of_a_point_is_inside() -> None:
+    assert 0 <= linear((2.0, 2.0), (0.0, 10.0))(2.0) <= 10
 
 
 @given(st.text())
 def test_elements_escape(text: str) -> None:
     drawn = str(element("text", text, x=1.0, label=text))
-    assert drawn.count("<") == 2 if text else 1
+    assert drawn.count("<") == (2 if text else 1)
     assert drawn.count('"') == 4
 
 

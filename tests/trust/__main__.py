@@ -1,17 +1,19 @@
-"""What was tried to break the package, how many, what held: ``make trust`` writes docs/trust.md.
+"""What was tried to break the package, how many, what held: ``make trust`` fills docs/trust.md.
 
-``python -m tests.trust --only artefact`` runs one section anew and leaves the others as they were;
-``--short`` takes the form of continuous integration and writes nothing.
+``python -m tests.trust --only artefact`` runs one section. What was kept and whose code is as it
+was is not run again. ``BAYESRBF_SHARE=0.1`` takes a tenth of the repetitions, and the page says how
+many of how many. ``--short`` takes the form of continuous integration and keeps nothing;
+``--table`` runs nothing and writes the tables of what was kept.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
+import os
 import sys
 from typing import Final
 
-from bayesrbf.version import __version__
+from tests import measured
 from tests.trust import (
     artefact,
     calibration,
@@ -21,56 +23,43 @@ from tests.trust import (
     oracles,
     reproducibility,
 )
-from tests.trust.sections import ROOT, Section, written
+from tests.trust.sections import Section
 
-PAGE: Final = ROOT / "docs" / "trust.md"
-SECTIONS: Final[tuple[Section, ...]] = (
-    *artefact.SECTIONS,
-    command_line.SECTION,
-    *load.SECTIONS,
-    *calibration.SECTIONS,
-    *oracles.SECTIONS,
-    *degenerate.SECTIONS,
-    reproducibility.SECTION,
-)
-"""In the order of the page; each is from a module of its own."""
-
-HEAD: Final = f"""\
-# What was tried to break it
-
-Written by `make trust` with version {__version__}: each line is a count of a run.
-`SECURITY.md` says what is guarded and what is not.
-"""
-
-
-def earlier() -> dict[str, str]:
-    """Sections of the page as it is, by title."""
-    parts = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:] if PAGE.exists() else []
-    return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
-
-
-def put(title: str, text: str) -> None:
-    """Write one section into the page; the others stay as they are by now."""
-    held = earlier() | {title: text}
-    parts = [held[section.title] for section in SECTIONS if section.title in held]
-    PAGE.write_text("\n".join([HEAD, *parts]))
+SECTIONS: Final[dict[str, Section]] = {
+    section.name: section
+    for section in (
+        *artefact.SECTIONS,
+        command_line.SECTION,
+        *load.SECTIONS,
+        *calibration.SECTIONS,
+        *oracles.SECTIONS,
+        *degenerate.SECTIONS,
+        reproducibility.SECTION,
+    )
+}
+"""In the order of the page."""
 
 
 def main() -> int:
-    """Run sections, write the page, and return 1 where something got through."""
+    """Run sections, bring the page up to date, and return 1 where something got through."""
     parser = argparse.ArgumentParser(prog="python -m tests.trust", description=__doc__)
-    names = [section.name for section in SECTIONS]
-    parser.add_argument("--only", choices=names, action="append", help="run this section")
-    parser.add_argument("--short", action="store_true", help="few of each, and no page")
+    parser.add_argument("--only", choices=SECTIONS, action="append", help="run this, in this order")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--short", action="store_true", help="few of each, and nothing is kept")
+    form.add_argument("--table", action="store_true", help="nothing is run: tables of what is kept")
     asked = parser.parse_args()
-    wrong = 0
-    for section in SECTIONS:
-        if section.name in (asked.only or names):
-            print(f"## {section.title}", flush=True)
-            text, through = written(section, not asked.short)
-            wrong += through
-            if not asked.short:
-                put(section.title, text)
+    share, wrong = float(os.environ.get("BAYESRBF_SHARE", "1")), 0
+    for name in asked.only or SECTIONS:
+        section = SECTIONS[name]
+        print(f"## {name}", flush=True)
+        if asked.short:
+            wrong += section.tried()
+        elif asked.table:
+            wrong += section.write()
+        else:
+            wrong += section.run(share)
+    if not asked.short:
+        measured.main()
     print(f"{wrong} got through")
     return int(wrong > 0)
 

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from tests.degenerate import FAMILIES, METHODS, NAMED, RIGHT, SAME, TABLES, counted, grid
-from tests.trust.sections import Section, Tried, portion
+from tests.degenerate import FAMILIES, METHODS, NAMED, RIGHT, counted, grid
+from tests.trust.sections import Line, Row, Section
 
-SEEDS = {True: portion(20), False: 1}
+COVERS = (
+    *(f"bayesrbf/{room}" for room in ("records", "table", "numerics", "fitted", "estimators")),
+    "bayesrbf/posterior",
+    "tests/degenerate.py",
+)
 
 
-def of_fits(long: bool) -> Iterator[Tried | str]:
+def of_fits(long: bool) -> list[Line]:
     """Every family, fitted."""
-    return outcomes(list(FAMILIES), SEEDS[long])
+    return [line(method, long) for method in FAMILIES]
 
 
-def of_draws(long: bool) -> Iterator[Tried | str]:
+def of_draws(long: bool) -> list[Line]:
     """Every family, refined by every method that it has."""
-    return outcomes([name for name in METHODS if name not in FAMILIES], SEEDS[long])
+    return [line(method, long) for method in METHODS if method not in FAMILIES]
 
 
-def outcomes(methods: list[str], seeds: int) -> Iterator[Tried | str]:
-    """One line a method: all tables, all seeds."""
-    for method in methods:
-        counts, through = counted(grid(seeds, [method]))
-        remark = f"{counts[RIGHT]} {RIGHT}, {counts[NAMED]} {NAMED}"
-        yield Tried(method, counts.total(), len(through), "; ".join([remark, *through[:5]]))
-    tables = ", ".join([*TABLES, *SAME])
-    yield f"Every method meets {len(TABLES) + len(SAME)} tables under {seeds} seed(s): {tables}."
+def line(method: str, long: bool) -> Line:
+    """All tables through a method, under one seed after the other."""
+    return Line(method, partial(outcomes, method), 5 if long else 1, "seeds", 1)
+
+
+def outcomes(method: str, seed: int, times: int) -> Row:
+    """What became of every table."""
+    counts, through = counted(grid(times, [method], seed))
+    return {
+        "tried": counts.total(),
+        "through": len(through),
+        RIGHT: counts[RIGHT],
+        NAMED: counts[NAMED],
+        "": "; ".join(through),
+    }
 
 
 SECTIONS = (
-    Section("degenerate", "Degenerate tables: fits", of_fits),
-    Section("degenerate-draws", "Degenerate tables: posteriors", of_draws),
+    Section("degenerate", of_fits, COVERS),
+    Section("degenerate-draws", of_draws, (*COVERS, "bayesrbf/inference")),
 )

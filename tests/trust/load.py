@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Final
+from functools import cache, partial
+from typing import Any, Final
 
-from tests.trust.sections import Section, Tried, portion, program, suite
+from tests.trust.sections import PACKAGE, Line, Row, Section, program, suite
 
 LEAK: Final = 30
 """MiB by which a loop may grow."""
@@ -14,45 +13,70 @@ GROWTH: Final = 1.6
 """By which the memory of ten times as many rows may be more."""
 
 
-def run(long: bool) -> Iterator[Tried | str]:
+def lines(long: bool) -> list[Line]:
     """Each suite is an attack."""
-    yield suite("threads, processes and pickles", "tests/test_sharing.py", long=long)
-    said = program("tests.looping", portion(1000) if long else 50)
-    grown = f"memory grew by {said['grown']:.0f} MiB"
-    yield Tried(
-        "fits and draws in a loop",
-        said["times"],
-        int(said["files"] + said["threads"] > 0 or said["grown"] > LEAK),
-        grown,
-    )
-    yield suite(
-        "row weights of any size, wrapped interrupts",
-        "tests/estimators/test_extreme_weights.py",
-        long=long,
-    )
+    return [
+        suite("threads, processes and pickles", "tests/test_sharing.py", long=long),
+        Line("fits and draws in a loop", looped, 1000 if long else 50, "fits"),
+        suite(
+            "row weights of any size, wrapped interrupts",
+            "tests/estimators/test_extreme_weights.py",
+            long=long,
+        ),
+    ]
 
 
-def large(model: str, long: bool) -> Iterator[Tried | str]:
+def looped(_: int, times: int) -> Row:
+    """Fits one after the other in a process."""
+    found = program("tests.looping", times)
+    return {
+        "tried": found["times"],
+        "through": int(found["files"] + found["threads"] > 0 or found["grown"] > LEAK),
+        "MiB by which memory grew:": found["grown"],
+    }
+
+
+def large(model: str, long: bool) -> list[Line]:
     """Ten times as many rows, in nearly the same memory."""
-    rows = portion(1_000_000) if long else 100_000
-    said = program("tests.large", rows, rows // 10, model)
-    for one in (one for one in said if one["rows"] == rows):
-        few = next(
-            two
-            for two in said
-            if two is not one and two["rows"] < rows and two["file"] == one["file"]
+    return [
+        Line(
+            f"rows through `bayesrbf predict` from {suffix}, model with {model}",
+            partial(predicted, model, suffix),
+            1_000_000 if long else 100_000,
+            "rows",
         )
-        bounded = one["memory"] < GROWTH * few["memory"] and one["answered"] == rows
-        yield Tried(
-            f"rows through `bayesrbf predict` from {one['file']}, model with {one['model']}",
-            rows,
-            0 if bounded else rows,
-            f"{one['memory']} MiB at most, {few['memory']} for a tenth of them, {one['seconds']} s",
-        )
+        for suffix in (".csv", ".parquet")
+    ]
 
 
+@cache
+def runs(model: str, rows: int) -> list[dict[str, Any]]:
+    """Both kinds of files, and a tenth of the rows beside each."""
+    found: list[dict[str, Any]] = program("tests.large", rows, rows // 10, model)
+    return found
+
+
+def predicted(model: str, suffix: str, _: int, rows: int) -> Row:
+    """Most memory of all rows and of a tenth of them."""
+    of = {one["rows"]: one for one in runs(model, rows) if one["file"] == suffix}
+    all_rows, few = of[rows], of[rows // 10]
+    bounded = all_rows["memory"] < GROWTH * few["memory"] and all_rows["answered"] == rows
+    return {
+        "tried": rows,
+        "through": 0 if bounded else rows,
+        "MiB at most": all_rows["memory"],
+        "for a tenth of them": few["memory"],
+        "s": all_rows["seconds"],
+    }
+
+
+SUITES = (
+    "tests/looping.py",
+    "tests/test_sharing.py",
+    "tests/estimators/test_extreme_weights.py",
+)
 SECTIONS = (
-    Section("load", "Load", run),
-    Section("large", "Load: a million rows", partial(large, "no draws")),
-    Section("large-draws", "Load: a million rows, with draws", partial(large, "draws")),
+    Section("load", lines, (*PACKAGE, *SUITES)),
+    Section("large", partial(large, "no draws"), (*PACKAGE, "tests/large.py")),
+    Section("large-draws", partial(large, "draws"), (*PACKAGE, "tests/large.py")),
 )

@@ -2,39 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache, partial
 
-from tests.invariance import LAWS, broken
-from tests.oracle_grid import POINTS, TOLERANCE, Case, cases, furthest, graph_equals_numerics, some
-from tests.trust.sections import Section, Tried, portion, suite
+import numpy as np
 
-GRAPHS = {True: portion(8), False: 1}
+from tests.invariance import FAMILIES, LAWS, broken
+from tests.oracle_grid import POINTS, TOLERANCE, Case, cases, furthest, graph_equals_numerics
+from tests.trust.sections import Line, Row, Section, suite
+
+SHORT = 30
+GRAPHS = {True: 8, False: 1}
 """Configurations whose graph is compiled, which takes most of a minute each."""
+DENSITIES = (
+    "bayesrbf/records",
+    "bayesrbf/numerics",
+    "bayesrbf/models",
+    "tests/oracle_grid.py",
+    "tests/precise.py",
+    "tests/models/configurations.py",
+)
+FITS = tuple(
+    f"bayesrbf/{room}" for room in ("records", "table", "numerics", "fitted", "estimators")
+)
 
 
-def digits(long: bool) -> Iterator[Tried | str]:
+@cache
+def chosen(seed: int) -> list[Case]:
+    """All configurations, in a random order: a share of them is spread over the product."""
+    every = list(cases())
+    return [every[i] for i in np.random.default_rng(seed).permutation(len(every))]
+
+
+def digits(long: bool) -> list[Line]:
     """The whole product of configurations, or some of it."""
-    chosen = some(portion(len(list(cases()))) if long else 30, seed=0)
-    for kind in POINTS:
-        found = [furthest(case, kind) for case in chosen]
-        condition = max(one.condition for one in found)
-        for what, errors in (
-            ("log densities", [one.log_density for one in found]),
-            ("conditional means and variances", [one.conditional for one in found]),
-        ):
-            yield Tried(
-                f"configurations of mixtures whose {what} have 50 digits beside them, {kind}",
-                len(chosen),
-                sum(not error < TOLERANCE for error in errors),
-                f"largest relative error {max(errors):.1e}, condition up to {condition:.1e}",
+    asked = len(chosen(0)) if long else SHORT
+    return [
+        *(
+            Line(
+                f"log densities and conditional moments of mixtures beside 50 digits, {kind}",
+                partial(beside, kind),
+                asked,
+                "configurations",
+                100,
             )
-    wrong = [str(case) for case in some(GRAPHS[long], seed=1) if differs(case)]
-    yield Tried(
-        "configurations of the same whose graph is compiled: value and gradient",
-        GRAPHS[long],
-        len(wrong),
-        "; ".join(wrong),
-    )
+            for kind in POINTS
+        ),
+        Line(
+            "value and gradient of mixtures beside their compiled graphs",
+            graphs,
+            GRAPHS[long],
+            "configurations",
+            1,
+        ),
+    ]
+
+
+def beside(kind: str, number: int, times: int) -> Row:
+    """Errors of so many configurations of a part."""
+    found = [furthest(case, kind) for case in chosen(0)[100 * number :][:times]]
+    away = [max(one.log_density, one.conditional) for one in found]
+    return {
+        "tried": times,
+        "through": sum(not error < TOLERANCE for error in away),
+        "largest relative error of a log density": max(one.log_density for one in found),
+        "of a mean or variance": max(one.conditional for one in found),
+        "largest condition number": max(one.condition for one in found),
+    }
+
+
+def graphs(number: int, times: int) -> Row:
+    """Configurations whose graph is another density."""
+    wrong = [str(case) for case in chosen(1)[number:][:times] if differs(case)]
+    return {"tried": times, "through": len(wrong), "": "; ".join(wrong)}
 
 
 def differs(case: Case) -> bool:
@@ -46,28 +85,42 @@ def differs(case: Case) -> bool:
     return False
 
 
-def invariances(long: bool) -> Iterator[Tried | str]:
+def invariances(long: bool) -> list[Line]:
     """One line a law: all families, some tables."""
-    for law in LAWS:
-        found = broken(law, long)
-        through = [f"{name}: {away:.1e}" for name, away in found.items() if away > LAWS[law].most]
-        remark = "; ".join([f"largest difference {max(found.values()):.1e}", *through])
-        yield Tried(law, len(found), len(through), remark)
+    return [
+        Line(f"{law}, {len(FAMILIES)} models", partial(law_of, law), 5 if long else 1, "tables", 1)
+        for law in LAWS
+    ]
 
 
-def suites(long: bool) -> Iterator[Tried | str]:
+def law_of(law: str, seed: int, times: int) -> Row:
+    """Largest difference of any model on a table."""
+    found = broken(law, range(seed, seed + times))
+    through = [f"{name}: {away:.1e}" for name, away in found.items() if away > LAWS[law].most]
+    return {
+        "tried": len(found),
+        "through": len(through),
+        "largest difference": max(found.values()),
+        "": "; ".join(through),
+    }
+
+
+def suites(long: bool) -> list[Line]:
     """Tests of the same kind."""
-    yield suite(
-        "graph = numerics = brute force: pairs of options, factors, counts, every family",
-        "tests/models",
-        "tests/inference/test_plug.py",
-        long=long,
-    )
-    yield suite("order of rows, columns and labels", "tests/estimators/test_orders.py", long=long)
+    return [
+        suite(
+            "graph = numerics = brute force: pairs of options, factors, counts, every family",
+            "tests/models",
+            "tests/inference/test_plug.py",
+            long=long,
+        ),
+        suite("order of rows, columns and labels", "tests/estimators/test_orders.py", long=long),
+    ]
 
 
+SUITES = ("tests/models", "tests/inference", "tests/estimators/test_orders.py")
 SECTIONS = (
-    Section("digits", "Densities: fifty digits and graphs", digits),
-    Section("invariance", "Units, order and weights", invariances),
-    Section("oracles", "Densities: brute force", suites),
+    Section("digits", digits, DENSITIES),
+    Section("invariance", invariances, (*FITS, "tests/invariance.py", "tests/degenerate.py")),
+    Section("oracles", suites, (*FITS, "bayesrbf/models", *SUITES)),
 )

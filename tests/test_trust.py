@@ -1,0 +1,144 @@
+"""The page of trials: kept parts are not run again, counts are true, and each judge can fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+from tests import measured
+from tests.inference.class_calibration import APPROXIMATED, coverage
+from tests.trust.__main__ import SECTIONS
+from tests.trust.calibration import DECLARED, calibrated, packed, probable, unpacked
+from tests.trust.sections import Line, Row, Section
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Parts that were run, in a folder of their own."""
+    monkeypatch.setattr(measured, "FIGURES", tmp_path)
+    monkeypatch.setattr("tests.trust.sections.FIGURES", tmp_path)
+    return []
+
+
+def section(runs: list[tuple[int, int]], stops_at: int = 99) -> Section:
+    """Ten repetitions in parts of four; what cannot be run ends the section."""
+
+    def work(number: int, times: int) -> Row:
+        if number == stops_at:
+            raise KeyboardInterrupt
+        runs.append((number, times))
+        return {"tried": 3 * times, "through": int(number == 0), "odd": times}
+
+    return Section("loss", lambda _: [Line("attack", work, 10, "sets", 4)], ())
+
+
+def test_a_section_that_was_stopped_goes_on_and_says_how_many_of_how_many(
+    runs: list[tuple[int, int]],
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        section(runs, stops_at=1).run(1.0)
+    assert measured.read("trust/loss").rows == (("attack", "4 of 10 sets", 12, 11, 1, "4 odd"),)
+    assert section(runs).run(1.0) == 1
+    assert runs == [(0, 4), (1, 4), (2, 2)]
+    written = measured.read("trust/loss")
+    assert written.rows == (("attack", "10 of 10 sets", 30, 29, 1, "10 odd"),)
+    assert written.counts == {"lines": (1, 1)}
+
+
+def test_a_share_is_run_again_where_more_is_asked_and_not_where_less_is(
+    runs: list[tuple[int, int]],
+) -> None:
+    section(runs).run(0.3)
+    assert runs == [(0, 3)]
+    section(runs).run(0.6)
+    assert runs == [(0, 3), (0, 4), (1, 2)]
+    section(runs).run(0.3)
+    assert len(runs) == 3
+    assert measured.read("trust/loss").rows[0][1] == "6 of 10 sets"
+
+
+def test_a_part_of_other_code_leaves_the_table(
+    runs: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section(runs).run(1.0)
+    monkeypatch.setattr(measured, "fingerprint", lambda covers: "another")
+    monkeypatch.setattr("tests.trust.sections.fingerprint", lambda covers: "another")
+    section(runs).write()
+    assert "Not run yet" in measured.markdown(measured.read("trust/loss"))
+
+
+def test_a_line_of_which_nothing_was_run_is_named(runs: list[tuple[int, int]]) -> None:
+    one = section(runs)
+    (line,) = one.lines(True)
+    two = replace(one, lines=lambda _: [line, replace(line, what="other")])
+    one.run(0.3)
+    two.write()
+    assert measured.read("trust/loss").rows[1] == (
+        "other", "0 of 10 sets", 0, None, None, "not run yet"
+    )  # fmt: skip
+    assert measured.read("trust/loss").counts == {"lines": (1, 2)}
+
+
+def test_every_section_stands_on_the_page_and_covers_code() -> None:
+    page = (measured.ROOT / "docs" / "trust.md").read_text()
+    assert [name for name, _ in measured.PLACE.findall(page)] == [
+        f"trust/{name}" for name in sorted(SECTIONS, key=lambda name: page.index(f"/{name} -->"))
+    ]
+    for one in SECTIONS.values():
+        assert all((measured.ROOT / place).exists() for place in one.covers), one.name
+        for long in (True, False):
+            lines = one.lines(long)
+            assert len({line.what for line in lines}) == len(lines)
+
+
+def test_ranks_come_back_and_shifted_ones_are_refused() -> None:
+    sound = {
+        "mean, of x": np.random.default_rng(3).random(400),
+        "y": np.linspace(0.001, 0.999, 400),
+    }
+    parts = [{"ranks": packed({name: own[half] for name, own in sound.items()})}
+             for half in (slice(200), slice(200, None))]  # fmt: skip
+    assert list(unpacked(parts)) == list(sound)
+    for name, own in unpacked(parts).items():
+        assert np.abs(own - sound[name]).max() < 1 / 16
+    assert calibrated(parts).through == 0
+    assert calibrated(parts).tried == 2
+    assert calibrated([{"ranks": packed({"x": sound["y"] ** 1.6})}]).through == 1
+
+
+def test_probabilities_that_are_too_sure_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 0.5, 10_000)
+    happened = rng.random(p.size) < p
+
+    def said(p: np.ndarray) -> list[Row]:
+        words = (f"{round(1e5 * q)}{'+' if y else '-'}" for q, y in zip(p, happened, strict=True))
+        return [{"outcomes": " ".join(words)}]
+
+    assert probable(said(p)).through == 0
+    assert probable(said(p**0.8)).through > 0
+
+
+@pytest.mark.parametrize("declared", sorted(set(DECLARED.values())))
+def test_intervals_a_fifth_too_narrow_are_refused(declared: tuple[float, float, float]) -> None:
+    """Of 600 tables of three probabilities that depend on each other."""
+    rng = np.random.default_rng(0)
+    z = np.sqrt(0.3) * rng.normal(size=(600, 1)) + np.sqrt(0.7) * rng.normal(size=(600, 3))
+    quantiles = np.array([0.6745, 1.2816, 1.96])
+    wide = np.mean(quantiles / [abs_quantile(rate) for rate in declared])
+    assert coverage(ndtr(wide * z)).outside(declared) == []
+    assert coverage(ndtr(1.2 * wide * z)).outside(declared)
+    assert coverage(ndtr(wide * z / 1.2)).outside(declared)
+
+
+def abs_quantile(rate: float) -> float:
+    """What so many per cent of normal numbers lie within."""
+    return float(ndtri(0.5 + rate / 200))
+
+
+def test_every_approximation_has_a_declared_rate() -> None:
+    assert set(DECLARED) == set(APPROXIMATED)
