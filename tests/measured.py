@@ -69,7 +69,7 @@ class Figures:
 
 def write(
     name: str,
-    columns: Mapping[str, Sequence[Cell]],
+    columns: Mapping[str, Sequence[Cell]] | Sequence[tuple[str, Sequence[Cell]]],
     command: str,
     digits: int | Mapping[str, int] = 3,
     covers: tuple[str, ...] = MODELS,
@@ -77,21 +77,39 @@ def write(
     commits: Sequence[str] = (),
 ) -> str:
     """Keep a table under its name, and return it as the pages show it."""
-    shown = tuple(
-        (digits.get(column, 3) if isinstance(digits, Mapping) else digits)
-        if any(isinstance(cell, float) for cell in cells)
-        else None
-        for column, cells in columns.items()
-    )
-    rows = tuple(tuple(plain(cell) for cell in row) for row in zip(*columns.values(), strict=True))
-    figures = Figures(
-        tuple(columns), shown, rows, here(command, covers), covers, dict(counts or {}),
-        tuple(dict.fromkeys(commits)),
-    )  # fmt: skip
+    figures = table(columns, command, digits, covers, counts, commits)
     file = FIGURES / f"{name}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n")
     return markdown(figures)
+
+
+def table(
+    columns: Mapping[str, Sequence[Cell]] | Sequence[tuple[str, Sequence[Cell]]],
+    command: str,
+    digits: int | Mapping[str, int] = 3,
+    covers: tuple[str, ...] = MODELS,
+    counts: Mapping[str, tuple[int, int]] | None = None,
+    commits: Sequence[str] = (),
+) -> Figures:
+    """A table that was measured now. Columns of one name are given as pairs."""
+    pairs = list(columns.items() if isinstance(columns, Mapping) else columns)
+    shown = tuple(
+        (digits.get(column, 3) if isinstance(digits, Mapping) else digits)
+        if any(isinstance(cell, float) for cell in cells)
+        else None
+        for column, cells in pairs
+    )
+    rows = zip(*(cells for _, cells in pairs), strict=True)
+    return Figures(
+        tuple(column for column, _ in pairs),
+        shown,
+        tuple(tuple(plain(cell) for cell in row) for row in rows),
+        here(command, covers),
+        covers,
+        dict(counts or {}),
+        tuple(dict.fromkeys(commits)),
+    )
 
 
 def read(name: str) -> Figures:
@@ -226,7 +244,8 @@ def markdown(figures: Figures) -> str:
 
 def left(figures: Figures, column: int) -> bool:
     """Whether a column holds words."""
-    return any(isinstance(row[column], str) for row in figures.rows)
+    cells = [str(row[column]) for row in figures.rows if isinstance(row[column], str)]
+    return any(re.search("[A-Za-z]", cell.replace(" of ", "")) for cell in cells)
 
 
 def origin(figures: Figures) -> str:

@@ -24,10 +24,10 @@ from typing import IO, Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from bayesrbf.datasets import TARGET, demo_tables
 from tests.benchmarks.density_models import OURS
+from tests.benchmarks.density_peers import PEERS as ANSWERS
 from tests.benchmarks.density_scores import (
     auroc,
     average_precision,
@@ -37,12 +37,16 @@ from tests.benchmarks.density_scores import (
     r_precision,
 )
 from tests.benchmarks.density_tables import KINDS, MIXED, REALS, Task, tasks
+from tests.benchmarks.figures import show
 from tests.benchmarks.test_stack import chosen
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "1"))
+DEMOS = int(os.environ.get("BAYESRBF_SEEDS", "2"))
+TAILS = (0.01, 0.005, 0.001)
 RESULTS = Path(os.environ.get("BAYESRBF_RESULTS", ROOT / "build" / "density.csv"))
 
+PEERS = {name for asked in ANSWERS.values() for name in asked}
 Answer = dict[str, Any]
 Scores = dict[str, float]
 
@@ -202,9 +206,9 @@ def lead(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def test_density(data_folder: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_density(data_folder: object, tmp_path: Path) -> None:
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    with capsys.disabled(), RESULTS.open("w") as kept:
+    with RESULTS.open("w") as kept:
         lines = csv.DictWriter(kept, ["table", "seed", "model", "line", "value"])
         lines.writeheader()
         for row in contest(tmp_path):
@@ -212,29 +216,38 @@ def test_density(data_folder: object, tmp_path: Path, capsys: pytest.CaptureFixt
             kept.flush()
     results = pd.read_csv(RESULTS)
     absent = pd.DataFrame(json.loads((tmp_path / "answers" / "absent.json").read_text()))
-    with capsys.disabled():
-        print(f"\n\n## {results['table'].nunique()} tables, {SEEDS} splits, means ± s.e.\n")
-        print(summary(results).to_markdown())
-        print("\n### ours less the best peer, paired; + is ahead\n")
-        print(lead(results).to_markdown(index=False))
-        if len(absent):
-            print(f"\n### not answered\n\n{absent.to_markdown(index=False)}")
-    assert np.isfinite(results["value"]).all()
+    if len(absent):
+        print(f"not answered\n{absent.to_string(index=False)}")
+    counts = {
+        "tables": (results["table"].nunique(), len({*MIXED, *REALS})),
+        "models": (results["model"].nunique(), len(OURS) + len(PEERS)),
+    }
+    show("density/scores", summary(results), counts=counts)
+    ahead = lead(results)
+    show("density/ahead", ahead, counts=counts)
+    errors = ahead[ahead["line"] == "planted errors, average precision"]
+    if "trimmed pool" in errors:
+        assert errors["trimmed pool"].str.startswith("+").all()
 
 
-def test_density_of_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+def test_density_of_the_demo() -> None:
     """Cells below a tail where nothing was planted, and how many chance puts there."""
     lines = []
-    for seed in range(SEEDS):
+    for seed in range(DEMOS):
         table, _ = demo_tables(np.random.default_rng(seed))
         cells = [name for name in table if name != TARGET]
         for name in ("trimmed", "trimmed pool"):
             density = OURS[name].make().set_params(categorical_features=[TARGET]).fit(table)
-            log_tail = density.surprise(table)["log_tail"].sel(column=cells).to_numpy()
+            surprise = density.surprise(table).sel(column=cells)
+            log_tail = surprise["log_tail"].to_numpy()
             n = int((~np.isnan(log_tail)).sum())
-            for tail in (0.01, 0.001, 1 / n):
-                row = {"seed": seed, "model": name, "tail": tail, "chance": n * tail}
-                lines.append(row | {"cells": int((log_tail < np.log(tail)).sum())})
-    with capsys.disabled():
-        print("\n\n" + pd.DataFrame(lines).to_markdown(index=False))
-    assert all(row["cells"] >= 0 for row in lines)
+            row: dict[str, object] = {"seed": seed, "model": name, "cells": n}
+            for tail in TAILS:
+                row[f"chance below {tail:g}"] = round(n * tail)
+                row[f"below {tail:g}"] = int((log_tail < np.log(tail)).sum())
+            lines.append(row | {"at a false discovery rate of .1": int(surprise["stands_out"].sum())})
+    show("density/demo", lines, counts={"seeds": (DEMOS, 2)})
+    for row in lines:
+        if row["model"] == "trimmed pool":
+            assert row["below 0.01"] < 2 * row["chance below 0.01"]
+            assert row["at a false discovery rate of .1"] < 0.003 * row["cells"]
