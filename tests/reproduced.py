@@ -5,6 +5,7 @@ Runs ``bayesrbf reproduce`` with the same words; what that prints is kept for th
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from unittest.mock import patch
@@ -28,6 +29,7 @@ MODULES = {
 def main(words: Sequence[str]) -> None:
     """Run the command, and keep each of its tables by its place."""
     printed: list[str] = []
+    asked = re.sub(r" --out \S+", "", " ".join(["bayesrbf reproduce", *words]))
 
     def keep(
         title: str,
@@ -39,8 +41,8 @@ def main(words: Sequence[str]) -> None:
         header, rows = beside(header, rows, published)
         columns = list(zip(header, zip(*rows, strict=True), strict=True))
         printed.append(title)
-        command = "bayesrbf reproduce " + " ".join(words)
-        write(f"reproduce/{words[0]}_{len(printed)}", columns, command, covers=COVERS)
+        name = re.sub(r"\W+", "_", asked.removeprefix("bayesrbf reproduce "))
+        write(f"reproduce/{name}_{len(printed)}", columns, asked, covers=COVERS)
         print_table(title, header, rows)
 
     patches = [

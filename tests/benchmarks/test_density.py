@@ -245,7 +245,9 @@ def test_density_of_the_demo() -> None:
             for tail in TAILS:
                 row[f"chance below {tail:g}"] = round(n * tail)
                 row[f"below {tail:g}"] = int((log_tail < np.log(tail)).sum())
-            lines.append(row | {"at a false discovery rate of .1": int(surprise["stands_out"].sum())})
+            lines.append(
+                row | {"at a false discovery rate of .1": int(surprise["stands_out"].sum())}
+            )
     show("density/demo", lines, counts={"seeds": (DEMOS, 2)})
     for row in lines:
         if row["model"] == "trimmed pool":

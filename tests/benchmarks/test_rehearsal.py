@@ -67,7 +67,7 @@ def test_rehearsal(data_folder: object) -> None:
         for name in chosen(TABLES, "BAYESRBF_TABLES")
         for family in chosen(FAMILIES, "BAYESRBF_METHODS")
     )
-    figures = ["50%", "80%", "90%", "width", "fit and draws (s)", "rehearsal (s)"]
+    figures = ["50%", "80%", "90%", "width"]
     means = results.groupby(["family", "method"], sort=False)[figures].mean()
     means.insert(0, "tables", results.groupby(["family", "method"], sort=False).size())
     counts = {

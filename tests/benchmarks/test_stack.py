@@ -244,6 +244,19 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
 SETS = {"18_tables": CHOSEN, "11_tables": FRESH}
 
 
+def test_log_loss(data_folder: object) -> None:
+    """One table of everything, of the parts that the tests below keep, too."""
+    sets = {"18 tables": CHOSEN, "11 tables": FRESH, "29 tables": (*CHOSEN, *FRESH)}
+    told, rows = {}, []
+    for title, names in sets.items():
+        for holes in (False, True):
+            rows = pd.DataFrame(contest(names, holes))
+            losses = rows.groupby(["model", "table"], sort=False)["log loss"].mean()
+            told[f"{title}, holes" if holes else title] = losses.groupby("model", sort=False).mean()
+    frame = pd.DataFrame(told)
+    show("stack/log_loss", frame, counts=counts(rows, len(sets["29 tables"]), CONTESTANTS))
+
+
 @pytest.mark.parametrize("names", SETS)
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
 def test_stack(names: str, holes: bool, data_folder: object) -> None:

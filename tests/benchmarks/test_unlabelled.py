@@ -70,6 +70,7 @@ def test_unlabelled_rows(holes: bool, data_folder: object) -> None:
     found = pd.DataFrame(results(names, holes))
     means = found.groupby(["classifier", "table"], sort=False)[[*WEIGHTS]].mean()
     told = means.groupby("classifier", sort=False).mean()
+    told.insert(0, "splits", SEEDS)
     for name in names:
         of_tables = means.loc[name]
         gain = of_tables["dropped"] - of_tables[default(CLASSIFIERS[name])]
