@@ -38,6 +38,8 @@ MODELS: Final = tuple(
 SETTINGS: Final = re.compile(r"BAYESRBF_(?!DATA$|SHARE$)")
 """Variables of the environment that choose a part of a benchmark, and so belong to its command."""
 
+NOT_RUN: Final = "*Not run yet.*"
+
 Cell = str | int | float | bool | None
 
 
@@ -283,7 +285,7 @@ def told(name: str) -> str:
         from tests.asked import table as asked
 
         return asked()
-    return markdown(read(name))
+    return markdown(read(name)) if (FIGURES / f"{name}.json").exists() else f"{NOT_RUN}\n"
 
 
 def main() -> None:
