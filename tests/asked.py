@@ -12,6 +12,8 @@ from typing import Final
 
 from tests.measured import FIGURES, ROOT, Cell, read
 
+CONTESTANTS: Final = ("classifiers", "models")
+"""Counts that say nothing of one contestant's figure."""
 NUMBER: Final = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)")
 
 
@@ -50,7 +52,11 @@ class Figure:
         if not (FIGURES / f"{self.file}.json").exists():
             return ""
         counts = read(self.file).counts
-        less = [f"{ran} of {asked} {what}" for what, (ran, asked) in counts.items() if ran < asked]
+        less = [
+            f"{ran} of {asked} {what}"
+            for what, (ran, asked) in counts.items()
+            if ran < asked and what not in CONTESTANTS
+        ]
         return f" ({', '.join(less)})" if less else ""
 
 
@@ -92,7 +98,25 @@ class Of:
         return self.figure.part()
 
 
-Source = Figure | Tried | Of
+@dataclass(frozen=True)
+class Over:
+    """One number over another."""
+
+    figure: Figure
+    other: Figure
+    digits: int = 2
+
+    def value(self) -> float | None:
+        """The ratio, or none."""
+        one, other = self.figure.value(), self.other.value()
+        return None if one is None or not other else one / other
+
+    def part(self) -> str:
+        """What was run of what was asked, where that was less."""
+        return self.figure.part()
+
+
+Source = Figure | Tried | Of | Over
 
 
 @dataclass(frozen=True)
