@@ -76,7 +76,7 @@ def test_intervals_of_a_class_left_out(data_folder: object) -> None:
     counts = {
         "tables": (found["table"].nunique(), len(TABLES)), "models": (len(models), len(METHODS))
     }  # fmt: skip
-    show("class_left_out", means, 2, counts)
+    show("class_left_out", means, 2, counts, commits=found["commit"])
     for model in models:
         assert means.loc[model, "ratio"].median() > 1
     if "stack, bootstrap" in models and counts["tables"] == (len(TABLES), len(TABLES)):

@@ -107,6 +107,6 @@ def test_what_is_delivered(data_folder: object) -> None:
             len(told), sum(len(methods) for _, methods in CLASSIFIERS.values())
         ),
     }  # fmt: skip
-    show("delivered", told, 5, counts)
+    show("delivered", told, 5, counts, commits=found["commit"])
     assert (told["worse"] <= WORSE).all()
     assert (told["outside"] <= OUTSIDE).all()

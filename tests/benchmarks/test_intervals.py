@@ -250,7 +250,7 @@ def told_of(name: str, results: Iterable[Row], tables: int, asked: int, teachers
         "teachers": (rows["truth"].nunique(), teachers),
         "classifiers": (rows["model"].nunique(), len(CONTESTANTS)),
     }
-    show(f"intervals/{name}", told, counts=counts)
+    show(f"intervals/{name}", told, counts=counts, commits=rows["commit"])
     if "stack" in told.index and rows["table"].nunique() > 10:
         assert 0.86 <= told.loc["stack", "90%"] <= 0.95
 

@@ -83,7 +83,7 @@ def test_rows(data_folder: object) -> None:
         "tables": (results["table"].nunique(), len(TABLES)),
         "classifiers": (results["model"].nunique(), len(CONTESTANTS)),
     }
-    show("rows", losses, 4, counts)
+    show("rows", losses, 4, counts, commits=results["commit"])
     if {"stack", "boosting"} <= set(losses):
         few = losses.xs(min(ROWS), level="rows")
         assert (few["stack"] < few["boosting"]).all()

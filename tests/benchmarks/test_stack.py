@@ -254,7 +254,8 @@ def test_log_loss(data_folder: object) -> None:
             losses = rows.groupby(["model", "table"], sort=False)["log loss"].mean()
             told[f"{title}, holes" if holes else title] = losses.groupby("model", sort=False).mean()
     frame = pd.DataFrame(told)
-    show("stack/log_loss", frame, counts=counts(rows, len(sets["29 tables"]), CONTESTANTS))
+    run = counts(rows, len(sets["29 tables"]), CONTESTANTS)
+    show("stack/log_loss", frame, counts=run, commits=rows["commit"])
 
 
 @pytest.mark.parametrize("names", SETS)
@@ -269,6 +270,7 @@ def test_stack(names: str, holes: bool, data_folder: object) -> None:
         told,
         {"error %": 1, "rank": 1, "time, forests": 2},
         counts(results, len(SETS[names]), CONTESTANTS),
+        commits=results["commit"],
     )
     losses = results.pivot_table(index="table", columns="model", values="log loss", sort=False)
     print(losses.round(3).to_string())

@@ -80,7 +80,12 @@ def test_unlabelled_rows(holes: bool, data_folder: object) -> None:
         "splits": (SEEDS, 3),
         "classifiers": (len(names), len(CLASSIFIERS)),
     }
-    show(f"unlabelled/{'with_holes' if holes else 'complete'}", told, counts=counts)
+    show(
+        f"unlabelled/{'with_holes' if holes else 'complete'}",
+        told,
+        counts=counts,
+        commits=found["commit"],
+    )
     print(means.round(3).to_string())
     sound = told.drop(index=WORSE, errors="ignore")
     assert (sound["gain of the default"] > -sound["its error"]).all()
