@@ -33,7 +33,7 @@ reproduce/ferreira_1 reproduce/nebel_1 reproduce/nebel_2 reproduce/nebel_3
 reproduce/roth_images_10000_1 reproduce/roth_images_10000_2 reproduce/roth_images_10000_3
 reproduce/roth_images_10000_4 reproduce/roth_images_20000_2 reproduce/roth_images_50000_2
 reproduce/sdgm_1 reproduce/sdgm_2 reproduce/sdgm_3 reproduce/sdgm_4 reproduce/sdgm_5 rows
-sdgm/rows sdgm/weights simulation stack/log_loss unlabelled/complete unlabelled/with_holes
+sdgm/rows simulation stack/log_loss unlabelled/complete unlabelled/with_holes
 """
 """Printed before tables had files, by commands that take hours or a quiet machine."""
 
