@@ -40,6 +40,8 @@ MODELS: Final = tuple(
 SETTINGS: Final = re.compile(r"BAYESRBF_(?!DATA$|SHARE$)")
 """Variables of the environment that choose a part of a benchmark, and so belong to its command."""
 
+NOT_RUN: Final = "*Not run yet.*"
+
 Cell = str | int | float | bool | None
 
 
@@ -71,7 +73,7 @@ class Figures:
 
 def write(
     name: str,
-    columns: Mapping[str, Sequence[Cell]],
+    columns: Mapping[str, Sequence[Cell]] | Sequence[tuple[str, Sequence[Cell]]],
     command: str,
     digits: int | Mapping[str, int] = 3,
     covers: tuple[str, ...] = MODELS,
@@ -83,23 +85,41 @@ def write(
     Where a column ``se`` has the standard errors of the column on its left, what moved since the
     table was kept last is printed.
     """
-    shown = tuple(
-        (digits.get(column, 3) if isinstance(digits, Mapping) else digits)
-        if any(isinstance(cell, float) for cell in cells)
-        else None
-        for column, cells in columns.items()
-    )
-    rows = tuple(tuple(plain(cell) for cell in row) for row in zip(*columns.values(), strict=True))
-    figures = Figures(
-        tuple(columns), shown, rows, here(command, covers), covers, dict(counts or {}),
-        tuple(dict.fromkeys(commits)),
-    )  # fmt: skip
+    figures = table(columns, command, digits, covers, counts, commits)
     file = FIGURES / f"{name}.json"
     for line in moved(name, read(name), figures) if file.exists() else ():
         print(line, flush=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n")
     return markdown(figures)
+
+
+def table(
+    columns: Mapping[str, Sequence[Cell]] | Sequence[tuple[str, Sequence[Cell]]],
+    command: str,
+    digits: int | Mapping[str, int] = 3,
+    covers: tuple[str, ...] = MODELS,
+    counts: Mapping[str, tuple[int, int]] | None = None,
+    commits: Sequence[str] = (),
+) -> Figures:
+    """A table that was measured now. Columns of one name are given as pairs."""
+    pairs = list(columns.items() if isinstance(columns, Mapping) else columns)
+    shown = tuple(
+        (digits.get(column, 3) if isinstance(digits, Mapping) else digits)
+        if any(isinstance(cell, float) for cell in cells)
+        else None
+        for column, cells in pairs
+    )
+    rows = zip(*(cells for _, cells in pairs), strict=True)
+    return Figures(
+        tuple(column for column, _ in pairs),
+        shown,
+        tuple(tuple(plain(cell) for cell in row) for row in rows),
+        here(command, covers),
+        covers,
+        dict(counts or {}),
+        tuple(dict.fromkeys(commits)),
+    )
 
 
 def read(name: str) -> Figures:
@@ -251,7 +271,8 @@ def markdown(figures: Figures) -> str:
 
 def left(figures: Figures, column: int) -> bool:
     """Whether a column holds words."""
-    return any(isinstance(row[column], str) for row in figures.rows)
+    cells = [str(row[column]) for row in figures.rows if isinstance(row[column], str)]
+    return any(re.search("[A-Za-z]", cell.replace(" of ", "")) for cell in cells)
 
 
 def origin(figures: Figures) -> str:
@@ -279,11 +300,17 @@ def pages() -> list[Path]:
 def rendered(page: str) -> str:
     """A page with every table as its file has it."""
     return PLACE.sub(
-        lambda place: (
-            f"<!-- figures: {place[1]} -->\n{markdown(read(place[1]))}<!-- end of figures -->"
-        ),
-        page,
+        lambda place: f"<!-- figures: {place[1]} -->\n{told(place[1])}<!-- end of figures -->", page
     )
+
+
+def told(name: str) -> str:
+    """The table of a file; *asked* is that of all goals, which has its figures from the files."""
+    if name == "asked":
+        from tests.asked import table as asked
+
+        return asked()
+    return markdown(read(name)) if (FIGURES / f"{name}.json").exists() else f"{NOT_RUN}\n"
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ on each: after the last cell that was within the budget.
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Callable
@@ -28,15 +29,16 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier
 from bayesrbf.posterior.scores import log_loss
+from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import Split, split
 from tests.benchmarks.test_stack import chosen
 from tests.house import ROOT
+from tests.measured import part
 
 TABLES = ("heart_cleveland", "hepatitis", "pima_uci_missing")
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
@@ -133,36 +135,38 @@ def greedy(model: Any, X: Frame, y: np.ndarray, steps: int) -> np.ndarray:
     return np.where(np.isinf(ranks), steps, ranks)
 
 
-def results(name: str, method: str, seed: int) -> list[dict[str, object]]:
+def results(table: str, model: str, seed: int) -> list[dict[str, object]]:
     """Log losses of every policy on one split."""
-    data: Split = split(name, seed, holes=False)
+    data: Split = split(table, seed, holes=False)
     X, y = data.X.iloc[:TRAINING], data.y[:TRAINING]
     X_new, y_new = data.X_new.iloc[:TESTED].reset_index(drop=True), data.y_new[:TESTED]
-    prices = np.array([PRICES[name].get(column, QUESTION) for column in X.columns])
+    prices = np.array([PRICES[table].get(column, QUESTION) for column in X.columns])
     even, every = np.ones(X.shape[1]), X.shape[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = METHODS[method]().fit(X, y)
-        ranks = np.tile(greedy(METHODS[method](), X, y, every), (len(X_new), 1))
+        fitted = METHODS[model]().fit(X, y)
+        ranks = np.tile(greedy(METHODS[model](), X, y, every), (len(X_new), 1))
         rng = np.random.default_rng(seed)
         orders = [partial(in_order, rng.random(X_new.shape)) for _ in range(ORDERS)]
         choices: dict[str, list[Next]] = {
-            "acquire": [partial(worth, model, even)],
-            "gain per price": [partial(worth, model, prices)],
+            "acquire": [partial(worth, fitted, even)],
+            "gain per price": [partial(worth, fitted, prices)],
             "fixed order": [partial(in_order, ranks)],
             "random order": orders,
         }
         told = {
-            policy: [revealed(model, X_new, y_new, one, prices, every) for one in ways]
+            policy: [revealed(fitted, X_new, y_new, one, prices, every) for one in ways]
             for policy, ways in choices.items()
         }
     lines: list[dict[str, object]] = []
     for policy, ways in told.items():
-        line = {"table": name, "model": method, "seed": seed, "policy": policy}
+        line = {"table": table, "model": model, "seed": seed, "policy": policy}
         for m in range(min(STEPS, every) + 1):
-            lines.append(line | {"cells": m, "loss": np.mean([one[0, m].mean() for one in ways])})
+            lines.append(
+                line | {"cells": m, "loss": float(np.mean([one[0, m].mean() for one in ways]))}
+            )
         for budget in BUDGETS:
-            spent = np.mean([within(budget, one) for one in ways])
+            spent = float(np.mean([within(budget, one) for one in ways]))
             lines.append(line | {"budget": budget, "loss": spent})
     return lines
 
@@ -191,16 +195,16 @@ def draw(found: Frame, name: str) -> Path:
     return file
 
 
-def printed(found: Frame, across: str) -> str:
-    """Mean log losses over the splits, as Markdown."""
+def printed(found: Frame, across: str) -> Frame:
+    """Mean log losses over the splits."""
     wide = found.dropna(subset=across).pivot_table(
         index=["model", "table", "policy"], columns=across, values="loss", sort=False
     )
     wide.columns = [f"{number:g}" for number in wide.columns]
-    return wide.round(3).reset_index().to_markdown(index=False)
+    return wide.reset_index()
 
 
-def ahead(found: Frame) -> str:
+def ahead(found: Frame) -> Frame:
     """By how much ``acquire`` is below the others after so many cells, paired by split."""
     wide = found.dropna(subset="cells").pivot(
         index=["model", "table", "seed", "cells"], columns="policy", values="loss"
@@ -212,34 +216,38 @@ def ahead(found: Frame) -> str:
         told = splits.mean(), splits.sem()
         text = told[0].map("{:+.3f}".format) + " ± " + told[1].map("{:.3f}".format)
         text.columns = [f"{number:g}" for number in text.columns]
-        lines.append(text.reset_index().assign(against=other))
-    return pd.concat(lines).drop(columns="0").to_markdown(index=False)
+        text = text.reset_index()
+        text.insert(2, "against", other)
+        lines.append(text)
+    return pd.concat(lines, ignore_index=True).drop(columns="0")
 
 
-def test_cells_revealed_one_at_a_time(
-    data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = []
-    for method in chosen(METHODS, "BAYESRBF_METHODS"):
-        for name in chosen(TABLES, "BAYESRBF_TABLES"):
-            of_table = [line for seed in range(SEEDS) for line in results(name, method, seed)]
-            lines += of_table
-            with capsys.disabled():  # a run that is cut keeps what it had
-                print(f"\n{printed(pd.DataFrame(of_table), 'cells')}", flush=True)
-                print(f"\n{ahead(pd.DataFrame(of_table))}", flush=True)
+def test_cells_revealed_one_at_a_time(data_folder: object) -> None:
+    lines: list[dict[str, object]] = []
+    models, tables = chosen(METHODS, "BAYESRBF_METHODS"), chosen(TABLES, "BAYESRBF_TABLES")
+    for method in models:
+        for name in tables:
+            for seed in range(SEEDS):
+                key = {"table": name, "model": method, "seed": seed}
+                told = part("acquire", key, lambda key=key: {"lines": json.dumps(results(**key))})  # type: ignore[misc]
+                lines += json.loads(str(told["lines"]))
     found = pd.DataFrame(lines)
-    pictures = [draw(part, name) for name, part in found.groupby("table", sort=False)]
-    with capsys.disabled():
-        print(f"\n\n## Log loss after so many cells, {SEEDS} splits\n")
-        print(printed(found, "cells"))
-        print("\n## How far acquire is ahead, ± standard error over the splits\n")
-        print(ahead(found))
-        print(f"\n## Log loss where so much was spent on a row at most, {SEEDS} splits\n")
-        print(printed(found, "budget"))
-        print(f"\nPrices of cells; of all others {QUESTION:g}\n")
-        for name in found["table"].unique():
-            print(f"- {name}: " + ", ".join(f"{c} {p:g}" for c, p in PRICES[name].items()))
-        print("\nPictures: " + ", ".join(file.name for file in pictures))
+    pictures = [draw(of_table, name) for name, of_table in found.groupby("table", sort=False)]
+    counts = {
+        "tables": (len(tables), len(TABLES)),
+        "classifiers": (len(models), len(METHODS)),
+        "splits": (SEEDS, 3),
+    }
+    of_cells = found[found["policy"] != "gain per price"]  # that one is for prices
+    show("acquire/cells", printed(of_cells, "cells"), counts=counts)
+    show("acquire/ahead", ahead(found), counts=counts)
+    show("acquire/budget", printed(found, "budget"), counts=counts)
+    prices = [
+        {"table": name, "prices": ", ".join(f"{c} {p:g}" for c, p in PRICES[name].items())}
+        for name in tables
+    ]
+    show("acquire/prices", prices, counts={"tables": counts["tables"]}, covers=())
+    print("Pictures: " + ", ".join(file.name for file in pictures))
     held = (
         found[~found["model"].isin(WORSE)].dropna(subset="cells").groupby("policy")["loss"].mean()
     )

@@ -22,6 +22,8 @@ from bayesrbf.numerics.mixture.block_expectation import BlockExpectation, added
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
 from tests.benchmarks.cluster_tree import FAN_IN, Costs, pass_seconds
+from tests.benchmarks.figures import show
+from tests.measured import MODELS
 
 COLUMNS, K = 10, 8
 LATENCY, BANDWIDTH = 5e-4, 1.25e8
@@ -29,6 +31,7 @@ LATENCY, BANDWIDTH = 5e-4, 1.25e8
 ROWS = int(os.environ.get("BAYESRBF_ROWS", "400000"))
 REPEATS = 5
 WORKERS = 100
+COVERS = (*MODELS, "bayesrbf/blocks")
 
 
 def parameters() -> MixtureParameters:
@@ -80,9 +83,6 @@ def test_cluster_size() -> None:
     alone = (seconds[1] - seconds[0]) / (ROWS - ROWS // 4)
     sums = many.statistics(at)
     fold, size = quickest(partial(added, sums, sums), 100), len(pickle.dumps(sums))
-    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    print(f"one process from disk: {1e6 * alone:.2f} microseconds a row and pass")
-    print(f"sums of a block: {size} bytes, added in {1e6 * fold:.0f} microseconds", flush=True)
 
     options = {"threads_per_worker": 1, "dashboard_address": None, "n_workers": 2}
     with LocalCluster(processes=True, **options) as two, Client(two):
@@ -93,27 +93,42 @@ def test_cluster_size() -> None:
         }
         task = (spent[256] - spent[16]) / (tasks[256] - tasks[16])
         start = max(0.0, spent[16] - task * tasks[16])
-        print(f"a task: {1e3 * task:.2f} ms; a pass begins with {1e3 * start:.0f} ms", flush=True)
         local = Costs(alone, task, fold, 0.0, start)
+        held: list[dict[str, object]] = []
         for blocks in (8, 64):
             measured = quickest(partial(on_cluster(ROWS, blocks).statistics, at))
             foreseen = pass_seconds(local, ROWS, 2, blocks)
-            print(
-                f"two workers, {ROWS:,} rows in {blocks} blocks: {measured:.2f} s, simulated "
-                f"{foreseen:.2f} s",
-                flush=True,
-            )
+            held.append({"blocks": blocks, "measured, s": measured, "simulated, s": foreseen})
+    show("cluster/measured", held, 2, covers=COVERS)
+    show(
+        "cluster/costs",
+        [
+            {"what": "microseconds a row and pass, one process from disk", "": 1e6 * alone},
+            {"what": "bytes of the sums of a block", "": float(size)},
+            {"what": "microseconds to add them", "": 1e6 * fold},
+            {"what": "milliseconds a task", "": 1e3 * task},
+            {"what": "milliseconds until a pass begins", "": 1e3 * start},
+        ],
+        2,
+        covers=COVERS,
+    )
 
     costs = Costs(alone, task, fold, LATENCY + size / BANDWIDTH, start)
+    passes: list[dict[str, object]] = []
     for number in (10**5, 10**6, 10**7, 10**8, 10**9):
-        far = {n: pass_seconds(costs, number, n, n) for n in (10, WORKERS, 1000)}
-        told = ", ".join(f"{n} workers {second:.2f} s" for n, second in far.items())
-        usual = pass_seconds(costs, number, WORKERS, max(WORKERS, -(-number // BLOCK_ROWS)))
-        print(
-            f"{number:>13,} rows: one process {alone * number:.2f} s; one block each, {told}; "
-            f"{WORKERS} workers, blocks of {BLOCK_ROWS:,} rows at most {usual:.2f} s",
-            flush=True,
+        usual = max(WORKERS, -(-number // BLOCK_ROWS))
+        passes.append(
+            {
+                "rows": number,
+                "one process": alone * number,
+                "10 workers, a block each": pass_seconds(costs, number, 10, 10),
+                f"{WORKERS} workers, a block each": pass_seconds(costs, number, WORKERS, WORKERS),
+                f"{WORKERS} workers, blocks of {BLOCK_ROWS:,} rows": pass_seconds(
+                    costs, number, WORKERS, usual
+                ),
+            }
         )
+    show("cluster/passes", passes, 2, covers=COVERS)
     grid = np.geomspace(1e4, 1e9, 201).astype(int)
     for n in (10, WORKERS):
         ahead = [pass_seconds(costs, int(one), n, n) < alone * one for one in grid]

@@ -33,6 +33,7 @@ from bayesrbf.numerics.mixture.mixture_log_posterior import MixtureLogPosterior
 from bayesrbf.numerics.mixture.sampling import sample
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.specification import MixtureSpecification
+from tests.benchmarks.figures import show
 from tests.cases import hyperparameters
 
 REPLICATIONS = int(os.environ.get("BAYESRBF_REPLICATIONS", "2400"))
@@ -167,13 +168,16 @@ def rates(name: str, seed: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_intervals_hold_the_truth(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_intervals_hold_the_truth(name: str) -> None:
     seed = int(os.environ.get("BAYESRBF_SEED", secrets.randbelow(2**31)))
     table = rates(name, seed)
-    with capsys.disabled():
-        print(
-            f"\n\n## {PROB:.0%} intervals, {name} (seed {seed})\n\n{table.round(2).to_markdown()}"
-        )
+    print(f"seed {seed}")
+    show(
+        f"coverage/{'complete' if name == 'complete' else 'with_holes'}",
+        table.rename_axis(name).astype({"tables": int}),
+        2,
+        {"tables for exact draws": (REPLICATIONS, 2400)},
+    )
     for method in EXACT.keys() & set(table.index):
         rate, number = table.loc[method, ["coverage %", "tables"]]
         slack = 0 if number >= 2400 else 300 * np.sqrt(PROB * (1 - PROB) / number)

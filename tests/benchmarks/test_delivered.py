@@ -6,7 +6,7 @@ estimate, in nats, and the share of cells (a row and a class) that lie outside t
 
 ``BAYESRBF_TABLES``, ``BAYESRBF_METHODS`` (such as ``mixture``) and ``BAYESRBF_INFERENCE`` choose
 (beginnings of names, with commas), ``BAYESRBF_SEEDS`` sets the number of splits (3). Results are
-printed as they come, and ``BAYESRBF_RESULTS`` keeps them for a run that stops (``kept.py``).
+kept as they come.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from functools import cache, partial
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from bayesrbf import (
     HybridMixtureClassifier,
@@ -29,10 +28,11 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.posterior.scores import log_loss
-from tests.benchmarks.kept import Row, kept
+from tests.benchmarks.figures import Row, show
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, Split, split
 from tests.benchmarks.test_stack import chosen
 from tests.cases import generative
+from tests.measured import part
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
 TRAINING, TESTED = 200, 300
@@ -70,7 +70,9 @@ def results() -> Iterator[Row]:
                     methods = CLASSIFIERS[classifier][1][place : place + 1]
                     for method in chosen(methods, "BAYESRBF_INFERENCE"):
                         key = {"model": classifier, "method": method, "table": name, "seed": seed}
-                        yield kept(key, lambda key=key, data=data: figures(data(), **key))
+                        yield part(
+                            "delivered", key, lambda key=key, data=data: figures(data(), **key)
+                        )
 
 
 def figures(data: Split, model: str, method: str, table: str, seed: int) -> Row:
@@ -92,14 +94,19 @@ def figures(data: Split, model: str, method: str, table: str, seed: int) -> Row:
     }
 
 
-def test_what_is_delivered(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print(f"\n\n## Delivered less point, {TRAINING} rows, {SEEDS} splits\n", flush=True)
-        found = pd.DataFrame(list(results()))
-        by_table = found.groupby(["model", "method", "table"], sort=False).mean()
-        by_method = by_table.groupby(["model", "method"], sort=False)
-        told = by_method.mean()[["worse", "outside"]]
-        told["s.e."], told["tables"] = by_method["worse"].sem(), by_method.size()
-        print(f"\n{told.round(5).to_markdown()}", flush=True)
+def test_what_is_delivered(data_folder: object) -> None:
+    found = pd.DataFrame(results())
+    by_table = found.groupby(["model", "method", "table"], sort=False)[["worse", "outside"]].mean()
+    by_method = by_table.groupby(["model", "method"], sort=False)
+    told = by_method.mean()
+    told["s.e."], told["tables"] = by_method["worse"].sem(), by_method.size()
+    counts = {
+        "tables": (found["table"].nunique(), len(CHOSEN) + len(FRESH)),
+        "splits": (SEEDS, 3),
+        "pairs of a classifier and a method": (
+            len(told), sum(len(methods) for _, methods in CLASSIFIERS.values())
+        ),
+    }  # fmt: skip
+    show("delivered", told, 5, counts, commits=found["commit"])
     assert (told["worse"] <= WORSE).all()
     assert (told["outside"] <= OUTSIDE).all()

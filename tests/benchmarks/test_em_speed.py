@@ -14,12 +14,10 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
-from stepmix import StepMix
 from threadpoolctl import threadpool_limits
 
 from bayesrbf.numerics.mixture.array_expectation import ArrayExpectation
@@ -28,6 +26,7 @@ from bayesrbf.numerics.mixture.maximisation import maximise
 from bayesrbf.records.mixture import MixtureParameters, Observations, Standardisation
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.specification import MixtureSpecification
+from tests.benchmarks.figures import show
 
 TURNS = int(os.environ.get("BAYESRBF_TURNS", "7"))
 
@@ -173,6 +172,8 @@ def stepmix_iteration(
     observations: Observations, missing: float
 ) -> tuple[Iteration, MixtureParameters]:
     """StepMix's iteration after one of its own, and the point where it stands."""
+    from stepmix import StepMix
+
     codes = np.where(observations.codes < 0, np.nan, observations.codes.astype(float))
     codes = codes if missing else observations.codes
     kind = "categorical_nan" if missing else "categorical"
@@ -201,13 +202,7 @@ def stepmix_iteration(
     return iterate, point
 
 
-def show(title: str, lines: list[dict[str, object]], capsys: pytest.CaptureFixture[str]) -> None:
-    """Print a table past the capture of pytest."""
-    with capsys.disabled():
-        print(f"\n\n## {title}\n\n{pd.DataFrame(lines).round(2).to_markdown(index=False)}\n")
-
-
-def test_beside_sklearn(capsys: pytest.CaptureFixture[str]) -> None:
+def test_beside_sklearn() -> None:
     lines: list[dict[str, object]] = []
     for kernels, shape, spread, n_obs, d, target in BESIDE_SKLEARN:
         observations, specification, point = clusters(shape, n_obs, d, 0.0, spread)
@@ -227,10 +222,10 @@ def test_beside_sklearn(capsys: pytest.CaptureFixture[str]) -> None:
                 "hold to, at least": target,
             }
         )
-    show(f"An EM iteration, K = {K}", lines, capsys)
+    show("em_speed/sklearn", lines, digits=2)
 
 
-def test_price_of_holes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_price_of_holes() -> None:
     lines: list[dict[str, object]] = []
     for n_obs, d, missing, target in HOLES:
         rows, specification, point = clusters("full", n_obs, d, missing)
@@ -250,10 +245,11 @@ def test_price_of_holes(capsys: pytest.CaptureFixture[str]) -> None:
                 "hold to, at most": target,
             }
         )
-    show(f"The price of holes, full covariances, K = {K}", lines, capsys)
+    show("em_speed/holes", lines, digits=2)
 
 
-def test_beside_stepmix(capsys: pytest.CaptureFixture[str]) -> None:
+def test_beside_stepmix() -> None:
+    pytest.importorskip("stepmix")
     lines: list[dict[str, object]] = []
     for missing, target in CATEGORICAL:
         observations, specification = categories(missing)
@@ -271,4 +267,4 @@ def test_beside_stepmix(capsys: pytest.CaptureFixture[str]) -> None:
                 "hold to, at least": target,
             }
         )
-    show(f"An EM iteration over categories, K = {K}", lines, capsys)
+    show("em_speed/stepmix", lines, digits=2)

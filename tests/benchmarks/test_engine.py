@@ -11,6 +11,7 @@ declaring and compiling the graph, as a user waits for it. ``BAYESRBF_TABLES`` a
 from __future__ import annotations
 
 import os
+import re
 import signal
 import tempfile
 import time
@@ -32,6 +33,7 @@ from bayesrbf import HybridMixtureClassifier
 from bayesrbf.datasets import hide_cells, hide_labels, load_table
 from bayesrbf.inference.diagnose import effective_draws
 from bayesrbf.posterior.scores import log_loss
+from tests.benchmarks.figures import show
 from tests.cases import generative
 
 # A graph of a table of one's own is compiled anew: nothing is taken from earlier runs.
@@ -221,17 +223,20 @@ def outcome(draws: object) -> str:
 # Giving up may fall into a callback of compiled code, which cannot pass it on at once.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", chosen("BAYESRBF_TABLES", list(CASES)))
-def test_from_call_to_posterior(
-    name: str, data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_call_to_posterior(name: str, data_folder: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = pd.DataFrame(contest(CASES[name])).set_index("method")
-    shown = results.round(4).astype(object).where(results.notna(), "")
-    with capsys.disabled():
-        print(f"\n\n## {name} ({CHAINS} x {DRAWS} draws)\n\n{shown.to_markdown()}")
+    digits = {"seconds": 4, "largest": 4, "mean": 4, "log score": 4, "ESS/s": 1}
+    told = results[[*digits, "outcome"]].astype(object).where(results.notna(), None)
+    show(f"engine/{slug(name)}", told, digits, {"methods": (len(told), len(OURS | RIVALS) + 1)})
     ours = results.index.intersection(OURS)
     assert results.loc[ours, "seconds"].notna().all(), "a method of ours failed"
+
+
+def slug(name: str) -> str:
+    """A table's name as part of a file's."""
+    return re.sub(r"\W+", "_", name)
 
 
 def scores_of(case: Case, seed: int) -> dict[str, float]:
@@ -245,9 +250,7 @@ def scores_of(case: Case, seed: int) -> dict[str, float]:
     return scores
 
 
-def test_no_posterior_scores_worse_than_the_map(
-    data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_posterior_scores_worse_than_the_map(data_folder: object) -> None:
     """Over splits: the score of a single one is up to a row or two."""
     names = chosen("BAYESRBF_TABLES", list(CASES))
     with warnings.catch_warnings():
@@ -258,8 +261,9 @@ def test_no_posterior_scores_worse_than_the_map(
     scores = pd.DataFrame(rows).T
     gains = scores.sub(scores["map"], axis=0).drop(columns="map")
     means = scores.groupby(level=0, sort=False).mean()
-    table = gains.groupby(level=0, sort=False).agg(["mean", "sem"])
-    with capsys.disabled():
-        print(f"\n\n## Log scores over {SPLITS} splits\n\n{means.round(3).to_markdown()}")
-        print(f"\n### Gained over the MAP, and s.e.\n\n{table.round(3).to_markdown()}")
+    of_table = gains.groupby(level=0, sort=False)
+    told = of_table.mean().map("{:.3f}".format) + of_table.sem().map(" ({:.3f})".format)
+    told.insert(0, "MAP", means["map"])
+    counts = {"tables": (len(names), len(CASES)), "splits": (SPLITS, 10)}
+    show("engine/log_scores", told.rename_axis("table"), counts=counts)
     assert (means.mean() >= means["map"].mean()).all()

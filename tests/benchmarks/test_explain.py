@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.datasets import load_wine
 
 from bayesrbf import (
@@ -26,6 +25,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.numerics.log_sums import to_log_odds
+from tests.benchmarks.figures import show
 from tests.benchmarks.test_stack import chosen
 
 KINDS: dict[str, type] = {
@@ -99,14 +99,13 @@ def figures(name: str) -> dict[str, object]:
     return found
 
 
-def test_cost_of_an_explanation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cost_of_an_explanation() -> None:
     results = pd.DataFrame(figures(name) for name in chosen(KINDS, "BAYESRBF_METHODS"))
-    with capsys.disabled():
-        print("\n\n" + results.round(3).to_markdown(index=False))
+    show("explain/cost", results)
     assert (results["multiple"] > 1).all()
 
 
-def test_two_columns_of_which_one_counts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_columns_of_which_one_counts() -> None:
     """Told alone, the other column is nearly as good; a formula does not use it."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=2000)
@@ -138,7 +137,6 @@ def test_two_columns_of_which_one_counts(capsys: pytest.CaptureFixture[str]) -> 
             }
         )
     results = pd.DataFrame(lines)
-    with capsys.disabled():
-        print("\n\n" + results.round(2).to_markdown(index=False))
+    show("explain/two_columns", results, digits=2)
     assert results["shapley 2"][0] > 1
     assert abs(results["background 2"]).max() < 0.3

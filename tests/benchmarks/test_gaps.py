@@ -5,8 +5,8 @@ stack pools its members, and its difference is that of the log losses on new row
 where a candidate finds nothing of its kind. Beside the tables of ``test_stack`` stand five that are
 rules: all ends of tic-tac-toe, a balance, and the three monks' problems, at most 300 rows of each.
 
-``BAYESRBF_TABLES`` chooses, ``BAYESRBF_SEEDS`` sets the number of splits (1), and with
-``BAYESRBF_RESULTS`` a run goes on where one stopped. Results are printed as they come.
+``BAYESRBF_TABLES`` chooses, ``BAYESRBF_SEEDS`` sets the number of splits (1). Results are kept as
+they come.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from bayesrbf import StackedClassifier
 from bayesrbf.datasets import hide_cells
 from bayesrbf.estimators.stack.fitting import StackSettings
 from bayesrbf.estimators.stack.members import DEFAULT
+from tests.benchmarks.figures import show
 from tests.benchmarks.gap_members import candidates
-from tests.benchmarks.kept import kept
 from tests.benchmarks.pools import Pools
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, HIDDEN, Split, split
 from tests.benchmarks.test_stack import chosen
+from tests.measured import part
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "1"))
 RULES = ("tictactoe", "balance", "monks1", "monks2", "monks3")
@@ -108,30 +109,31 @@ def split_of(name: str, seed: int, holes: bool) -> Split:
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-def test_gaps(holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = []
-    for name in chosen((*CHOSEN, *FRESH, *RULES), "BAYESRBF_TABLES"):
+def test_gaps(holes: bool, data_folder: object) -> None:
+    rows, asked = [], (*CHOSEN, *FRESH, *RULES)
+    for name in chosen(asked, "BAYESRBF_TABLES"):
         for seed in range(SEEDS):
-            with capsys.disabled(), warnings.catch_warnings():
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 key = {"table": name, "holes": holes, "seed": seed}
-                rows.append(kept(key, lambda: differences(split_of(name, seed, holes), seed)))  # noqa: B023
+                make = lambda: differences(split_of(name, seed, holes), seed)  # noqa: B023, E731
+                rows.append(part("gaps", key, make))
     if not rows:
         pytest.skip("BAYESRBF_TABLES names no table of this benchmark")
-    means = pd.DataFrame(rows).drop(columns=["holes", "seed"]).groupby("table", sort=False).mean()
+    means = pd.DataFrame(rows).drop(columns=["holes", "seed", "commit"])
+    means = means.groupby("table", sort=False).mean()
+    counts = {"tables": (len(means), len(asked))}
+    kind = "with_holes" if holes else "complete"
+    show(f"gaps/{kind}_by_table", means, 4, counts)
     of_rules = means.index.isin(RULES)
-    with capsys.disabled():
-        title = "30 % of cells hidden" if holes else "complete"
-        print(f"\n\n## {title}\n\n{means.round(4).to_markdown()}")
-        for title, part in (("tables of the stack", means[~of_rules]), ("rules", means[of_rules])):
-            more = part.drop(columns="ten")
-            told = {
-                "found on": more.notna().sum(),
-                "more": more.mean(),
-                "se": more.sem(),
-                "more on all": more.fillna(0).mean(),
-                "se of it": more.fillna(0).sem(),
-                "better on": (more < 0).sum(),
-            }
-            print(f"\n### {title}\n\n{pd.DataFrame(told).round(4).to_markdown()}\n")
-    assert np.isfinite(means["ten"]).all()
+    for title, some in (("tables", means[~of_rules]), ("rules", means[of_rules])):
+        more = some.drop(columns="ten")
+        told = {
+            "tables with something of its kind": more.notna().sum(),
+            "more": more.mean(),
+            "se": more.sem(),
+            "more on all": more.fillna(0).mean(),
+            "se of it": more.fillna(0).sem(),
+            "better on": (more < 0).sum(),
+        }
+        show(f"gaps/{kind}_{title}", pd.DataFrame(told), 4, counts)

@@ -11,6 +11,7 @@ from bayesrbf.datasets import load_table
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.reproduce.roth import _error
 from bayesrbf.reproduce.roth_methods import METHODS, SVMS
+from tests.benchmarks.figures import show
 from tests.cases import generative
 
 SHIFTED = ("breast_cancer", "heart_cleveland", "credit_approval", "pima_uci_missing", "vehicle")
@@ -19,30 +20,26 @@ ODDS = 6.0
 """How many times less of the most frequent class a shifted table shows than of the rarest."""
 
 
-def test_objectives_on_small_tables(
-    data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_objectives_on_small_tables(data_folder: object) -> None:
     tables = ("iris", "breast_cancer", "segment")
     names = [*METHODS, *SVMS]
     found = pd.DataFrame(
         {name: [_error(table, name, 10_000)["error"] for table in tables] for name in names},
         index=tables,
     )
-    with capsys.disabled():
-        print(f"\nerror in %, five folds (segment: its own test rows)\n{found.round(2)}")
+    show("hybrid/small_tables", found, 2)
     hybrid = found[["blend", "hinge"]].min(axis=1)
     assert hybrid["breast_cancer"] <= 3.0
     assert hybrid["segment"] <= 9.0
     assert (hybrid <= found["ML"]).all()
 
 
-def test_images(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_images(data_folder: object) -> None:
     found = {
         table: {name: _error(table, name, 10_000)["error"] for name in ("ML", "hinge")}
         for table in ("mnist50", "usps")
     }
-    with capsys.disabled():
-        print(f"\nerror in %, 10,000 rows at most\n{pd.DataFrame(found).T.round(2)}")
+    show("hybrid/images", pd.DataFrame(found).T, 2)
     assert found["mnist50"]["hinge"] <= 2.9
     assert found["usps"]["hinge"] <= 4.87
 
@@ -76,15 +73,12 @@ def losses(name: str, seed: int) -> dict[str, float]:
 
 
 @pytest.mark.filterwarnings("ignore:X has categories that were not seen at fit")
-def test_a_changed_prevalence_is_found(
-    data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_prevalence_is_found(data_folder: object) -> None:
     means = pd.DataFrame(
         {
             name: pd.DataFrame([losses(name, seed) for seed in range(N_SPLITS)]).mean()
             for name in SHIFTED
         }
     ).T
-    with capsys.disabled():
-        print(f"\nlog loss on shifted halves, {N_SPLITS} splits\n{means.round(3)}")
+    show("hybrid/prevalence", means)
     assert (means["adapted"] < means["unadapted"]).all()

@@ -7,8 +7,7 @@ in nats, beside that of the point estimate. Peers are bootstrapped; their spread
 scaled by one factor to the coverage that it should have, which no user could do.
 
 ``BAYESRBF_TABLES``, ``BAYESRBF_METHODS`` and ``BAYESRBF_TEACHERS`` choose (beginnings of names,
-with commas), ``BAYESRBF_SEEDS`` sets the number of splits (1). Results are printed as they come,
-and ``BAYESRBF_RESULTS`` keeps them for a run that stops (``kept.py``).
+with commas), ``BAYESRBF_SEEDS`` sets the number of splits (1). Results are kept as they come.
 """
 
 from __future__ import annotations
@@ -35,12 +34,13 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.datasets import load_table
-from tests.benchmarks.kept import Row, kept
+from tests.benchmarks.figures import Row, show
 from tests.benchmarks.stack_tables import CHOSEN, FRESH
 from tests.benchmarks.teachers import TEACHERS, Taught, probabilities, rows_of, taught
 from tests.benchmarks.test_real_tables import numbers_for
 from tests.benchmarks.test_stack import chosen
 from tests.cases import generative
+from tests.measured import part
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "1"))
 LEVELS = (0.5, 0.8, 0.9)
@@ -197,11 +197,13 @@ def compare(make: Callable[[], Taught | None], key: Row) -> Iterator[Row]:
     """Every contestant on one table, whose rows are put together where a result is not known."""
     rows = cache(make)
     for model in chosen(CONTESTANTS, "BAYESRBF_METHODS"):
-        yield kept({**key, "model": model}, lambda model=model: figures(model, rows(), key["seed"]))
+        make = partial(figures, model, rows, key["seed"])
+        yield part("intervals", {**key, "model": model}, make)
 
 
-def figures(model: str, data: Taught | None, seed: int) -> Row:
+def figures(model: str, rows: Callable[[], Taught | None], seed: int) -> Row:
     """What is judged of one contestant; NaN where a class has no row to learn from."""
+    data = rows()
     if data is None:
         return dict.fromkeys(JUDGED, np.nan)
     with warnings.catch_warnings():
@@ -230,42 +232,42 @@ def by_frequency(name: str, size: int, seed: int) -> Taught:
     return Taught(X.iloc[train], labels[train], X.iloc[new], shares[cell[new]])
 
 
-def table_of(results: pd.DataFrame) -> str:
-    """Means over tables and teachers, the lowest tenth of the coverage, as Markdown."""
-    by_table = results.groupby(["model", "table"], sort=False).mean(numeric_only=True)
-    means = by_table.groupby("model", sort=False).mean()[[*JUDGED]]
-    means["90%, lowest tenth"] = by_table["90%"].groupby("model", sort=False).quantile(0.1)
-    return means.round(3).to_markdown()
-
-
-def tell(results: Iterable[Row], title: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Print every result as it comes, and the means."""
-    with capsys.disabled():
-        print(f"\n\n## {title}\n", flush=True)
-        found = pd.DataFrame(list(results))
-        if found.empty:
-            pytest.skip("BAYESRBF_TABLES names no table of this set")
-        found = found.dropna()
-        print(f"\n{found['table'].nunique()} tables\n\n{table_of(found)}", flush=True)
-    assert np.isfinite(found["width"]).all()
+def told_of(name: str, results: Iterable[Row], tables: int, asked: int, teachers: int) -> None:
+    """Keep means over tables and teachers, and how often the lowest tenth of the tables holds."""
+    rows = pd.DataFrame(results)
+    if rows.empty:
+        pytest.skip("BAYESRBF_TABLES names no table of this set")
+    rows = rows.dropna(subset=[*JUDGED])
+    by_table = rows.groupby(["model", "table"], sort=False)[[*JUDGED]].mean()
+    told = by_table.groupby("model", sort=False).mean()
+    ninety = by_table["90%"].groupby("model", sort=False)
+    told["90%, lowest tenth"] = ninety.quantile(0.1)
+    told["tables that hold .82"] = ninety.apply(lambda held: int((held >= 0.82).sum()))
+    told["tables"] = ninety.size()
+    counts = {
+        "tables": (rows["table"].nunique(), tables),
+        "splits": (rows["seed"].nunique(), asked),
+        "teachers": (rows["truth"].nunique(), teachers),
+        "classifiers": (rows["model"].nunique(), len(CONTESTANTS)),
+    }
+    show(f"intervals/{name}", told, counts=counts, commits=rows["commit"])
+    if "stack" in told.index and rows["table"].nunique() > 10:
+        assert 0.86 <= told.loc["stack", "90%"] <= 0.95
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
 @pytest.mark.parametrize("size", SIZES)
-def test_intervals(
-    size: int, holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    title = f"{size} rows, {'30 % of cells hidden' if holes else 'complete'}"
-    tell(contest((*CHOSEN, *FRESH), size, holes), title, capsys)
+def test_intervals(size: int, holes: bool, data_folder: object) -> None:
+    name = f"{size}_rows_{'with_holes' if holes else 'complete'}"
+    tables = (*CHOSEN, *FRESH)
+    told_of(name, contest(tables, size, holes), len(tables), 1, len(TEACHERS))
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", FREQUENCIES)
-def test_intervals_by_frequency(
-    name: str, size: int, data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_intervals_by_frequency(name: str, size: int, data_folder: object) -> None:
     key = {"table": name, "truth": "frequencies", "size": size, "holes": False}
     splits = [
         compare(partial(by_frequency, name, size, seed), {**key, "seed": seed}) for seed in range(3)
     ]
-    tell(chain(*splits), f"{name} by frequencies, {size} rows", capsys)
+    told_of(f"{name}_by_frequencies_{size}_rows", chain(*splits), 1, 3, 1)

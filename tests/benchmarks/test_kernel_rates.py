@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from bayesrbf import KernelNetworkClassifier
-from tests.benchmarks.stack_tables import CHOSEN, FRESH
-from tests.benchmarks.test_stack import SEEDS, Contestant, contest, of
+from tests.benchmarks.figures import show
+from tests.benchmarks.test_stack import SETS, Contestant, contest, counts, of
 
 
 def network(kernel: str, **settings: Any) -> Contestant:
@@ -47,22 +46,19 @@ def beside_fixed(results: pd.DataFrame) -> pd.DataFrame:
             more = losses[model] - losses[fixed]
             told.loc[model, ["more than fixed", "its error"]] = more.mean(), more.sem()
             told.loc[model, "tables better"] = (more < 0).sum()
-    seconds = by_table["seconds"].mean().unstack(sort=False)
-    return told.assign(seconds=seconds.median())
+    return told
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-@pytest.mark.parametrize("names", [CHOSEN, FRESH], ids=["chosen", "fresh"])
-def test_kernel_rates(
-    names: tuple[str, ...], holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results = pd.DataFrame(list(contest(names, holes, NETWORKS)))
+@pytest.mark.parametrize("names", SETS)
+def test_kernel_rates(names: str, holes: bool, data_folder: object) -> None:
+    results = pd.DataFrame(contest(SETS[names], holes, NETWORKS, "kernel_rates"))
     if results.empty:
         pytest.skip("BAYESRBF_TABLES names no table of this set")
-    losses = results.groupby(["table", "model"], sort=False)["log loss"].mean().unstack(sort=False)
-    with capsys.disabled():
-        title = "30 % of cells hidden" if holes else "complete"
-        print(f"\n\n## {results['table'].nunique()} tables, {title}, {SEEDS} seeds\n")
-        print(beside_fixed(results).round(4).to_markdown())
-        print(f"\n### log loss\n\n{losses.round(3).to_markdown()}\n")
-    assert np.isfinite(results.drop(columns=["table", "model"]).to_numpy(dtype=float)).all()
+    kind = f"{names}_{'with_holes' if holes else 'complete'}"
+    told, run = beside_fixed(results), counts(results, len(SETS[names]), NETWORKS)
+    losses = results.pivot_table(index="table", columns="model", values="log loss", sort=False)
+    show(f"kernel_rates/{kind}", told, counts=run)
+    show(f"kernel_rates/{kind}_by_table", losses, counts=run)
+    learned = told[told.index.str.contains("evidence|leave-one-out")]
+    assert (learned["more than fixed"] > -3 * learned["its error"]).all()

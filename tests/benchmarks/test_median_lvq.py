@@ -10,14 +10,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from bayesrbf.numerics.median_lvq.exemplar_search import climb, random_exemplars
 from bayesrbf.numerics.median_lvq.rslvq import ConditionalLikelihood
 from bayesrbf.records.median_lvq import Dissimilarities, Prototypes
 from bayesrbf.reproduce import nebel
+from tests.benchmarks.figures import show
+from tests.measured import MODELS
 
 SIZES = (500, 1000, 2000, 4000)
+COVERS = (*MODELS, "bayesrbf/reproduce")
 MOST_MEMORY = 4.0
 """GiB that a fit of 20,000 rows may take."""
 
@@ -68,9 +70,7 @@ def one_by_one(objective: ConditionalLikelihood, exemplars: np.ndarray, prototyp
     return values
 
 
-def test_time_against_rows_and_against_the_generalised_em(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_time_against_rows_and_against_the_generalised_em() -> None:
     lines = []
     for n_obs in SIZES:
         objective = table(n_obs)
@@ -99,20 +99,23 @@ def test_time_against_rows_and_against_the_generalised_em(
             }
         )
     figures = pd.DataFrame(lines).set_index("rows")
-    with capsys.disabled():
-        print(f"\n{figures.round(2).to_string()}")
+    show("median_lvq/time", figures, 2)
     assert np.all(figures["swap (nats)"] >= figures["gem (nats)"])
     assert np.all(figures["loop / update"] > 2)
 
 
-@pytest.mark.parametrize(
-    "metric", ["'precomputed'", "'sqeuclidean'", COMPILED], ids=["matrix", "name", "function"]
-)
-def test_twenty_thousand_rows_fit_into_memory(
-    metric: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+METRICS = {"matrix": "'precomputed'", "name": "'sqeuclidean'", "function": COMPILED}
+
+
+def test_twenty_thousand_rows_fit_into_memory() -> None:
+    rows = [{"metric": name, "GiB": memory_of(metric)} for name, metric in METRICS.items()]
+    show("median_lvq/memory", rows, 2)
+    assert max(row["GiB"] for row in rows) < MOST_MEMORY
+
+
+def memory_of(metric: str) -> float:
+    """GiB of a process that fits 20,000 rows."""
     script = LARGE.format(metric=metric, given=MATRIX if "precomputed" in metric else "")
-    begun = time.perf_counter()
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
         capture_output=True,
@@ -120,21 +123,18 @@ def test_twenty_thousand_rows_fit_into_memory(
         check=True,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
-    memory = float(run.stdout)
-    with capsys.disabled():
-        print(f"\n{metric}: {memory:.2f} GiB, {time.perf_counter() - begun:.0f} s")
-    assert memory < MOST_MEMORY
+    return float(run.stdout)
 
 
-def test_light_tables_of_the_paper(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_light_tables_of_the_paper(data_folder: object) -> None:
     """One ten-fold cross-validation; ``bayesrbf reproduce nebel`` does ten, and all tables."""
     plan = nebel.Plan(1, 10, 150, ("aural sonar", "votes"))
     figures = {cell.name: cell.compute() for cell in nebel.cells(plan, seed=0)}
     errors, losses = (
         _frame(*nebel.summary(figures, name, 3, 1.0)) for name in ("error", "log_loss")
     )
-    with capsys.disabled():
-        print(f"\n{errors.T}\n{losses.T}")
+    show("median_lvq/errors", errors, covers=COVERS)
+    show("median_lvq/losses", losses, covers=COVERS)
     assert errors.loc["votes", "RSLVQ, swaps"] <= 0.065
     assert (losses["gibbs"] <= losses["RSLVQ, swaps"] + 0.02).all()
 

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
-import pytest
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity
-from bayesrbf.estimators.out_of_core import training
+from tests.benchmarks.figures import show
 
 ROWS = int(os.environ.get("BAYESRBF_ROWS", "1000000"))
 COLUMNS, K = 10, 8
@@ -98,17 +97,17 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "method"), [(kind, method) for kind, known in METHODS.items() for method in known]
-)
-def test_peak_of_a_method(kind: str, method: str) -> None:
-    peak, seconds = in_child(of_method, kind, method)
+def test_peak_of_a_method() -> None:
     size = ROWS * COLUMNS * 8 / 2**20
-    print(
-        f"{kind:10} {method:14} {ROWS} rows: peak {peak:7.0f} MiB, {peak / size:5.2f} times the "
-        f"table, {seconds:6.1f} s",
-        flush=True,
-    )
+    rows = []
+    for method in dict.fromkeys(method for known in METHODS.values() for method in known):
+        row: dict[str, object] = {"method": method}
+        for kind, known in METHODS.items():
+            row[kind] = in_child(of_method, kind, method)[0] / size if method in known else None
+        rows.append(row)
+        print(row, flush=True)
+    show("memory/methods", rows, 1, {"rows": (ROWS, 1_000_000)})
+    assert max(row["density"] or 0 for row in rows) < 15  # type: ignore[type-var]
 
 
 def written(folder: Path, rows: int) -> Path:
@@ -143,20 +142,27 @@ def in_memory(rows: int) -> tuple[float, float, int, str]:
     return marked("VmHWM"), seconds, density.n_iter_ + 1, density.status_
 
 
-@pytest.mark.parametrize("rows", [ROWS // 10, ROWS, 10 * ROWS])
-def test_fit_from_disk(rows: int, tmp_path: Path) -> None:
-    path = written(tmp_path, rows)
-    peak, seconds, passes, status = in_child(from_disk, str(path))
-    print(
-        f"from disk  {rows} rows: resident {peak:6.0f} MiB, {seconds:6.1f} s, {passes} passes, "
-        f"{1e6 * seconds / rows / passes:5.2f} us a row and pass\n{status}",
-        flush=True,
-    )
-    if rows <= ROWS:
-        peak, seconds, passes, _ = in_child(in_memory, rows)
-        print(
-            f"in memory  {rows} rows: resident {peak:6.0f} MiB, {seconds:6.1f} s, "
-            f"{1e6 * seconds / rows / passes:5.2f} us a row and E-step",
-            flush=True,
-        )
-    assert rows > training.SAMPLE_ROWS
+def test_fit_from_disk(tmp_path: Path) -> None:
+    lines = []
+    for rows in (ROWS // 10, ROWS, 10 * ROWS):
+        path = written(tmp_path, rows)
+        made = {"disk": in_child(from_disk, str(path))}
+        path.unlink()
+        if rows <= ROWS:
+            made["memory"] = in_child(in_memory, rows)
+        for place, (resident, seconds, passes, _) in made.items():
+            lines.append(
+                {
+                    "rows": rows,
+                    "from": place,
+                    "resident memory, MiB": round(resident),
+                    "seconds": seconds,
+                    "passes": passes,
+                    "microseconds a row and pass": 1e6 * seconds / rows / passes,
+                }
+            )
+            print(lines[-1], flush=True)
+    counts = {"rows of the largest table": (10 * ROWS, 10_000_000)}
+    show("memory/disk", lines, {"seconds": 1, "microseconds a row and pass": 2}, counts)
+    disk = [line["resident memory, MiB"] for line in lines if line["from"] == "disk"]
+    assert disk[-1] < 1.5 * disk[0]

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.impute import SimpleImputer
@@ -26,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, StackedClassifier
 from bayesrbf.posterior.scores import log_loss
 from tests.benchmarks.density_scores import crps
+from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import chosen
 
@@ -77,7 +77,7 @@ def chances(score: np.ndarray) -> np.ndarray:
     return expit(SLOPE * score + brentq(excess, -50, 50))
 
 
-def test_holes_by_their_reason(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_holes_by_their_reason(data_folder: object) -> None:
     answers, cells = [], []
     for name in chosen(TABLES, "BAYESRBF_TABLES"):
         for seed in range(SEEDS):
@@ -99,16 +99,13 @@ def test_holes_by_their_reason(data_folder: object, capsys: pytest.CaptureFixtur
                 cells.append({**told, **filled(holes, new, truth, whole.std(), seed)})
     losses = pd.DataFrame(answers).groupby(["classifier", "reason"], sort=False)
     fillings = pd.DataFrame(cells).drop(columns="table").groupby("reason", sort=False).mean()
-    title = f"{SHARE:.0%} of the cells hidden, {SEEDS} splits".replace("%", " %")
-    with capsys.disabled():
-        print(f"\n\n## Log loss on new rows, {title}\n")
-        for score, told in {
-            "log loss": "holes for the same reason",
-            "complete rows": "complete new rows",
-        }.items():
-            means = losses[score].mean().unstack("classifier", sort=False)
-            print(f"\n{told}\n\n{means.dropna().round(3).to_markdown()}")
-        print(f"\n\n## Cells filled by a density, {title}\n\n{fillings.round(3).to_markdown()}")
+    counts = {
+        "tables": (len({one["table"] for one in cells}), len(TABLES)), "splits": (SEEDS, 3)
+    }  # fmt: skip
+    for score, name in {"log loss": "same", "complete rows": "complete"}.items():
+        means = losses[score].mean().unstack("classifier", sort=False)
+        show(f"missing/{name}", means.dropna(), counts=counts)
+    show("missing/cells", fillings, counts=counts)
     assert fillings.loc["completely at random", "inside 90 %"] > 0.85
 
 

@@ -7,10 +7,10 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.datasets import load_iris, load_wine
 
 from bayesrbf.inference.diagnose import PosteriorWarning
+from tests.benchmarks.figures import show
 from tests.cases import generative
 
 TABLES = {"iris": load_iris, "wine": load_wine}
@@ -19,6 +19,12 @@ BOUNDS = {
     "rhat_class_probabilities": 1.01,
     "rhat_parameters": 1.02,
     "divergences": 0.5,
+}
+SHOWN = {
+    "rhat_log_posterior": "R-hat of the log posterior",
+    "rhat_class_probabilities": "of class probabilities",
+    "rhat_parameters": "of relabelled parameters",
+    "Laplace to NUTS": "Laplace to NUTS",
 }
 
 
@@ -45,22 +51,8 @@ def sampled(name: str, n_components: int) -> pd.Series:
     return pd.concat([found[list(BOUNDS)], pd.Series(further)])
 
 
-@pytest.mark.parametrize(("name", "n_components"), [("iris", 1), ("iris", 2), ("wine", 1)])
-def test_four_long_chains_agree(
-    name: str, n_components: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = sampled(name, n_components)
-    with capsys.disabled():
-        print(f"\n{name}, K = {n_components}\n{found.round(4).to_string()}")
-    assert all(found[row] < bound for row, bound in BOUNDS.items())
-
-
-def test_gibbs_crosses_between_modes(capsys: pytest.CaptureFixture[str]) -> None:
-    """Wine, K = 2: ten odd rows of one class have a component of their own, or have none.
-
-    A sampler that follows gradients stays in either mode for hundreds of draws; the jumps of
-    Gibbs chains do not.
-    """
+def gibbs_on_two_modes() -> pd.Series:
+    """Agreement of Gibbs chains on wine, two components a class."""
     X, y = load_wine(return_X_y=True)
     X[np.random.default_rng(0).random(X.shape) < 0.25] = np.nan
     model = generative(2, random_state=0).fit(X, y)
@@ -68,17 +60,23 @@ def test_gibbs_crosses_between_modes(capsys: pytest.CaptureFixture[str]) -> None
     with warnings.catch_warnings():  # the figures are judged below
         warnings.simplefilter("ignore", PosteriorWarning)
         found = model.diagnose().set_index("row")["value"]
-    bounds = {row: bound for row, bound in BOUNDS.items() if row in found}
-    with capsys.disabled():
-        print(f"\nwine, K = 2, Gibbs\n{found[list(bounds)].round(4).to_string()}")
-    assert len(bounds) == 3
-    assert all(found[row] < bound for row, bound in bounds.items())
+    return found[[row for row in BOUNDS if row in found]]
 
 
-def test_nuts_on_two_modes(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same by NUTS: whether its chains agree is up to luck, and no trajectory diverges."""
-    found = sampled("wine", 2)
-    with capsys.disabled():
-        print(f"\nwine, K = 2, NUTS\n{found.round(4).to_string()}")
-    assert found["divergences"] == 0
-    assert np.isfinite(found).all()
+def test_four_long_chains_agree() -> None:
+    """NUTS where it mixes, NUTS and Gibbs where there are two modes.
+
+    Wine, K = 2: ten odd rows of one class have a component of their own, or have none. A sampler
+    that follows gradients stays in either mode for hundreds of draws, and whether its chains agree
+    is up to luck; the jumps of Gibbs chains cross.
+    """
+    agree = {
+        f"{name}, K = {n}, NUTS": sampled(name, n)
+        for name, n in (("iris", 1), ("iris", 2), ("wine", 1))
+    }
+    gibbs, apart = gibbs_on_two_modes(), sampled("wine", 2)
+    told = pd.DataFrame(agree | {"wine, K = 2, Gibbs": gibbs, "wine, K = 2, NUTS": apart}).T
+    show("posterior/four_chains", told[list(SHOWN)].rename(columns=SHOWN), digits=4)
+    assert all(found[row] < bound for found in agree.values() for row, bound in BOUNDS.items())
+    assert all(gibbs[row] < bound for row, bound in BOUNDS.items() if row in gibbs)
+    assert apart["divergences"] == 0

@@ -19,6 +19,7 @@ from bayesrbf import KernelNetworkClassifier, RBFNetworkClassifier
 from bayesrbf.datasets import load_table
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.reproduce.published import FERREIRA
+from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import CHOSEN, split
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "10"))
@@ -50,7 +51,7 @@ def error(model: RBFNetworkClassifier, train: tuple, test: tuple) -> float:
         return 100 * (1 - model.fit(*train).score(*test))
 
 
-def test_the_joint_scheme_on_halves(data_folder, capsys):
+def test_the_joint_scheme_on_halves(data_folder):
     rows = []
     for name, bar in JOINT.items():
         data = load_table(name)
@@ -66,8 +67,7 @@ def test_the_joint_scheme_on_halves(data_folder, capsys):
         spread = np.std(errors) / np.sqrt(SEEDS)
         rows.append({"table": name, "error %": np.mean(errors), "se": spread, "to reach": bar})
     results = pd.DataFrame(rows)
-    with capsys.disabled():
-        print(f"\n\n## Joint scheme, halves ({SEEDS} seeds)\n\n{results.round(2).to_markdown()}\n")
+    show("rbf_network/joint", results, 2)
     assert (results["error %"] - results["se"] <= results["to reach"]).all()
 
 
@@ -80,7 +80,7 @@ def three_gaussians(n_each: int, rng: np.random.Generator) -> tuple[np.ndarray, 
     return np.concatenate(parts), np.repeat([0, 1, 1], n_each)
 
 
-def test_the_link_pulls_the_hidden_layer_to_the_classes(capsys):
+def test_the_link_pulls_the_hidden_layer_to_the_classes():
     """Two components for three clusters: a link makes them those that matter."""
     errors = pd.DataFrame(index=range(SEEDS), columns=LINKS, dtype=float)
     for seed in range(SEEDS):
@@ -101,17 +101,32 @@ def test_the_link_pulls_the_hidden_layer_to_the_classes(capsys):
             )
             errors.loc[seed, link] = error(model, train, test)
     means = errors.mean()
-    with capsys.disabled():
-        print(f"\n\n## The link on three Gaussians ({SEEDS} seeds)\n")
-        print(f"{means.round(1).to_frame('error %').T.to_markdown()}\n")
+    show(
+        "rbf_network/link",
+        means.rename_axis("gamma").to_frame("error %").reset_index(),
+        {"gamma": 0, "error %": 1},
+    )
     assert means[1e4] < means[1e3] + 1 < means[0.0]
     assert means[1e4] < 0.8 * means[0.0]
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_schemes_on_ripleys_mixture(name, data_folder, capsys):
+def test_schemes_on_ripleys_mixture(data_folder):
+    rows = []
+    for name in PUBLISHED:
+        errors = errors_on_ripley(name)
+        known = FERREIRA["ripley"].get(name)
+        rows.append(
+            {"scheme": name, "error %": np.mean(errors), "sd": np.std(errors), "paper": known}
+        )
+    show("rbf_network/ripley", rows, 1)
+    for row in rows:
+        assert row["error %"] <= float(row["paper"] or 10.0)
+
+
+def errors_on_ripley(name: str) -> list[float]:
+    """Of every seed."""
     train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
-    errors = [
+    return [
         error(
             RBFNetworkClassifier(
                 6 if name == "Caetano" else 4,
@@ -126,14 +141,10 @@ def test_schemes_on_ripleys_mixture(name, data_folder, capsys):
         )
         for seed in range(SEEDS)
     ]
-    with capsys.disabled():
-        known = FERREIRA["ripley"].get(name, "nan")
-        print(f"\nRipley, {name}: {np.mean(errors):.1f} ({np.std(errors):.1f}); paper {known}")
-    assert np.mean(errors) <= float(FERREIRA["ripley"].get(name, 10.0))
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-def test_the_exemplar_layer_on_18_tables(holes, data_folder, capsys):
+def test_the_exemplar_layer_on_18_tables(holes, data_folder):
     """One setting and one temperature, fitted out of fold."""
     losses = pd.DataFrame(index=CHOSEN, columns=range(SPLITS), dtype=float)
     for name in CHOSEN:
@@ -145,8 +156,9 @@ def test_the_exemplar_layer_on_18_tables(holes, data_folder, capsys):
                 p = model.fit(data.X, data.y).predict_proba(data.X_new)
             losses.loc[name, seed] = log_loss(np.maximum(p, 1e-6), data.y_new).mean()
     means = losses.mean(axis=1)
-    with capsys.disabled():
-        title = "30 % of cells hidden" if holes else "complete"
-        print(f"\n\n## Exemplars, {title}: {means.mean():.3f}, hold to {EXEMPLARS[holes]}\n")
-        print(means.round(3).to_frame("log loss").T.to_markdown())
-    assert means.mean() <= EXEMPLARS[holes]
+    means.loc["mean"] = means.mean()
+    kind = "with_holes" if holes else "complete"
+    show(
+        f"rbf_network/exemplars_{kind}", means.to_frame("log loss"), counts={"splits": (SPLITS, 3)}
+    )
+    assert means["mean"] <= EXEMPLARS[holes]

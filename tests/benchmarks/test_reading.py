@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 
+from tests.benchmarks.figures import show
 from tests.reading.planting import TROUBLES, heard, reals
 
 TABLES = (
@@ -39,27 +39,29 @@ def load(folder: Path, name: str) -> pd.DataFrame:
     return found[[column for column in found if not column.startswith("extra_")]]
 
 
-def test_planted_troubles(
-    data_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_planted_troubles(data_folder: Path, tmp_path: Path) -> None:
     tables = {name: load(data_folder, name) for name in TABLES}
-    with capsys.disabled():
-        print(f"\n{'trouble':<32}noticed  other sentences")
-        for trouble, planted in TROUBLES.items():
-            noticed, others, tried = 0, 0, 0
-            for name, table in tables.items():
-                if "column" in trouble and len(reals(table)) < 3:
-                    continue
-                for seed in range(SEEDS):
-                    made = planted.plant(table, np.random.default_rng(seed))
-                    told = heard(made, str(tmp_path))
-                    own = [sentence for sentence in told if planted.said in sentence]
-                    dressed = [s for s in told if "'planted' sets thousands apart" in s]
-                    noticed, tried = noticed + bool(own), tried + 1
-                    others += len(set(told) - set(own) - set(dressed))
-                    if not own:
-                        print(f"    not in {name}, seed {seed}: {told[:2]}")
-            print(f"{trouble:<32}{noticed:>3} / {tried:<3} {others:>3}")
-        quiet = {name: heard(table, str(tmp_path)) for name, table in tables.items()}
-        print(f"{'as they are':<32}{sum(map(len, quiet.values()))} sentences, {len(quiet)} tables")
-    assert not any(quiet.values())
+    rows = []
+    for trouble, planted in TROUBLES.items():
+        noticed, others, tried = 0, 0, 0
+        for name, table in tables.items():
+            if "column" in trouble and len(reals(table)) < 3:
+                continue
+            for seed in range(SEEDS):
+                made = planted.plant(table, np.random.default_rng(seed))
+                told = heard(made, str(tmp_path))
+                own = [sentence for sentence in told if planted.said in sentence]
+                dressed = [s for s in told if "'planted' sets thousands apart" in s]
+                noticed, tried = noticed + bool(own), tried + 1
+                others += len(set(told) - set(own) - set(dressed))
+                if not own:
+                    print(f"    {trouble}: not in {name}, seed {seed}: {told[:2]}")
+        rows.append(
+            {"trouble": trouble, "planted": tried, "noticed": noticed, "other sentences": others}
+        )
+    quiet = {name: heard(table, str(tmp_path)) for name, table in tables.items()}
+    said = sum(map(len, quiet.values()))
+    rows.append({"trouble": "as they are", "planted": 0, "noticed": 0, "other sentences": said})
+    show("reading", rows, covers=("bayesrbf/reading", "bayesrbf/table"))
+    assert said == 0
+    assert all(row["noticed"] == row["planted"] for row in rows)

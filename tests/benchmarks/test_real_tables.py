@@ -27,7 +27,9 @@ from bayesrbf.datasets import hide_cells, load_table
 from bayesrbf.posterior.calibration import calibration
 from bayesrbf.posterior.scores import brier, correct, log_loss
 from bayesrbf.report.choose import choose_mixture
+from tests.benchmarks.figures import Row, show
 from tests.cases import generative
+from tests.measured import MODELS, part
 
 TABLES = (
     "iris",
@@ -43,8 +45,11 @@ TABLES = (
 )
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "10"))
 HIDDEN = 0.3
+COVERS = (*MODELS, "bayesrbf/report/choose.py")
 SMALLEST = 1e-6
 """Probabilities are clipped here, so that one confident miss is not infinite."""
+
+MEASURES = {"log loss": "log_loss", "error %": "error", "Brier": "brier", "ECE": "ece"}
 
 Frame = pd.DataFrame
 Probabilities = np.ndarray
@@ -124,26 +129,28 @@ def scores(p: Probabilities, y: np.ndarray) -> dict[str, float]:
     }
 
 
-def contest(name: str, holes: bool) -> Iterator[dict[str, object]]:
+def contest(name: str, holes: bool) -> Iterator[Row]:
     """Every contestant on every split of one table."""
     for seed in range(SEEDS):
         X, X_new, y, y_new = halves(name, seed, holes)
         for contestant, run in CONTESTANTS.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                p = run(X, y, X_new, seed)
-            yield {"table": name, "seed": seed, "model": contestant, **scores(p, y_new)}
+                key = {"table": name, "holes": holes, "seed": seed, "model": contestant}
+                make = lambda: scores(run(X, y, X_new, seed), y_new)  # noqa: B023, E731
+                yield part("real_tables", key, make, COVERS)
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-def test_real_tables(holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_real_tables(holes: bool, data_folder: object) -> None:
     results = pd.DataFrame([row for name in TABLES for row in contest(name, holes)])
-    means = results.drop(columns="seed").groupby(["table", "model"], sort=False).mean()
+    means = results[["table", "model", *MEASURES]].groupby(["table", "model"], sort=False).mean()
     losses = means["log loss"].unstack(sort=False)
     ranks = losses.rank(axis=1)
-    with capsys.disabled():
-        print(f"\n\n## {'30 % of cells hidden' if holes else 'Complete'} ({SEEDS} seeds)\n")
-        for measure in ("log loss", "error %", "Brier", "ECE"):
-            print(f"### {measure}\n\n{means[measure].unstack(sort=False).round(3).to_markdown()}\n")
-        print(f"### mean rank in log loss\n\n{ranks.mean().round(2).to_frame().T.to_markdown()}\n")
-    assert np.isfinite(means.to_numpy()).all()
+    kind = "with_holes" if holes else "complete"
+    for measure, name in MEASURES.items():
+        rows = means[measure].unstack(sort=False)
+        show(f"real_tables/{kind}_{name}", rows, counts={"splits": (SEEDS, 10)})
+    ranks.loc["mean"] = ranks.mean()
+    show(f"real_tables/{kind}_ranks", ranks.tail(1), 2, {"splits": (SEEDS, 10)})
+    assert ranks.loc["mean"].idxmin() == "bayesrbf"

@@ -5,16 +5,19 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from statistics import median
 from time import process_time
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.datasets import load_wine
 
 import bayesrbf
+from tests.benchmarks.figures import Row, show
+from tests.measured import part
 
 
 def wine() -> pd.DataFrame:
@@ -50,16 +53,42 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_cost_of_a_report(name: str, tmp_path: Path) -> None:
+ASKED: dict[str, tuple[float | None, float | None]] = {
+    "wine, 170 x 13": (None, 2.0),
+    "mixed, 900 x 38": (60.0, None),
+    "mixed, 3,772 x 28": (180.0, None),
+}
+"""CPU seconds of a report and MB of its model that were asked."""
+COVERS = ("bayesrbf",)
+
+
+def test_cost_of_a_report(tmp_path: Path) -> None:
     """With its defaults, kernels compiled before; one row with its intervals, after loading."""
-    file, out = tmp_path / "table.csv", tmp_path / "out"
+    rows = [
+        part("report", {"table": name}, partial(cost, name, tmp_path), COVERS) for name in TABLES
+    ]
+    told = pd.DataFrame(rows).drop(columns="commit")
+    told.insert(2, "asked", [ASKED[name][0] for name in told["table"]])
+    told.insert(4, "asked, MB", [ASKED[name][1] for name in told["table"]])
+    digits = {
+        "CPU seconds": 0,
+        "asked": 0,
+        "MB": 2,
+        "asked, MB": 0,
+        "first row": 2,
+        "later rows": 2,
+    }
+    show("report", told.astype(object).where(told.notna(), None), digits, covers=COVERS)
+
+
+def cost(name: str, folder: Path) -> Row:
+    """CPU seconds of the command, size of the model, CPU seconds of one row."""
+    file, out = folder / "table.csv", folder / "out"
     TABLES[name]().to_csv(file, index=False)
     words = [sys.executable, "-m", "bayesrbf", "report", file, "--target", "target", "--out", out]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(list(map(str, words)), check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     model = bayesrbf.load(out / "model.safetensors")
     row = pd.read_csv(file).drop(columns="target").iloc[[3]]
     taken = []
@@ -68,7 +97,10 @@ def test_cost_of_a_report(name: str, tmp_path: Path) -> None:
         model.uncertainty(row)
         taken.append(process_time() - start)
     size = (out / "model.safetensors").stat().st_size / 1e6
-    print(
-        f"| {name} | {cpu:.0f} | {size:.1f} | {taken[0]:.2f} | {median(taken[1:]):.2f} |",
-        flush=True,
-    )
+    rmtree(out)
+    return {
+        "CPU seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        "MB": size,
+        "first row": taken[0],
+        "later rows": median(taken[1:]),
+    }

@@ -2,7 +2,7 @@
 
 The same new rows, 4,000 at most, are predicted after fits to the first of them in a random order.
 ``BAYESRBF_ROWS`` sets the numbers of training rows (500, 2000, 8000), ``BAYESRBF_TABLES`` and
-``BAYESRBF_METHODS`` choose as in ``test_stack``; each result is printed as it comes.
+``BAYESRBF_METHODS`` choose as in ``test_stack``; each result is kept as it comes.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.benchmarks.figures import Row, show
 from tests.benchmarks.stack_tables import load
 from tests.benchmarks.test_real_tables import scores
 from tests.benchmarks.test_stack import (
@@ -27,6 +29,7 @@ from tests.benchmarks.test_stack import (
     plain,
     stack,
 )
+from tests.measured import part
 
 ROWS = [int(one) for one in os.environ.get("BAYESRBF_ROWS", "500,2000,8000").split(",")]
 TABLES = ("adult", "mushroom", "raetsch_splice", "raetsch_waveform")
@@ -44,31 +47,43 @@ CONTESTANTS: dict[str, Contestant] = {
 }
 
 
-def test_rows(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
-    results = []
-    for name in chosen(TABLES, "BAYESRBF_TABLES"):
-        data = load(name)
-        _, y = np.unique(np.asarray(data.y, dtype=str), return_inverse=True)
-        order = np.random.default_rng(0).permutation(y.size)
-        new, rest = np.split(order, [min(NEW_ROWS, y.size // 3)])
-        for n_rows in (n for n in ROWS if n <= rest.size):
-            train = rest[:n_rows]
-            for model in chosen(CONTESTANTS, "BAYESRBF_METHODS"):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    begun = time.process_time()
-                    predict = CONTESTANTS[model](data.X.iloc[train], y[train], 0)
-                    seconds = time.process_time() - begun
-                    found = scores(predict(data.X.iloc[new]), y[new])
-                row = {"table": name, "rows": n_rows, "model": model, "seconds": seconds, **found}
-                results.append(row)
-                with capsys.disabled():
-                    told = f"{found['log loss']:.4f} {seconds:.1f} s"
-                    print(name, n_rows, model, told, flush=True)
-    if not results:
+def result(name: str, n_rows: int, model: str) -> Row:
+    """CPU seconds of a fit to some rows of a table, and scores on the new ones."""
+    data = load(name)
+    _, y = np.unique(np.asarray(data.y, dtype=str), return_inverse=True)
+    order = np.random.default_rng(0).permutation(y.size)
+    new, rest = np.split(order, [min(NEW_ROWS, y.size // 3)])
+    if n_rows > rest.size:
+        return {}
+    train = rest[:n_rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begun = time.process_time()
+        predict = CONTESTANTS[model](data.X.iloc[train], y[train], 0)
+        seconds = time.process_time() - begun
+        return {"seconds": seconds, **scores(predict(data.X.iloc[new]), y[new])}
+
+
+def test_rows(data_folder: object) -> None:
+    asked = [
+        {"table": name, "rows": n, "model": model}
+        for name in chosen(TABLES, "BAYESRBF_TABLES")
+        for n in ROWS
+        for model in chosen(CONTESTANTS, "BAYESRBF_METHODS")
+    ]
+    results = pd.DataFrame(
+        part("rows", key, partial(result, key["table"], key["rows"], key["model"])) for key in asked
+    )
+    if results.empty:
         pytest.skip("BAYESRBF_TABLES names no table of this benchmark")
-    table = pd.DataFrame(results)
-    losses = table.pivot(index=["table", "rows"], columns="model", values="log loss")
-    with capsys.disabled():
-        print(f"\n\n## Log loss against rows\n\n{losses.round(4).to_markdown()}\n")
-    assert np.isfinite(losses.to_numpy()).any()
+    losses = results.dropna(subset="log loss").pivot_table(
+        index=["table", "rows"], columns="model", values="log loss", sort=False
+    )
+    counts = {
+        "tables": (results["table"].nunique(), len(TABLES)),
+        "classifiers": (results["model"].nunique(), len(CONTESTANTS)),
+    }
+    show("rows", losses, 4, counts, commits=results["commit"])
+    if {"stack", "boosting"} <= set(losses):
+        few = losses.xs(min(ROWS), level="rows")
+        assert (few["stack"] < few["boosting"]).all()

@@ -28,6 +28,7 @@ from bayesrbf.numerics.sdgm import ard_fit as sdgm_fit
 from bayesrbf.numerics.sdgm.ard_state import Factored
 from bayesrbf.reproduce.hayashi import splits
 from tests.benchmarks import test_stack as stacks
+from tests.benchmarks.figures import show
 from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "10"))
@@ -41,11 +42,6 @@ MOST_MEMORY = 2.0
 """GiB, for the largest table."""
 
 
-def show(capsys: pytest.CaptureFixture[str], title: str, lines: list[dict[str, object]]) -> None:
-    with capsys.disabled():
-        print(f"\n{title}\n{pd.DataFrame(lines).to_string(index=False, float_format='%.4g')}")
-
-
 def dense(features: np.ndarray, reduce: bool) -> Factored:
     """A rank beyond every number of weights: nothing is reduced."""
     wide = np.zeros((len(features), features.shape[1]))
@@ -53,7 +49,7 @@ def dense(features: np.ndarray, reduce: bool) -> Factored:
 
 
 def test_the_primal_form_and_the_dense_dual(
-    data_folder: object, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    data_folder: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
     lines, seconds = [], {}
@@ -75,11 +71,11 @@ def test_the_primal_form_and_the_dense_dual(
         lines.append(
             {"form": name, "s": seconds[name], "error %": error, "weights": model.n_weights_}
         )
-    show(capsys, "Ripley, 3 components a class, one start", lines)
+    show("sdgm/dual", lines, {"error %": 1})
     assert seconds["primal"] <= MOST_SHARE * seconds["dense dual"]
 
 
-def test_ripley_from_every_seed(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ripley_from_every_seed(data_folder: object) -> None:
     train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
     lines = []
     for seed in range(SEEDS):
@@ -90,16 +86,14 @@ def test_ripley_from_every_seed(data_folder: object, capsys: pytest.CaptureFixtu
             errors = int(np.sum(model.predict(test.X) != np.asarray(test.y)))
             line |= {f"error %, {prediction}": errors / 10}
         lines.append(line | {"weights": model.n_weights_, "of all": model.mode_n_weights_.sum()})
-    show(capsys, "Ripley, default settings", lines)
+    show("sdgm/ripley", lines, 1, {"seeds": (SEEDS, 10)})
     assert max(line["error %, single-mode"] for line in lines) <= 9.15
     assert max(line["error %, average"] for line in lines) <= 9.15
     assert max(line["weights"] for line in lines) <= 7
 
 
 @pytest.mark.parametrize("table", ["banana", "breast_cancer"])
-def test_official_splits_from_every_seed(
-    table: str, data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_official_splits_from_every_seed(table: str, data_folder: object) -> None:
     """Table 1 of the command has one seed a split; how much is chance?"""
     lines = []
     for seed in range(SEEDS):
@@ -111,12 +105,11 @@ def test_official_splits_from_every_seed(
                 found.append(100 * float(np.mean(model.predict(data.X_new) != data.y_new)))
         lines.append({"seed": seed} | {name: np.mean(found) for name, found in errors.items()})
     frame = pd.DataFrame(lines)
-    show(capsys, f"{table}, kernel form, mean error % of the official splits", lines)
-    show(capsys, "mean over seeds", [frame.drop(columns="seed").mean().to_dict()])
+    show(f"sdgm/official_{table}", lines, 1, {"seeds": (SEEDS, 10)})
     assert frame["average"].mean() < frame["single-mode"].mean() + 0.5
 
 
-def test_averaging_on_small_tables(data_folder: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_averaging_on_small_tables(data_folder: object) -> None:
     train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
     y, y_new = np.asarray(train.y), np.asarray(test.y)
     losses = []
@@ -129,14 +122,12 @@ def test_averaging_on_small_tables(data_folder: object, capsys: pytest.CaptureFi
             loss = -np.log(np.maximum(p[np.arange(truth.size), truth], 1e-6)).mean()
             losses.append({"seed": seed, "prediction": prediction, "nats": loss})
     means = pd.DataFrame(losses).groupby("prediction")["nats"].mean()
-    show(capsys, f"Ripley, {SMALL} rows, mean log loss", [means.to_dict()])
+    show("sdgm/small", [means.to_dict()], counts={"tables": (SEEDS, 10)})
     assert means["average"] < means["plug-in"] + 0.01
 
 
 @pytest.mark.parametrize("form", ["primal", "kernel"])
-def test_all_modes_and_one(
-    form: str, data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_modes_and_one(form: str, data_folder: object) -> None:
     """Tables that are split anew: at most 300 rows to learn from, ``SEEDS`` splits."""
     lines = []
     for name in (name for name in FRESH if name not in MANY_COLUMNS):
@@ -155,11 +146,14 @@ def test_all_modes_and_one(
                 }
             lines.append(line)
     means = pd.DataFrame(lines).groupby("table", sort=False).mean().reset_index()
-    show(capsys, f"{form} form, one mode and all, {SEEDS} splits", means.to_dict("records"))
+    show(
+        f"sdgm/modes_{form}", means, {"modes": 1, "error %, single-mode": 1, "error %, average": 1},
+        {"splits": (SEEDS, 10)},
+    )  # fmt: skip
     assert (means["nats, average"] < means["nats, single-mode"] + 0.01).all()
 
 
-def test_cost_against_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cost_against_rows() -> None:
     lines = []
     for n_rows in (250, 2_500, 25_000, 100_000):
         if n_rows > MOST_ROWS:
@@ -183,11 +177,11 @@ def test_cost_against_rows(capsys: pytest.CaptureFixture[str]) -> None:
                 "GiB": used / 2**30 if sys.platform == "darwin" else used / 2**20,
             }
         )
-    show(capsys, "5 columns, 4 components a class, 2 starts", lines)
+    show("sdgm/rows", lines, 2, {"rows of the largest table": (lines[-1]["rows"], 100_000)})
     assert lines[-1]["GiB"] < MOST_MEMORY
 
 
-def test_cost_against_weights(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cost_against_weights() -> None:
     lines = []
     for n_columns in (2, 5, 10, 15):
         X, y = make_classification(
@@ -211,7 +205,7 @@ def test_cost_against_weights(capsys: pytest.CaptureFixture[str]) -> None:
                 "ms an update": 1e3 * seconds / model.n_iter_,
             }
         )
-    show(capsys, "1,000 rows, 2 components a class, one start", lines)
+    show("sdgm/weights", lines, {"mean of all updates": 0, "s": 2, "ms an update": 1})
     assert all(line["in the end"] < line["weights at first"] for line in lines)
 
 
@@ -221,23 +215,20 @@ def sparse_member(seed: int) -> list[object]:
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-def test_value_in_the_stack(
-    holes: bool,
-    data_folder: object,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_value_in_the_stack(holes: bool, data_folder: object) -> None:
     extended = {
         "stack": stacks.stack("default"),
         "stack with SDGM": stacks.stack("default", sparse_member),
     }
-    monkeypatch.setattr(stacks, "CONTESTANTS", extended)
-    results = pd.DataFrame(list(stacks.contest(CHOSEN, holes)))
+    results = pd.DataFrame(stacks.contest(CHOSEN, holes, extended, "sdgm_in_the_stack"))
     if results.empty:
         pytest.skip("BAYESRBF_TABLES names no table of this set")
-    losses = results.pivot_table(index="table", columns="model", values="log loss", sort=False)
-    with capsys.disabled():
-        print(f"\nAs a member of the stack, {'30 % of cells hidden' if holes else 'complete'}")
-        print(stacks.summary(results).round(4).to_markdown())
-        print(losses.round(3).to_markdown())
-    assert np.isfinite(losses.to_numpy()).all()
+    kind = "with_holes" if holes else "complete"
+    told = stacks.summary(results)
+    show(
+        f"sdgm/in_the_stack_{kind}", told, {"error %": 1, "rank": 1, "behind": 4, "se": 4},
+        stacks.counts(results, len(CHOSEN), extended),
+    )  # fmt: skip
+    if "behind" in told and len(results) > 4:
+        more = told.loc["stack with SDGM"]
+        assert more["behind"] > -3 * more["se"]

@@ -19,6 +19,7 @@ from bayesrbf.inference.nuts import nuts
 from bayesrbf.inference.variational import advi
 from bayesrbf.numerics.mixture.mixture_fit import fit_mixture
 from bayesrbf.records.specification import MixtureSpecification
+from tests.benchmarks.figures import show
 from tests.inference.sbc import Replication, Setting, calibrate, failures
 
 REPLICATIONS = int(os.environ.get("BAYESRBF_REPLICATIONS", "400"))
@@ -62,9 +63,7 @@ def test_nuts_is_calibrated(ranks: dict[str, dict[str, np.ndarray]]) -> None:
     assert not failures(ranks["nuts"])
 
 
-def test_how_far_approximations_are(
-    ranks: dict[str, dict[str, np.ndarray]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_how_far_approximations_are(ranks: dict[str, dict[str, np.ndarray]]) -> None:
     """What a calibrated method has: mean 0 and standard deviation 1, and no failure."""
     rows = {}
     for name, found in ranks.items():
@@ -78,7 +77,12 @@ def test_how_far_approximations_are(
             "largest sd of z": max(ndtri(pit).std() for pit in found.values()),
         }
     table = pd.DataFrame(rows).T
-    with capsys.disabled():
-        print(f"\n\n## Ranks of the truth, {REPLICATIONS} tables\n\n{table.round(2).to_markdown()}")
+    counts = table.columns[:2]
+    show(
+        "simulation",
+        table.astype(dict.fromkeys(counts, int)),
+        digits=2,
+        counts={"tables": (REPLICATIONS, 400)},
+    )
     spread = {name: table.loc[name, "largest sd of z"] for name in table.index}
     assert spread["advi, mean field"] > spread["nuts"], "independent coordinates are too narrow"

@@ -5,10 +5,9 @@ All users' models stand behind medians with indicators and one-hot columns, but 
 which takes a table as it is, and for the pool, which is given our imputed columns.
 
 ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose (beginnings of names, with commas),
-``BAYESRBF_SEEDS`` sets the number of splits (3). With ``BAYESRBF_RESULTS``, the name of a CSV
-file, each result is kept there as it comes, and a run goes on where one stopped: after one of one
-split, one of two has a split to do. *seven* is the first default, its kernels behind the companions
-of the second.
+``BAYESRBF_SEEDS`` sets the number of splits (3). Each result is kept as it comes
+(``tests.measured.part``), and a run goes on where one stopped. *seven* is the first default, its
+kernels behind the companions of the second.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -38,10 +38,11 @@ from bayesrbf.estimators.folds import HeldOut, stratified_folds
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.recalibration import tempered
-from tests.benchmarks.kept import keep, known
-from tests.benchmarks.stack_tables import CHOSEN, FRESH, split
+from tests.benchmarks.figures import Counts, Row, show
+from tests.benchmarks.stack_tables import CHOSEN, FRESH, Split, split
 from tests.benchmarks.test_real_tables import numbers_for, scores
 from tests.cases import generative
+from tests.measured import part
 
 SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "3"))
 SMALLEST = 1e-6
@@ -190,60 +191,89 @@ def chosen(names: Iterable[str], variable: str) -> list[str]:
 
 
 def contest(
-    names: Iterable[str], holes: bool, contestants: dict[str, Contestant] = CONTESTANTS
-) -> Iterator[dict[str, object]]:
-    """Every contestant on every split of the tables."""
-    found = known(("table", "holes", "seed", "model"))
+    names: Iterable[str],
+    holes: bool,
+    contestants: dict[str, Contestant] = CONTESTANTS,
+    parts: str = "stack",
+) -> Iterator[Row]:
+    """Every contestant on every split of the tables; ``parts`` is where results are kept."""
     for name in chosen(names, "BAYESRBF_TABLES"):
         for seed in range(SEEDS):
-            data = split(name, seed, holes)
+            data = cache(partial(split, name, seed, holes))
             for model in chosen(contestants, "BAYESRBF_METHODS"):
                 key = {"table": name, "holes": holes, "seed": seed, "model": model}
-                row = found.get(tuple(key.values()))
-                if row is None:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        begun = time.perf_counter()
-                        predict = contestants[model](data.X, data.y, seed)
-                        seconds = time.perf_counter() - begun
-                        row = {**key, "seconds": seconds, **scores(predict(data.X_new), data.y_new)}
-                    keep(row)
-                yield row
+                yield part(parts, key, partial(judged, contestants[model], data, seed))
+
+
+def judged(contestant: Contestant, data: Callable[[], Split], seed: int) -> Row:
+    """Seconds of a fit, and scores on the new rows."""
+    rows = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begun = time.perf_counter()
+        predict = contestant(rows.X, rows.y, seed)
+        seconds = time.perf_counter() - begun
+        return {"seconds": seconds, **scores(predict(rows.X_new), rows.y_new)}
+
+
+def counts(results: pd.DataFrame, tables: int, contestants: dict[str, Contestant]) -> Counts:
+    """What was run of what is asked."""
+    return {
+        "tables": (results["table"].nunique(), tables),
+        "splits": (SEEDS, 3),
+        "classifiers": (results["model"].nunique(), len(contestants)),
+    }
 
 
 def summary(results: pd.DataFrame) -> pd.DataFrame:
     """Means over tables, seeds first; rank; what a contestant loses to the stack."""
-    by_table = results.drop(columns=["seed", "holes"]).groupby(["table", "model"], sort=False)
-    means = by_table.mean()
-    losses = means["log loss"].unstack(sort=False)
-    table = means.groupby("model", sort=False).mean()
+    measures = ["log loss", "error %", "Brier", "ECE"]
+    means = results.groupby(["table", "model"], sort=False)[[*measures, "seconds"]].mean()
+    losses, seconds = (means[what].unstack(sort=False) for what in ("log loss", "seconds"))
+    table = means[measures].groupby("model", sort=False).mean()
     table["rank"] = losses.rank(axis=1).mean()
-    table["seconds"] = means["seconds"].groupby("model", sort=False).median()
     if "stack" in losses:
-        excess = losses.sub(losses["stack"], axis=0)
-        table["excess"], table["se"] = excess.mean(), excess.sem()
-        table["stack ahead"] = (excess > 0).sum()
-    if "seven" in losses:
-        more = losses.sub(losses["seven"], axis=0)
-        table["over seven"], table["se of it"] = more.mean(), more.sem()
+        behind = losses.sub(losses["stack"], axis=0)
+        table["behind"], table["se"] = behind.mean(), behind.sem()
+        table["tables behind"] = (behind > 0).sum()
     if "RandomForest" in losses:
-        seconds = means["seconds"].unstack(sort=False)
-        table["x forest"] = seconds.div(seconds["RandomForest"], axis=0).median()
-    return table
+        table["time, forests"] = seconds.div(seconds["RandomForest"], axis=0).median()
+    return table.sort_values("log loss")
 
 
-@pytest.mark.parametrize("names", [CHOSEN, FRESH], ids=["chosen", "fresh"])
+SETS = {"18_tables": CHOSEN, "11_tables": FRESH}
+
+
+def test_log_loss(data_folder: object) -> None:
+    """One table of everything, of the parts that the tests below keep, too."""
+    sets = {"18 tables": CHOSEN, "11 tables": FRESH, "29 tables": (*CHOSEN, *FRESH)}
+    told, rows = {}, []
+    for title, names in sets.items():
+        for holes in (False, True):
+            rows = pd.DataFrame(contest(names, holes))
+            losses = rows.groupby(["model", "table"], sort=False)["log loss"].mean()
+            told[f"{title}, holes" if holes else title] = losses.groupby("model", sort=False).mean()
+    frame = pd.DataFrame(told)
+    run = counts(rows, len(sets["29 tables"]), CONTESTANTS)
+    show("stack/log_loss", frame, counts=run, commits=rows["commit"])
+
+
+@pytest.mark.parametrize("names", SETS)
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
-def test_stack(
-    names: tuple[str, ...], holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results = pd.DataFrame(list(contest(names, holes)))
+def test_stack(names: str, holes: bool, data_folder: object) -> None:
+    results = pd.DataFrame(contest(SETS[names], holes))
     if results.empty:
         pytest.skip("BAYESRBF_TABLES names no table of this set")
-    losses = results.groupby(["table", "model"], sort=False)["log loss"].mean().unstack(sort=False)
-    with capsys.disabled():
-        title = "30 % of cells hidden" if holes else "complete"
-        print(f"\n\n## {results['table'].nunique()} tables, {title}, {SEEDS} seeds\n")
-        print(summary(results).sort_values("log loss").round(4).to_markdown())
-        print(f"\n### log loss\n\n{losses.round(3).to_markdown()}\n")
-    assert np.isfinite(results.drop(columns=["table", "model"]).to_numpy(dtype=float)).all()
+    told = summary(results)
+    show(
+        f"stack/{names}_{'with_holes' if holes else 'complete'}",
+        told,
+        {"error %": 1, "rank": 1, "time, forests": 2},
+        counts(results, len(SETS[names]), CONTESTANTS),
+        commits=results["commit"],
+    )
+    losses = results.pivot_table(index="table", columns="model", values="log loss", sort=False)
+    print(losses.round(3).to_string())
+    if {"stack", "RandomForest"} <= set(losses) and len(losses) == len(SETS[names]):
+        behind = told.loc["RandomForest"]
+        assert behind["behind"] > 2 * behind["se"]

@@ -1,8 +1,8 @@
 """What rows without a label are worth to each classifier, by the weight that they have.
 
 Nine labels in ten are hidden. ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose (beginnings of
-names, with commas), ``BAYESRBF_SEEDS`` sets the number of splits (3). Results are printed as they
-come, and ``BAYESRBF_RESULTS`` keeps them for a run that stops (``kept.py``).
+names, with commas), ``BAYESRBF_SEEDS`` sets the number of splits (3). Results are kept as they
+come.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.posterior.scores import log_loss
-from tests.benchmarks.kept import Row, kept
+from tests.benchmarks.figures import Row, show
 from tests.benchmarks.stack_tables import split
 from tests.benchmarks.test_stack import chosen
 from tests.cases import generative
+from tests.measured import part
 
 TABLES = (
     "heart_cleveland",
@@ -64,23 +65,28 @@ WORSE = {"mixture, likelihood"}
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])
 @pytest.mark.filterwarnings("ignore:X has categories that were not seen at fit")
 @pytest.mark.filterwarnings("ignore:SDGMClassifier. .* rows without a label teach nothing")
-def test_unlabelled_rows(
-    holes: bool, data_folder: object, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unlabelled_rows(holes: bool, data_folder: object) -> None:
     names = chosen(CLASSIFIERS, "BAYESRBF_METHODS")
-    with capsys.disabled():
-        title = f"{'30 % of cells hidden' if holes else 'complete'}, {SEEDS} splits"
-        print(f"\n\n## Nine labels in ten hidden, log loss, {title}\n", flush=True)
-        found = pd.DataFrame(list(results(names, holes)))
+    found = pd.DataFrame(results(names, holes))
     means = found.groupby(["classifier", "table"], sort=False)[[*WEIGHTS]].mean()
     told = means.groupby("classifier", sort=False).mean()
+    told.insert(0, "splits", SEEDS)
     for name in names:
         of_tables = means.loc[name]
         gain = of_tables["dropped"] - of_tables[default(CLASSIFIERS[name])]
         told.loc[name, ["gain of the default", "its error"]] = gain.mean(), gain.sem()
-    with capsys.disabled():
-        print(f"\n{told.round(3).to_markdown()}")
-        print(f"\n{means.round(3).to_markdown()}")
+    counts = {
+        "tables": (found["table"].nunique(), len(TABLES)),
+        "splits": (SEEDS, 3),
+        "classifiers": (len(names), len(CLASSIFIERS)),
+    }
+    show(
+        f"unlabelled/{'with_holes' if holes else 'complete'}",
+        told,
+        counts=counts,
+        commits=found["commit"],
+    )
+    print(means.round(3).to_string())
     sound = told.drop(index=WORSE, errors="ignore")
     assert (sound["gain of the default"] > -sound["its error"]).all()
 
@@ -91,7 +97,9 @@ def results(names: list[str], holes: bool) -> Iterator[Row]:
         for name in chosen(TABLES, "BAYESRBF_TABLES"):
             for seed in range(SEEDS):
                 key = {"classifier": label, "table": name, "holes": holes, "seed": seed}
-                yield kept(key, partial(losses, name, seed, holes, CLASSIFIERS[label]))
+                yield part(
+                    "unlabelled", key, partial(losses, name, seed, holes, CLASSIFIERS[label])
+                )
 
 
 def default(make: Callable[..., Any]) -> str:

@@ -1,0 +1,57 @@
+"""Tables of published experiments as files: ``python -m tests.reproduced roth --images 10000``.
+
+Runs ``bayesrbf reproduce`` with the same words; what that prints is kept for the pages.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from unittest.mock import patch
+
+from bayesrbf import reproduce
+from bayesrbf.cli import app
+from bayesrbf.reproduce.cells import print_table
+from bayesrbf.reproduce.published import NONE, Published, beside
+from tests.measured import MODELS, write
+
+COVERS = (*MODELS, "bayesrbf/reproduce")
+MODULES = {
+    "caetano": ("caetano",),
+    "ferreira": ("ferreira",),
+    "nebel": ("nebel",),
+    "roth": ("roth",),
+    "sdgm": ("hayashi", "sdgm_synthetic"),
+}
+
+
+def main(words: Sequence[str]) -> None:
+    """Run the command, and keep each of its tables by its place."""
+    printed: list[str] = []
+    asked = re.sub(r" --out \S+", "", " ".join(["bayesrbf reproduce", *words]))
+
+    def keep(
+        title: str,
+        header: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        console: object = None,
+        published: Published = NONE,
+    ) -> None:
+        header, rows = beside(header, rows, published)
+        columns = list(zip(header, zip(*rows, strict=True), strict=True))
+        printed.append(title)
+        name = re.sub(r"\W+", "_", asked.removeprefix("bayesrbf reproduce "))
+        write(f"reproduce/{name}_{len(printed)}", columns, asked, covers=COVERS)
+        print_table(title, header, rows)
+
+    patches = [
+        patch.object(getattr(reproduce, one), "print_table", keep) for one in MODULES[words[0]]
+    ]
+    for one in patches:
+        one.start()
+    app(["reproduce", *words])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,38 @@
+"""What was asked is compared with the files."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.asked import Figure, Of, Over, least, most, rows
+from tests.measured import write
+
+
+@pytest.fixture(autouse=True)
+def loss(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.measured.FIGURES", tmp_path)
+    monkeypatch.setattr("tests.asked.FIGURES", tmp_path)
+    columns = {"model": ["stack", "lite"], "loss": [0.285, 0.29], "shown": ["3 of 4", "1,200 deep"]}
+    write("loss", columns, "make bench", covers=(), counts={"tables": (3, 18), "models": (1, 2)})
+
+
+def test_a_figure_is_that_of_its_file():
+    figure = Figure("loss", "stack", "loss")
+    assert (most(0.29, figure).met(), most(0.28, figure).met()) == ("yes", "no")
+    assert (least(0.29, figure).met(), least(0.28, figure).met()) == ("no", "yes")
+    assert most(Figure("loss", "lite", "loss"), figure).met() == "yes"
+    assert Figure("loss", "stack", "shown", place=1).value() == 4
+    assert Figure("loss", "lite", "shown").value() == 1200
+    assert Of(Figure("loss", ".", "loss"), max).value() == 0.29
+    assert Over(Figure("loss", "lite", "loss"), figure).value() == pytest.approx(0.29 / 0.285)
+
+
+def test_what_has_no_file_is_said_to_have_none():
+    for figure in (Figure("time", "stack", "loss"), Figure("loss", "stack", "time"), None):
+        goal = most(1.0) if figure is None else most(1.0, figure)
+        assert (goal.measured(), goal.met()) == ("no figure yet", "–")
+
+
+def test_a_line_says_what_was_run():
+    line = [*rows({"page": {"loss": (most(0.29, Figure("loss", "stack", "loss")),)}})][1]
+    assert line == "| loss | ≤ 0.290 | 0.285 (3 of 18 tables) | yes |"
