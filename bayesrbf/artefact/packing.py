@@ -40,6 +40,7 @@ HOMES: Final = {
     "HeldOut": "bayesrbf.estimators.folds",
     "HorseshoePrecisions": "bayesrbf.records.priors",
     "KernelBasis": "bayesrbf.records.sdgm",
+    "MaskedRows": "bayesrbf.records.masked_rows",
     "MatrixSource": "bayesrbf.fitted.fitted_exemplars",
     "MedianLVQParameters": "bayesrbf.records.median_lvq",
     "MedianLVQPrior": "bayesrbf.records.median_lvq",
@@ -77,6 +78,12 @@ HOMES: Final = {
 }
 """Module of each class that may be stored; a file can name no other."""
 
+LATER: Final[Mapping[str, frozenset[str]]] = {
+    "FittedStack": frozenset({"emptier", "masked"}),
+    "Pool": frozenset({"pull"}),
+}
+"""Fields that came after version 0.1.0. A file may lack them, and lacks them at their defaults, so
+that a file of an earlier version is written again as it was."""
 ENUMERATIONS: Final = ("Status",)
 FRAMES: Final = ("pandas", "polars")
 FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical")
@@ -194,7 +201,12 @@ def _numbered(tree: Any, made: _Made) -> Any:
 
 def _pack_fields(value: Any, where: str, made: _Made) -> dict[str, Any]:
     """The fields of a record, by name."""
-    names = [field.name for field in dataclasses.fields(value)]
+    later = LATER.get(type(value).__name__, frozenset())
+    names = [
+        field.name
+        for field in dataclasses.fields(value)
+        if field.name not in later or getattr(value, field.name) != field.default
+    ]
     return {name: _pack(getattr(value, name), f"{where}.{name}", made) for name in names}
 
 

@@ -106,7 +106,7 @@ class Classifier(ClassifierMixin, Estimator):
             mean = self._class_posterior().thinned(draws).mean(rows)
             with np.errstate(divide="ignore"):
                 return np.log(mean)
-        said = tempered(self._class_log_joint(rows), self.temperature_)
+        said = self._calibrated(rows)
         return said if self._prevalence is None else at_prevalence(said, self._log_ratio())
 
     @by_blocks
@@ -178,6 +178,10 @@ class Classifier(ClassifierMixin, Estimator):
         told = shift.to_dataset(trained, self.classes_)
         self._prevalence = shift.prior  # last: an error before leaves the old one
         return told
+
+    def _calibrated(self, rows: Observations) -> LogProbabilities:
+        """Class log probabilities at the fitted point and the prevalences of training."""
+        return tempered(self._class_log_joint(rows), self.temperature_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point, before temperature and prevalences."""

@@ -19,14 +19,16 @@ from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
 from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
-from bayesrbf.estimators.stack.fitting import StackSettings, default_folds, pool_of
+from bayesrbf.estimators.stack.fitting import StackSettings, default_folds, pools_of
 from bayesrbf.estimators.stack.members import own_members
 from bayesrbf.estimators.stack.relevance import relevance_table
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.numerics.threads import on_one_blas_thread
+from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
 
@@ -207,13 +209,17 @@ class StackedClassifier(Classifier):
         settings = self._settings()
         cv = default_folds(self.rows_) if self.cv is None else self.cv
         folds = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
-        held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs)
+        shares = class_shares(self.rows_.labels, self.rows_.weights, self.classes_.size)
+        held_out, rates, masked = settings.hold_out_folds(
+            folds, self.classes_, self.n_jobs, np.log(shares)
+        )
         told = gain_of_unlabelled(settings, folds, held_out, self.classes_, self.n_jobs)
-        held, pool = pool_of(held_out, settings, type(self).__name__)
-        self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held, rates)
+        held, pools = pools_of(held_out, masked, settings, type(self).__name__)
+        rows = table.distinct(self.rows_)[0]
+        self.model_ = fit_stack(rows, settings, pools, held, masked, rates)
         self.members_ = self.pointwise_ = settings.names
-        self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
-        self.temperature_ = pool.temperature
+        self.weights_, self.member_temperatures_ = pools[0].weights, pools[0].member_temperatures
+        self.temperature_ = pools[0].temperature
         log_density = self.model_.log_density_at_point(self._log_posterior())
         self._report(Status.CONVERGED, Trace(np.array([log_density])))
         self.status_ = f"{self.status_} {told}".rstrip() + way
@@ -288,6 +294,10 @@ class StackedClassifier(Classifier):
                 "so the draws understate what is not known."
             )
         return self
+
+    def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """What the pool says: its temperatures are its own."""
+        return self.model_.class_log_joint(rows)
 
     def _class_posterior(self) -> ClassPosterior:
         """Draws of the stack and of its members, joined; each has its own temperatures."""

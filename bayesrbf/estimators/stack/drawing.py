@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabilities
 from bayesrbf.inference.draws import Draws
+from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.records.mixture import Observations
@@ -58,7 +59,7 @@ def joint_predictor(
             for j, member, of_member in varying
         ]
         fixed = members.log_probabilities(new)
-        return JointPredictor(log_posterior, fixed, predictors, log_density)
+        return JointPredictor(log_posterior, fixed, hidden_share(new), predictors, log_density)
 
     return prepare
 
@@ -70,11 +71,12 @@ class JointPredictor(Predictor):
         self,
         log_posterior: StackLogPosterior,
         fixed: np.ndarray,
+        hidden: np.ndarray,
         predictors: list[tuple[int, int, Predictor]],
         log_density: np.ndarray,
     ) -> None:
         self._log_posterior = log_posterior
-        self._fixed = fixed
+        self._fixed, self._hidden = fixed, hidden
         self._predictors = predictors
         self._log_density = log_density
 
@@ -90,7 +92,9 @@ class JointPredictor(Predictor):
                 said = predictor.at_all(rest[:, :dimension])
                 values[:, :, j] = bounded_log_probabilities(said.log_probabilities)
                 rest = rest[:, dimension:]
-            pairs = zip(values, own, strict=True)
-            result[start : start + size] = [self._log_posterior.pooled(*pair) for pair in pairs]
+            result[start : start + size] = [
+                self._log_posterior.pooled(of_members, self._hidden, theta)
+                for of_members, theta in zip(values, own, strict=True)
+            ]
         density = np.broadcast_to(self._log_density, result.shape[:2])
         return ClassPrediction(result, density)
