@@ -15,6 +15,7 @@ import numpy as np
 from bayesrbf.artefact.arrays import PackedArrays
 
 HOMES: Final = {
+    "Calibration": "bayesrbf.records.masked_rows",
     "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
     "ClassResponses": "bayesrbf.fitted.fitted_network",
     "Columns": "bayesrbf.table",
@@ -79,7 +80,8 @@ HOMES: Final = {
 """Module of each class that may be stored; a file can name no other."""
 
 LATER: Final[Mapping[str, frozenset[str]]] = {
-    "FittedStack": frozenset({"emptier", "masked"}),
+    "FittedStack": frozenset({"emptier"}),
+    "HeldOut": frozenset({"masked"}),
     "Pool": frozenset({"pull"}),
 }
 """Fields that came after version 0.1.0. A file may lack them, and lacks them at their defaults, so

@@ -19,13 +19,17 @@ from bayesrbf.estimators.arguments import prevalence
 from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
-from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
+from bayesrbf.estimators.folds import Predict, out_of_fold_calibration
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
+from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.draws import MEMORY
-from bayesrbf.numerics.log_sums import at_prevalence
+from bayesrbf.numerics.hidden_share import calibrated
+from bayesrbf.numerics.log_posterior import Predictor
+from bayesrbf.numerics.log_sums import at_prevalence, class_shares
 from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.records.masked_rows import Calibration
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
@@ -42,6 +46,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     classes_: Shaped[np.ndarray, " label"]
     temperature_: float
+    calibration_: Calibration | None = None
     _prevalence: Float[np.ndarray, " label"] | None
     _rehearsal = Rehearsal()
     _mean_is_better = False  # Whether the mean over draws was better than an uncalibrated point.
@@ -76,11 +81,21 @@ class Classifier(ClassifierMixin, Estimator):
         return np.where(known, np.searchsorted(present, labels), -1), weights
 
     def _calibrate(self, predict: Predict) -> None:
-        """Fit the temperature to out-of-fold predictions; 1 without calibration."""
-        self.temperature_ = 1.0
+        """Fit temperature and calibration to out-of-fold predictions; none of them without."""
+        self.temperature_, self.calibration_ = 1.0, None
         if self.calibrate:
             fitted = self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__
-            self.temperature_ = out_of_fold_temperature(predict, self.cv, *fitted)
+            self.temperature_, self.calibration_ = out_of_fold_calibration(
+                predict, self.cv, *fitted, self._masking
+            )
+
+    @property
+    def _masking(self) -> Masking | None:
+        """How cells of held-out rows are hidden; None where a missing cell says something."""
+        if self.columns_.masked or not self.columns_.names:
+            return None
+        shares = class_shares(self.rows_.labels, self.rows_.weights, self.classes_.size)
+        return Masking(self.columns_, np.log(shares), self.seed_)
 
     # ---- predicting
 
@@ -181,7 +196,10 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _calibrated(self, rows: Observations) -> LogProbabilities:
         """Class log probabilities at the fitted point and the prevalences of training."""
-        return tempered(self._class_log_joint(rows), self.temperature_)
+        said = tempered(self._class_log_joint(rows), self.temperature_)
+        if self.calibration_ is None:
+            return said
+        return calibrated(said, table.hidden_share(rows, self.columns_), self.calibration_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point, before temperature and prevalences."""
@@ -304,12 +322,29 @@ class Classifier(ClassifierMixin, Estimator):
 
         log_posterior, model = self._log_posterior(), self.model_
         fitted = model.point(log_posterior)[None, None]
-        return ClassPosterior(
-            predictor=lambda rows: model.predictor(log_posterior, rows, self.temperature_),
-            theta=fitted if self.draws_ is None else self.draws_.theta,
-            log_ratio=self._log_ratio(),
-            temperature=self.temperature_,
+        return self._with_calibration(
+            ClassPosterior(
+                predictor=lambda rows: model.predictor(log_posterior, rows, self.temperature_),
+                theta=fitted if self.draws_ is None else self.draws_.theta,
+                log_ratio=self._log_ratio(),
+                temperature=self.temperature_,
+            )
         )
+
+    def _with_calibration(self, posterior: ClassPosterior) -> ClassPosterior:
+        """The posterior of what is calibrated where cells are hidden."""
+        from bayesrbf.posterior.predictive import Calibrated
+
+        calibration = self.calibration_
+        if calibration is None:
+            return posterior
+        columns = self.columns_
+
+        def prepare(rows: Observations) -> Predictor:
+            hidden = table.hidden_share(rows, columns)
+            return Calibrated(posterior.predictor(rows), posterior.temperature, hidden, calibration)
+
+        return replace(posterior, predictor=prepare, temperature=1.0)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""

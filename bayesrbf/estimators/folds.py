@@ -8,15 +8,19 @@ from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import logsumexp
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf import table
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.early_stopping import log_scores
+from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
-from bayesrbf.posterior.recalibration import fit_temperature
-from bayesrbf.records.mixture import Observations
+from bayesrbf.numerics.hidden_share import knot_weights
+from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
+from bayesrbf.records.masked_rows import Calibration, MaskedRows
+from bayesrbf.records.mixture import Observations, joined_rows
 
 Fold = tuple[Observations, Observations]
 """Training and held-out rows, each distinct and weighted, in the user's units."""
@@ -188,6 +192,8 @@ class HeldOut:
     values: Float[np.ndarray, "obs *values"]
     labels: Int[np.ndarray, " obs"]  # True class codes.
     weights: Float[np.ndarray, " obs"]
+    masked: MaskedRows | None = None
+    """What is said of the rows with more of their cells hidden."""
 
 
 def numbered_folds(
@@ -220,27 +226,48 @@ def hold_out(
     classes: np.ndarray | None,
     n_jobs: int | None = None,
     required: Int[np.ndarray, " class"] | None = None,
+    masking: Masking | None = None,
 ) -> HeldOut | None:
     """Fit to the training rows of every fold and predict its held-out rows; None if there are none.
 
     ``n_jobs`` processes share the folds; :func:`numbered_folds` has the classes that they need.
+    With ``masking`` the rows are predicted with cells hidden, too.
     """
     folds = numbered_folds(splits, classes, required)
     if not folds:
         return None
+    versions = [
+        [test] if masking is None else masking.versions(number, train, test)
+        for number, train, test in folds
+    ]
     with progress(False) as track:
         values = Parallel(n_jobs=n_jobs)(
-            delayed(predict)(*fold) for fold in track(folds, "Holding rows out")
+            delayed(predict)(number, train, joined_rows(every))
+            for (number, train, _), every in zip(
+                track(folds, "Holding rows out"), versions, strict=True
+            )
         )
-    return joined(values, [test for _, _, test in folds])
+    by_version = [
+        np.moveaxis(said.reshape(len(every), -1, *said.shape[1:]), 0, 1)
+        for said, every in zip(values, versions, strict=True)
+    ]
+    return joined(by_version, versions, masking)
 
 
-def joined(values: Sequence[np.ndarray], tests: Sequence[Observations]) -> HeldOut:
+def joined(
+    values: Sequence[Float[np.ndarray, "obs version *values"]],
+    versions: Sequence[Sequence[Observations]],
+    masking: Masking | None,
+) -> HeldOut:
     """What was said of the rows held out in every fold, one fold after another."""
+    masked = None
+    if masking is not None and all(len(every) > 1 for every in versions):
+        masked = masking.answered(values, [masking.hidden(every) for every in versions])
     return HeldOut(
-        np.concatenate(values),
-        np.concatenate([test.labels for test in tests]),
-        np.concatenate([test.weights for test in tests]),
+        np.concatenate([said[:, 0] for said in values]),
+        np.concatenate([test.labels for test, *_ in versions]),
+        np.concatenate([test.weights for test, *_ in versions]),
+        masked,
     )
 
 
@@ -265,7 +292,7 @@ def best_setting(
     return best, of_rows @ weights / total, fit_temperature(joints[best], labels, weights)
 
 
-def out_of_fold_temperature(
+def out_of_fold_calibration(
     predict: Predict,
     cv: object,
     rows: Observations,
@@ -273,10 +300,12 @@ def out_of_fold_temperature(
     classes: np.ndarray,
     seed: int,
     owner: str,
-) -> float:
+    masking: Masking | None,
+) -> tuple[float, Calibration | None]:
     """Temperature of class log joints, of one draw or of several, on rows the model has not seen.
 
-    It is 1, with a warning that names the ``owner``, where no row was held out.
+    It is 1, with a warning that names the ``owner``, where no row was held out. With ``masking``
+    there is, too, what calibrates the tempered probabilities where cells are hidden.
     """
     # Codes beyond the classes are sets of several: such a row tells of no single class.
     splits = (
@@ -284,11 +313,34 @@ def out_of_fold_temperature(
         for train, test in split_rows(cv, rows, kept, seed)
     )
     certain = np.intersect1d(rows.labels, np.arange(classes.size))
-    held = hold_out(splits, predict, classes, required=certain)
+    held = hold_out(splits, predict, classes, required=certain, masking=masking)
     if held is not None:
-        return fit_temperature(held.values, held.labels, held.weights)
+        temperature = fit_temperature(held.values, held.labels, held.weights)
+        return temperature, fit_calibration(held, temperature)
     warn(
         f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
         "class never is), so the temperature is 1; label more rows, or give other splits."
     )
-    return 1.0
+    return 1.0, None
+
+
+def fit_calibration(held: HeldOut, temperature: float) -> Calibration | None:
+    """What calibrates tempered log probabilities at every knot of the share of hidden cells.
+
+    None where no cells were hidden. What a model says under several draws is averaged.
+    """
+    if held.masked is None:
+        return None
+    every = np.concatenate([held.values[:, None], held.masked.values], axis=1)
+    n_versions = every.shape[1]
+    labels, weights = (np.repeat(one, n_versions) for one in (held.labels, held.weights))
+    log_p = tempered(every.reshape(labels.size, *every.shape[2:]), temperature)
+    if log_p.ndim > 2:
+        log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
+    by_knot = knot_weights(held.masked.hidden.reshape(-1)) * weights[:, None]
+    powers = [
+        fit_powers(log_p[some], labels[some], at_knot[some], held.masked.log_shares)
+        for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
+    ]
+    temperatures, pulls = np.array(powers).T.copy()
+    return Calibration(temperatures, pulls, held.masked.log_shares)

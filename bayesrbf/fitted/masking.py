@@ -1,35 +1,58 @@
-"""Copies of held-out rows with more and more of their cells hidden."""
+"""Copies of held-out rows with more and more of their cells hidden, and what is said of them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from bayesrbf import table
+from bayesrbf.records.masked_rows import MaskedRows
 from bayesrbf.records.mixture import Observations
+from bayesrbf.table import Columns
 
 STRATA: Final = 3
 """Copies whose share of hidden cells is drawn from a third of the way from none to all; one more
 copy keeps a single cell. Nine copies gained nothing over these on 27 tables."""
 
 
-def masked_copies(
-    rows: Observations, training: Observations, rng: np.random.Generator
-) -> list[Observations]:
-    """The rows, and copies of them with cells hidden at random; none where there is no column.
+@dataclass(frozen=True)
+class Masking:
+    """How cells of held-out rows are hidden."""
 
-    Cells are drawn in the canonical order of the training rows' columns: the order in which a
-    user's table has them changes nothing.
-    """
-    order = table.canonical_order(training)
-    n_real = rows.real.shape[1]
-    columns = np.argsort(np.concatenate([order.features, n_real + order.categories]))
-    observed = np.concatenate([~np.isnan(rows.real), rows.codes >= 0], axis=1)
-    hidden = hiding_masks(observed[:, np.argsort(columns)], rng)[..., columns]
-    return [rows, *(_without(rows, mask[:, :n_real], mask[:, n_real:]) for mask in hidden)]
+    columns: Columns
+    log_shares: Float[np.ndarray, " label"]
+    """Log shares of the classes in training."""
+    seed: int
+
+    def versions(self, fold: int, train: Observations, test: Observations) -> list[Observations]:
+        """The rows held out of a fold as they are, then their copies.
+
+        Cells are drawn in the canonical order of the training rows' columns: the order in which a
+        user's table has them changes nothing.
+        """
+        order = table.canonical_positions(train, self.columns)
+        rng = np.random.default_rng([self.seed, fold])
+        observed = table.observed_cells(test, self.columns)
+        hidden = np.empty((STRATA + 1, *observed.shape), bool)
+        hidden[..., order] = hiding_masks(observed[:, order], rng)
+        return [test, *(table.hide(test, mask, self.columns) for mask in hidden)]
+
+    def hidden(self, versions: Sequence[Observations]) -> Float[np.ndarray, "obs version"]:
+        """Share of hidden cells of the rows in all versions."""
+        return np.stack([table.hidden_share(rows, self.columns) for rows in versions], axis=1)
+
+    def answered(
+        self,
+        values: Sequence[Float[np.ndarray, "obs version *values"]],
+        hidden: Sequence[Float[np.ndarray, "obs version"]],
+    ) -> MaskedRows:
+        """What was said of the copies of all folds."""
+        said = np.concatenate(values)[:, 1:]
+        return MaskedRows(said, np.concatenate(hidden), self.log_shares)
 
 
 def hiding_masks(
@@ -37,19 +60,8 @@ def hiding_masks(
 ) -> Bool[np.ndarray, "copy obs column"]:
     """Which cells every copy hides; the last copy keeps one observed cell of every row."""
     n_obs, n_columns = observed.shape
-    if not n_columns:
-        return np.zeros((0, n_obs, 0), bool)
     shares = (np.arange(STRATA)[:, None] + rng.random((STRATA, n_obs))) / STRATA
     some = rng.random((STRATA, n_obs, n_columns)) < shares[..., None]
     alone = np.where(observed, rng.random(observed.shape), -1.0).argmax(axis=1)
     all_but_one = np.arange(n_columns) != alone[:, None]
     return np.concatenate([some, all_but_one[None]])
-
-
-def _without(
-    rows: Observations, real: Bool[np.ndarray, "obs feature"], codes: Bool[np.ndarray, "obs _"]
-) -> Observations:
-    """Rows with cells hidden."""
-    return replace(
-        rows, real=np.where(real, np.nan, rows.real), codes=np.where(codes, -1, rows.codes)
-    )

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.log_sums import log_softmax
+from bayesrbf.records.masked_rows import Calibration
 from bayesrbf.records.mixture import Observations
 
 KNOTS: Final = (0.0, 0.5, 0.8, 1.0)
@@ -53,6 +54,21 @@ def hats(hidden: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:
     """
     unit = np.eye(len(KNOTS))
     return np.stack([np.interp(hidden, KNOTS, at_knot) for at_knot in unit], axis=-1)
+
+
+def knot_weights(hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
+    """How much a row counts at every knot: the more the nearer, and not at all without a cell."""
+    return hats(hidden) * (hidden < 1)[:, None]
+
+
+def calibrated(
+    log_p: Float[np.ndarray, "*rows label"],
+    hidden: Float[np.ndarray, " obs"],
+    calibration: Calibration,
+) -> Float[np.ndarray, "*rows label"]:
+    """Log probabilities of rows of which a share of the cells is hidden, calibrated."""
+    logs = np.log(calibration.temperatures)
+    return recalibrated(log_p, *powers(hidden, logs, calibration.pulls), calibration.log_shares)
 
 
 def powers(

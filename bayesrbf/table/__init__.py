@@ -14,7 +14,14 @@ from bayesrbf.table.containers import as_frame, missing_per_row, row_names
 from bayesrbf.table.encode import decode, encode, encode_labels, read_labels
 from bayesrbf.table.few_values import few_values
 from bayesrbf.table.further_columns import further_laws
-from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
+from bayesrbf.table.hiding import (
+    canonical_positions,
+    hidden_share,
+    hide,
+    observed_cells,
+    replaced,
+    with_column,
+)
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import (
     check_spreads,
@@ -31,6 +38,7 @@ __all__ = [
     "as_frame",
     "at_their_atoms",
     "canonical_order",
+    "canonical_positions",
     "check_spreads",
     "column_position",
     "decode",
@@ -41,6 +49,7 @@ __all__ = [
     "few_values",
     "find_atoms",
     "further_laws",
+    "hidden_share",
     "hide",
     "joined_columns",
     "learn_columns",

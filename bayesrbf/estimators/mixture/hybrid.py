@@ -402,7 +402,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         # the likelihood has the best shapes of a blend, too, and costs a fraction of it
         objective = LIKELIHOOD if open_dial or len(shapes) > 1 else asked_objective(self)
         first = [Setting(objective, 0.0 if open_weight else weight, shape) for shape in shapes]
-        self.temperature_ = 1.0
+        self.temperature_, self.calibration_ = 1.0, None
         if len(first) == len(then(specification)) == 1 and not self.calibrate:
             return Choice(first[0], np.zeros(1), None)
         splits = list(split_rows(self.cv, self.rows_, self.kept_, self.seed_))
@@ -415,6 +415,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             )
         elif self.calibrate:
             self.temperature_ = choice.temperature
+            if self._masking is not None:
+                self.calibration_ = choice.calibration(splits, self.classes_, self._masking)
         return choice
 
     def _check_method(self, method: str) -> None:

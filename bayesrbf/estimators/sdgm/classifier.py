@@ -387,7 +387,9 @@ class SDGMClassifier(Classifier):
         if self.draws_ is not None or not model.averages:
             return posterior
         prepare = model.modes_predictor(self.rows_, self.temperature_)
-        return replace(posterior, predictor=prepare, theta=model.replicated_draws())
+        theta, t = model.replicated_draws(), self.temperature_
+        averaged = replace(posterior, predictor=prepare, theta=theta, temperature=t)
+        return self._with_calibration(averaged)
 
     def declare(self) -> pm.Model:
         """Declare the graph of this classifier on its training rows.

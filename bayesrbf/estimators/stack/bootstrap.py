@@ -207,7 +207,7 @@ def _pool(
 ) -> Float[np.ndarray, " coordinate"]:
     """Weights and temperatures fitted to re-weighted rows held out."""
     held = replace(model.held, weights=bootstrap_weights(model.held.weights, rng))
-    return packed(log_posterior, fit_pools(held, model.masked))
+    return packed(log_posterior, fit_pools(held))
 
 
 def bootstrap_predictor(

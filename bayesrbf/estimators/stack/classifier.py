@@ -26,7 +26,6 @@ from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
 from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.numerics.threads import on_one_blas_thread
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
@@ -209,14 +208,11 @@ class StackedClassifier(Classifier):
         settings = self._settings()
         cv = default_folds(self.rows_) if self.cv is None else self.cv
         folds = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
-        shares = class_shares(self.rows_.labels, self.rows_.weights, self.classes_.size)
-        held_out, rates, masked = settings.hold_out_folds(
-            folds, self.classes_, self.n_jobs, np.log(shares)
-        )
+        held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs, self._masking)
         told = gain_of_unlabelled(settings, folds, held_out, self.classes_, self.n_jobs)
-        held, pools = pools_of(held_out, masked, settings, type(self).__name__)
+        held, pools = pools_of(held_out, settings, type(self).__name__)
         rows = table.distinct(self.rows_)[0]
-        self.model_ = fit_stack(rows, settings, pools, held, masked, rates)
+        self.model_ = fit_stack(rows, settings, pools, held, rates)
         self.members_ = self.pointwise_ = settings.names
         self.weights_, self.member_temperatures_ = pools[0].weights, pools[0].member_temperatures
         self.temperature_ = pools[0].temperature

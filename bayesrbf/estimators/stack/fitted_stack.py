@@ -26,7 +26,6 @@ from bayesrbf.numerics.stack.pooling import (
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records import names
-from bayesrbf.records.masked_rows import MaskedRows
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
@@ -51,8 +50,6 @@ class FittedStack(FittedModel):
     """Names of the members."""
     emptier: tuple[Pool, ...] = ()
     """Of rows with more and more of their cells hidden: at the knots after the first."""
-    masked: MaskedRows | None = None
-    """What members said about copies of those rows with more of their cells hidden."""
 
     @property
     def density(self) -> FittedMixture:
@@ -80,7 +77,7 @@ class FittedStack(FittedModel):
     def pool_posterior(self) -> StackLogPosterior:
         """The same: of all rows of a table, only those held out speak of the pool."""
         held = self.held
-        return StackLogPosterior(held.values, held.labels, held.weights, self.masked)
+        return StackLogPosterior(held.values, held.labels, held.weights, held.masked)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
@@ -89,7 +86,8 @@ class FittedStack(FittedModel):
     @property
     def held_share(self) -> Float[np.ndarray, " obs"]:
         """Share of hidden cells of the rows held out, as they are."""
-        return np.zeros(self.held.labels.size) if self.masked is None else self.masked.hidden[:, 0]
+        masked = self.held.masked
+        return np.zeros(self.held.labels.size) if masked is None else masked.hidden[:, 0]
 
     def log_density_at_point(self, log_posterior: LogPosterior) -> float:
         """Log posterior density of the fitted weights and temperatures, without Jacobian."""
@@ -152,7 +150,7 @@ class FittedStack(FittedModel):
             concentration=1 + PSEUDO_ROWS,
             log_temperature_sd=LOG_TEMPERATURE_SD,
             least=LEAST,
-            masked=self.masked,
+            masked=self.held.masked,
             knots=KNOTS,
             pull_sd=PULL_SD,
         )
@@ -178,7 +176,6 @@ def fit_stack(
     settings: StackSettings,
     pools: tuple[Pool, ...],
     held: HeldOut,
-    masked: MaskedRows | None,
     of_folds: Sequence[LearnedRates],
 ) -> FittedStack:
     """Fit the companion and all members to distinct rows, under pools that are known.
@@ -190,9 +187,7 @@ def fit_stack(
     companion = fit_density(rows, levels, n_classes, settings.prior, settings.seed)
     members = settings.fit(rows, 0, of_folds).rounded
     pool, *emptier = pools
-    return FittedStack(
-        members, pool, held, companion, settings.names, tuple(emptier), masked if emptier else None
-    )
+    return FittedStack(members, pool, held, companion, settings.names, tuple(emptier))
 
 
 def packed(

@@ -15,13 +15,12 @@ from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
 from bayesrbf.estimators.stack.training import LearnedRates, Training, Views
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.masking import masked_copies
+from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
-from bayesrbf.numerics.hidden_share import hats, hidden_share
+from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.numerics.stack.pooling import LEAST_LOG, member_probabilities, pool_weights, pooled
 from bayesrbf.posterior.recalibration import fit_powers, fit_temperature
 from bayesrbf.records.few_values import FewValues
-from bayesrbf.records.masked_rows import MaskedRows
 from bayesrbf.records.mixture import Observations, joined_rows
 from bayesrbf.records.priors import MixturePrior
 
@@ -63,19 +62,21 @@ class StackSettings:
         return self._fit(self._training(rows, seed, of_folds))
 
     def hold_out(
-        self, fold: int, train: Observations, test: Observations, masked: bool = True
+        self,
+        fold: int,
+        train: Observations,
+        test: Observations,
+        masking: Masking | None = None,
     ) -> FoldAnswers:
         """What members fitted to some rows say of others, as they are and with cells hidden."""
         training = self._training(train, fold + 1)
         members = self._fit(training)
         versions = [test]
-        if masked and self.takes_missing(members, test):
-            rng = np.random.default_rng([self.seed, fold])
-            versions = masked_copies(test, train, rng)
-        every = members.log_probabilities(joined_rows(versions))
-        values = np.moveaxis(every.reshape(len(versions), test.n_obs, *every.shape[1:]), 0, 1)
-        hidden = np.stack([hidden_share(rows) for rows in versions], axis=1)
-        return FoldAnswers(values, hidden, training.learned_rates)
+        if masking is not None and self.takes_missing(members, test):
+            versions = masking.versions(fold, train, test)
+        said = members.log_probabilities(joined_rows(versions))
+        values = np.moveaxis(said.reshape(len(versions), test.n_obs, *said.shape[1:]), 0, 1)
+        return FoldAnswers(values, versions, training.learned_rates)
 
     def takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
         """Whether members of other libraries answer where a cell is missing."""
@@ -95,29 +96,22 @@ class StackSettings:
         splits: Iterable[Fold],
         classes: np.ndarray,
         n_jobs: int | None,
-        log_shares: Float[np.ndarray, " label"] | None = None,
-    ) -> tuple[HeldOut | None, tuple[LearnedRates, ...], MaskedRows | None]:
+        masking: Masking | None = None,
+    ) -> tuple[HeldOut | None, tuple[LearnedRates, ...]]:
         """What members say of the rows held out in all folds, and the rates of every fold.
 
-        None where no row could be held out. ``n_jobs`` processes share the folds. With the log
-        class shares there is, too, what members say of the rows with more of their cells hidden,
-        unless a member of another library takes no missing cells.
+        None where no row could be held out. ``n_jobs`` processes share the folds. With ``masking``
+        rows are predicted with cells hidden, too, unless a member of another library takes none.
         """
         folds = numbered_folds(splits, classes)
         if not folds:
-            return None, (), None
+            return None, ()
         with progress(False) as track:
             answers = Parallel(n_jobs=n_jobs)(
-                delayed(self.hold_out)(*fold, masked=log_shares is not None)
-                for fold in track(folds, "Holding rows out")
+                delayed(self.hold_out)(*fold, masking) for fold in track(folds, "Holding rows out")
             )
-        held = joined([one.values[:, 0] for one in answers], [test for _, _, test in folds])
-        rates = tuple(one.rates for one in answers)
-        if log_shares is None or min(one.values.shape[1] for one in answers) == 1:
-            return held, rates, None
-        values = np.concatenate([one.values[:, 1:] for one in answers])
-        hidden = np.concatenate([one.hidden for one in answers])
-        return held, rates, MaskedRows(values, hidden, log_shares)
+        values, versions = [one.values for one in answers], [one.versions for one in answers]
+        return joined(values, versions, masking), tuple(one.rates for one in answers)
 
     def _training(
         self, rows: Observations, seed: int, of_folds: Sequence[LearnedRates] = ()
@@ -167,8 +161,7 @@ class FoldAnswers:
 
     values: Float[np.ndarray, "obs version member label"]
     """Class log probabilities of the rows as they are, then of their copies with cells hidden."""
-    hidden: Float[np.ndarray, "obs version"]
-    """Share of hidden cells."""
+    versions: Sequence[Observations]
     rates: LearnedRates
 
 
@@ -213,31 +206,31 @@ def fit_pool(held: HeldOut, log_shares: Float[np.ndarray, " label"] | None = Non
     return Pool(pool, temperatures, *fit_powers(log_pool, labels, weights, log_shares))
 
 
-def fit_pools(held: HeldOut, masked: MaskedRows | None) -> tuple[Pool, ...]:
-    """A pool at every knot of the share of hidden cells; one pool without masked rows.
+def fit_pools(held: HeldOut) -> tuple[Pool, ...]:
+    """A pool at every knot of the share of hidden cells; one pool where no cells were hidden.
 
     A row counts at the two knots beside its share, the more the nearer.
     """
+    masked = held.masked
     if masked is None:
         return (fit_pool(held),)
-    n_versions = masked.hidden.shape[1]
     values = np.concatenate([held.values[:, None], masked.values], axis=1)
+    n_versions = values.shape[1]
     values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(held.labels, n_versions)
-    basis = hats(masked.hidden.reshape(-1))
-    basis[masked.hidden.reshape(-1) == 1] = 0  # a row without a cell has the shares
-    weights = np.repeat(held.weights, n_versions)[:, None] * basis
+    by_knot = knot_weights(masked.hidden.reshape(-1))
+    by_knot *= np.repeat(held.weights, n_versions)[:, None]
     return tuple(
         fit_pool(HeldOut(values[some], labels[some], at_knot[some]), masked.log_shares)
-        for at_knot, some in zip(weights.T, weights.T > 0, strict=True)
+        for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
     )
 
 
 def pools_of(
-    held: HeldOut | None, masked: MaskedRows | None, settings: StackSettings, owner: str
+    held: HeldOut | None, settings: StackSettings, owner: str
 ) -> tuple[HeldOut, tuple[Pool, ...]]:
     """Weights and temperatures; equal ones, with a warning, where no row could be held out."""
     if held is not None:
-        return held, fit_pools(held, masked)
+        return held, fit_pools(held)
     warn(
         f"{owner}: no labelled row could be held out (classes of one row never "
         "are), so all members weigh the same and no temperature is fitted; label more rows."

@@ -38,7 +38,7 @@ def gain_of_unlabelled(
     time = np.mean([ALWAYS + train.n_obs for train, _ in folds]) * (len(folds) + 1)
     more = np.cumsum([ALWAYS + train.n_obs for train, _ in bare])
     count = max(1, int((more <= SHARE * time).sum()))
-    again, _, _ = settings.hold_out_folds(bare[:count], classes, n_jobs)
+    again, _ = settings.hold_out_folds(bare[:count], classes, n_jobs)
     assert again is not None  # each of these folds holds a row out
     n = again.labels.size
     those = HeldOut(held.values[:n], held.labels[:n], held.weights[:n])
