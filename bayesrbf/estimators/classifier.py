@@ -19,15 +19,14 @@ from bayesrbf.estimators.arguments import prevalence
 from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
-from bayesrbf.estimators.folds import Predict, out_of_fold_calibration
+from bayesrbf.estimators.holding_out import Predict, out_of_fold_calibration
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
-from bayesrbf.fitted.masking import Masking
+from bayesrbf.fitted.masking import masking_of
 from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.hidden_share import calibrated
-from bayesrbf.numerics.log_posterior import Predictor
-from bayesrbf.numerics.log_sums import at_prevalence, class_shares
+from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.records.masked_rows import Calibration
 from bayesrbf.records.mixture import Observations
@@ -56,8 +55,6 @@ class Classifier(ClassifierMixin, Estimator):
         """Whether predictions are means over draws; uncalibrated, the fitted point is too sure."""
         return self._mean_is_better and not self.calibrate
 
-    # ---- fitting
-
     def _read_labels(
         self,
         X: object,
@@ -67,37 +64,20 @@ class Classifier(ClassifierMixin, Estimator):
     ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
         """Class codes and weights of the rows; a class without weight is left out."""
         check_consistent_length(X, y)
-        classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
-        weights = table.weigh_unlabelled(labels, weights, unlabelled_weight)
-        present = np.unique(labels[(labels >= 0) & (weights > 0)])
-        if present.size == 0:
-            raise ValueError(
-                "y needs at least one labelled row of positive weight; every label is hidden "
-                "or has sample_weight 0."
-            )
-        self.classes_ = classes[present]
+        self.classes_, labels, weights = table.present_classes(
+            y, weights, self.unlabelled, unlabelled_weight
+        )
         self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
-        known = np.isin(labels, present)
-        return np.where(known, np.searchsorted(present, labels), -1), weights
+        return labels, weights
 
     def _calibrate(self, predict: Predict) -> None:
         """Fit temperature and calibration to out-of-fold predictions; none of them without."""
         self.temperature_, self.calibration_ = 1.0, None
         if self.calibrate:
             fitted = self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__
-            self.temperature_, self.calibration_ = out_of_fold_calibration(
-                predict, self.cv, *fitted, self._masking
-            )
-
-    @property
-    def _masking(self) -> Masking | None:
-        """How cells of held-out rows are hidden; None where a missing cell says something."""
-        if self.columns_.masked or not self.columns_.names:
-            return None
-        shares = class_shares(self.rows_.labels, self.rows_.weights, self.classes_.size)
-        return Masking(self.columns_, np.log(shares), self.seed_)
-
-    # ---- predicting
+            masking = masking_of(self.rows_, self.columns_, self.classes_.size, self.seed_)
+            found = out_of_fold_calibration(predict, self.cv, *fitted, masking)
+            self.temperature_, self.calibration_ = found
 
     @by_blocks
     def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
@@ -199,7 +179,11 @@ class Classifier(ClassifierMixin, Estimator):
         said = tempered(self._class_log_joint(rows), self.temperature_)
         if self.calibration_ is None:
             return said
-        return calibrated(said, table.hidden_share(rows, self.columns_), self.calibration_)
+        return calibrated(said, self._hidden_share(rows), self.calibration_)
+
+    def _hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+        return table.hidden_share(rows, self.columns_)
 
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point, before temperature and prevalences."""
@@ -214,8 +198,6 @@ class Classifier(ClassifierMixin, Estimator):
         if self._prevalence is None:
             return np.zeros(self.classes_.size)
         return np.log(self._prevalence) - np.log(self._class_shares())
-
-    # ---- what the draws say
 
     def predict_posterior(
         self, X: object, *, memory: int = MEMORY, path: str | PathLike[str] | None = None
@@ -322,29 +304,12 @@ class Classifier(ClassifierMixin, Estimator):
 
         log_posterior, model = self._log_posterior(), self.model_
         fitted = model.point(log_posterior)[None, None]
-        return self._with_calibration(
-            ClassPosterior(
-                predictor=lambda rows: model.predictor(log_posterior, rows, self.temperature_),
-                theta=fitted if self.draws_ is None else self.draws_.theta,
-                log_ratio=self._log_ratio(),
-                temperature=self.temperature_,
-            )
-        )
-
-    def _with_calibration(self, posterior: ClassPosterior) -> ClassPosterior:
-        """The posterior of what is calibrated where cells are hidden."""
-        from bayesrbf.posterior.predictive import Calibrated
-
-        calibration = self.calibration_
-        if calibration is None:
-            return posterior
-        columns = self.columns_
-
-        def prepare(rows: Observations) -> Predictor:
-            hidden = table.hidden_share(rows, columns)
-            return Calibrated(posterior.predictor(rows), posterior.temperature, hidden, calibration)
-
-        return replace(posterior, predictor=prepare, temperature=1.0)
+        return ClassPosterior(
+            predictor=lambda rows: model.predictor(log_posterior, rows, self.temperature_),
+            theta=fitted if self.draws_ is None else self.draws_.theta,
+            log_ratio=self._log_ratio(),
+            temperature=self.temperature_,
+        ).calibrated(self.calibration_, self._hidden_share)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesrbf import table
+from bayesrbf.numerics.log_sums import class_shares
 from bayesrbf.records.masked_rows import MaskedRows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table import Columns
@@ -47,12 +48,23 @@ class Masking:
 
     def answered(
         self,
-        values: Sequence[Float[np.ndarray, "obs version *values"]],
-        hidden: Sequence[Float[np.ndarray, "obs version"]],
+        values: Sequence[np.ndarray],
+        hidden: Sequence[np.ndarray],
     ) -> MaskedRows:
-        """What was said of the copies of all folds."""
+        """What was said of the copies of all folds.
+
+        Both lists have an array of shape (n_held_out, n_versions, ...) a fold.
+        """
         said = np.concatenate(values)[:, 1:]
         return MaskedRows(said, np.concatenate(hidden), self.log_shares)
+
+
+def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
+    """How cells of training rows are hidden; None where a missing cell says something."""
+    if columns.masked or not columns.names:
+        return None
+    shares = class_shares(rows.labels, rows.weights, n_classes)
+    return Masking(columns, np.log(shares), seed)
 
 
 def hiding_masks(

@@ -85,11 +85,13 @@ def powers(
 
 def recalibrated(
     log_p: Float[np.ndarray, "*rows label"],
-    temperature: Float[np.ndarray, "*rows"],
-    pull: Float[np.ndarray, "*rows"],
+    temperature: Float[np.ndarray, "*_rows"],
+    pull: Float[np.ndarray, "*_rows"],
     log_shares: Float[np.ndarray, " label"],
 ) -> Float[np.ndarray, "*rows label"]:
     """Class log probabilities in nats: tempered, and pulled towards the class shares.
+
+    Rows of draws may share temperatures and pulls.
 
     >>> log_p, log_shares = np.log([[0.3, 0.7]]), np.log([0.9, 0.1])
     >>> np.exp(recalibrated(log_p, np.zeros(1), np.ones(1), log_shares))

@@ -89,6 +89,18 @@ class ClassPosterior:
         """Number of classes."""
         return int(self.log_ratio.size)
 
+    def calibrated(
+        self, calibration: Calibration | None, hidden: Callable[[Observations], np.ndarray]
+    ) -> ClassPosterior:
+        """The posterior of what is calibrated for the ``hidden`` share of the cells of a row."""
+        if calibration is None:
+            return self
+
+        def prepare(rows: Observations) -> Predictor:
+            return Calibrated(self.predictor(rows), self.temperature, hidden(rows), calibration)
+
+        return replace(self, predictor=prepare, temperature=1.0)
+
     def thinned(self, most: int | None) -> ClassPosterior:
         """At most so many of the draws, evenly apart, as one chain; None: all of them."""
         if most is None:

@@ -11,7 +11,7 @@ from bayesrbf.table.atoms import at_their_atoms, find_atoms
 from bayesrbf.table.block_columns import RowSums, joined_columns
 from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
-from bayesrbf.table.encode import decode, encode, encode_labels, read_labels
+from bayesrbf.table.encode import decode, encode
 from bayesrbf.table.few_values import few_values
 from bayesrbf.table.further_columns import further_laws
 from bayesrbf.table.hiding import (
@@ -22,6 +22,7 @@ from bayesrbf.table.hiding import (
     replaced,
     with_column,
 )
+from bayesrbf.table.labels import encode_labels, present_classes, read_labels
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import (
     check_spreads,
@@ -56,6 +57,7 @@ __all__ = [
     "marginals",
     "missing_per_row",
     "observed_cells",
+    "present_classes",
     "read_labels",
     "replaced",
     "row_names",

@@ -41,6 +41,7 @@ from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.numerics.threads import on_one_blas_thread
@@ -415,8 +416,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             )
         elif self.calibrate:
             self.temperature_ = choice.temperature
-            if self._masking is not None:
-                self.calibration_ = choice.calibration(splits, self.classes_, self._masking)
+            masking = masking_of(self.rows_, self.columns_, self.classes_.size, self.seed_)
+            if masking is not None:
+                self.calibration_ = choice.calibration(splits, self.classes_, masking)
         return choice
 
     def _check_method(self, method: str) -> None:

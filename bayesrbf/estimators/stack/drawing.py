@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabilities
+from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import Predictor
@@ -41,6 +42,18 @@ def draw_members(
         start = member.point(log_posterior)
         result.append(laplace(log_posterior, start, draws=draws, chains=chains, random_state=rng))
     return tuple(result)
+
+
+def left_at_point(members: tuple[str, ...], drawn: MemberDraws, owner: str) -> tuple[str, ...]:
+    """Names of the members that stay at their fitted point, which a warning tells."""
+    of_own = zip(members[: len(drawn)], drawn, strict=True)
+    fixed = tuple(name for name, draws in of_own if draws is None) + members[len(drawn) :]
+    if fixed:
+        warn(
+            f"{owner}: left at the fitted point: {', '.join(fixed)}; so the draws understate what "
+            "is not known."
+        )
+    return fixed
 
 
 def joint_predictor(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.folds import HeldOut
+from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.stack.drawing import JointPredictor
 from bayesrbf.estimators.stack.fitting import FittedMembers, Pool, StackSettings
 from bayesrbf.estimators.stack.training import LearnedRates, fit_density

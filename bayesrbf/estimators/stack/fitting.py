@@ -10,7 +10,8 @@ from jaxtyping import Float
 from scipy.special import log_softmax
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayesrbf.estimators.folds import Fold, HeldOut, joined, numbered_folds
+from bayesrbf.estimators.folds import Fold, numbered_folds
+from bayesrbf.estimators.holding_out import HeldOut, joined
 from bayesrbf.estimators.stack.extra import ExtraMember
 from bayesrbf.estimators.stack.members import FittedMember, fit_members
 from bayesrbf.estimators.stack.training import LearnedRates, Training, Views
@@ -49,6 +50,8 @@ class StackSettings:
     """Seed of starts and exemplars."""
     few: FewValues = field(default_factory=FewValues)
     """Real columns that a member may take for categories."""
+    masking: Masking | None = None
+    """How cells of rows held out are hidden, where they are."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,19 +64,13 @@ class StackSettings:
         """Fit all members to the same rows."""
         return self._fit(self._training(rows, seed, of_folds))
 
-    def hold_out(
-        self,
-        fold: int,
-        train: Observations,
-        test: Observations,
-        masking: Masking | None = None,
-    ) -> FoldAnswers:
+    def hold_out(self, fold: int, train: Observations, test: Observations) -> FoldAnswers:
         """What members fitted to some rows say of others, as they are and with cells hidden."""
         training = self._training(train, fold + 1)
         members = self._fit(training)
         versions = [test]
-        if masking is not None and self.takes_missing(members, test):
-            versions = masking.versions(fold, train, test)
+        if self.masking is not None and self.takes_missing(members, test):
+            versions = self.masking.versions(fold, train, test)
         said = members.log_probabilities(joined_rows(versions))
         values = np.moveaxis(said.reshape(len(versions), test.n_obs, *said.shape[1:]), 0, 1)
         return FoldAnswers(values, versions, training.learned_rates)
@@ -96,22 +93,21 @@ class StackSettings:
         splits: Iterable[Fold],
         classes: np.ndarray,
         n_jobs: int | None,
-        masking: Masking | None = None,
     ) -> tuple[HeldOut | None, tuple[LearnedRates, ...]]:
         """What members say of the rows held out in all folds, and the rates of every fold.
 
-        None where no row could be held out. ``n_jobs`` processes share the folds. With ``masking``
-        rows are predicted with cells hidden, too, unless a member of another library takes none.
+        None where no row could be held out. ``n_jobs`` processes share the folds. Where a member of
+        another library takes no missing cells, rows are predicted as they are alone.
         """
         folds = numbered_folds(splits, classes)
         if not folds:
             return None, ()
         with progress(False) as track:
             answers = Parallel(n_jobs=n_jobs)(
-                delayed(self.hold_out)(*fold, masking) for fold in track(folds, "Holding rows out")
+                delayed(self.hold_out)(*fold) for fold in track(folds, "Holding rows out")
             )
         values, versions = [one.values for one in answers], [one.versions for one in answers]
-        return joined(values, versions, masking), tuple(one.rates for one in answers)
+        return joined(values, versions, self.masking), tuple(one.rates for one in answers)
 
     def _training(
         self, rows: Observations, seed: int, of_folds: Sequence[LearnedRates] = ()
