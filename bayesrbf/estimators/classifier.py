@@ -56,11 +56,7 @@ class Classifier(ClassifierMixin, Estimator):
         return self._mean_is_better and not self.calibrate
 
     def _read_labels(
-        self,
-        X: object,
-        y: object,
-        weights: Float[np.ndarray, " obs"],
-        unlabelled_weight: float = 1.0,
+        self, X: object, y: object, weights: Float[np.ndarray, " obs"], unlabelled_weight: float = 1
     ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
         """Class codes and weights of the rows; a class without weight is left out."""
         check_consistent_length(X, y)

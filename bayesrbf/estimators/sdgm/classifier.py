@@ -33,7 +33,7 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
 from bayesrbf.records.sdgm import KERNELS, SDGMFit, SDGMTrace
-from bayesrbf.table.encode import is_label_sets, read_label_sets
+from bayesrbf.table.labels import is_label_sets, read_label_sets
 
 if TYPE_CHECKING:
     import pymc as pm
