@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.models.densities import label_draw, label_logp
 from bayesrbf.records import names
+from bayesrbf.records.masked_rows import MaskedRows
 
 
 def declare_stack(
@@ -24,6 +25,9 @@ def declare_stack(
     concentration: float,
     log_temperature_sd: float,
     least: float,
+    masked: MaskedRows | None = None,
+    knots: Sequence[float] = (),
+    pull_sd: float = 0.5,
 ) -> pm.Model:
     r"""Declare a pool of classifiers on rows that they were not fitted to.
 
@@ -31,7 +35,11 @@ def declare_stack(
        w \sim \mathrm{Dirichlet}, \quad \log t, \log t_j \sim N(0, s^2), \quad
        p_{nj} = (1 - C \epsilon)\, \mathrm{softmax}(t_j l_{nj}) + \epsilon, \\
        y_n \sim \mathrm{Categorical}\Bigl(\mathrm{softmax}
-           \bigl(t \log \sum_j w_j p_{nj}\bigr)\Bigr)^{v_n}
+           \bigl(t \log \sum_j w_j p_{nj} + b \log \pi\bigr)\Bigr)^{v_n}
+
+    Without masked rows, b is 0. With them, w, log t, log t_j and :math:`b \sim N(0, s_b^2)` are
+    variables at every knot, and a row has what lies on the straight lines between those at its
+    share of hidden cells; a row without a cell has t = 0 and b = 1.
 
     Parameters
     ----------
@@ -49,12 +57,18 @@ def declare_stack(
         Standard deviation s of the log temperatures.
     least : float
         Probability epsilon that every member gives every class at least.
+    masked : MaskedRows, optional
+        What members say of copies of the rows with more cells hidden, and the class shares.
+    knots : sequence of float
+        Shares of hidden cells at which weights and temperatures are variables, rising from 0 to 1.
+    pull_sd : float
+        Standard deviation of b.
 
     Returns
     -------
     pymc.Model
-        Free variables ``weights``, ``member_log_temperatures`` and
-        ``log_temperature``; observed ``y``.
+        Free variables ``weights``, ``member_log_temperatures`` and ``log_temperature``, and with
+        masked rows ``pull``; observed ``y``; the potential ``copies``.
 
     Examples
     --------
@@ -70,25 +84,57 @@ def declare_stack(
         names.MEMBER: list(member_names),
         names.LABEL: list(class_names),
     }
+    lead: tuple[str, ...] = ()
+    if masked is not None:
+        lead = (names.HIDDEN_SHARE,)
+        coords |= {names.HIDDEN_SHARE: list(knots)}
     with pm.Model(coords=coords) as model:
         sd = np.float64(log_temperature_sd)
-        parameters = np.full(len(member_names), concentration)
-        pool = pm.Dirichlet(names.WEIGHTS, parameters, dims=names.MEMBER)
-        inner = pm.Normal(names.MEMBER_LOG_TEMPERATURES, np.float64(0), sd, dims=names.MEMBER)
-        outer = pm.Normal(names.LOG_TEMPERATURE, np.float64(0), sd)
+        parameters = np.full((len(knots),) * len(lead) + (len(member_names),), concentration)
+        pool = pm.Dirichlet(names.WEIGHTS, parameters, dims=(*lead, names.MEMBER))
+        inner = pm.Normal(
+            names.MEMBER_LOG_TEMPERATURES, np.float64(0), sd, dims=(*lead, names.MEMBER)
+        )
+        outer = pm.Normal(names.LOG_TEMPERATURE, np.float64(0), sd, dims=lead or None)
         dims = (names.OBS, names.MEMBER, names.LABEL)
         held_out = pm.Data("log_probabilities", log_probabilities, dims=dims)
         row_weight = pm.Data("row_weight", weights, dims=names.OBS)
-        members = pm.math.softmax(pt.exp(inner)[:, None] * held_out, axis=2)
         floor = np.float64(1 - len(class_names) * least)
-        mixed = (pool[:, None] * (floor * members + np.float64(least))).sum(axis=1)
+
+        def log_pool(values: Any, weight: Any, log_temperature: Any) -> Any:
+            members = pm.math.softmax(pt.exp(log_temperature)[..., None] * values, axis=-1)
+            return pt.log((weight[..., None] * (floor * members + np.float64(least))).sum(axis=-2))
+
+        if masked is None:
+            as_they_are, *copies = [pt.exp(outer) * log_pool(held_out, pool, inner)]
+        else:
+            pull = pm.Normal(names.PULL, np.float64(0), np.float64(pull_sd), dims=lead)
+            log_shares = pm.Data("log_shares", masked.log_shares, dims=names.LABEL)
+
+            def at_share(values: Any, share: Float[np.ndarray, " obs"]) -> Any:
+                basis = np.stack([np.interp(share, knots, one) for one in np.eye(len(knots))], 1)
+                some = share < 1
+                temperature = pt.exp(basis @ outer) * some
+                pulled = pt.where(some, basis @ pull, 1.0)[:, None] * log_shares
+                return temperature[:, None] * log_pool(values, basis @ pool, basis @ inner) + pulled
+
+            versions = [held_out, *np.moveaxis(masked.values, 1, 0)]
+            as_they_are, *copies = map(at_share, versions, masked.hidden.T)
         pm.CustomDist(
             names.OBSERVED_LABEL,
-            pt.exp(outer) * pt.log(mixed),
+            as_they_are,
             row_weight,
             logp=label_logp,
             dist=label_draw,
             observed=labels,
             dims=names.OBS,
         )
+        if copies:
+            each = [label_logp(pt.as_tensor(labels), logits, row_weight).sum() for logits in copies]
+            pm.Potential(COPIES, pt.stack(each).sum())
     return model
+
+
+COPIES = "copies"
+"""Log likelihood of the labels given the copies of the rows: no data of their own, so no variable
+is observed."""

@@ -17,6 +17,7 @@ from bayesrbf.artefact.stack_laws import check_state
 from bayesrbf.artefact.state_file import ArtefactError, load_state, save_state, shown
 
 OPTIONAL = {
+    "calibration_",
     "feature_names_in_",
     "passes_",
     "_column_doubts",

@@ -15,6 +15,7 @@ import numpy as np
 from bayesrbf.artefact.arrays import PackedArrays
 
 HOMES: Final = {
+    "Calibration": "bayesrbf.records.masked_rows",
     "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
     "ClassResponses": "bayesrbf.fitted.fitted_network",
     "Columns": "bayesrbf.table",
@@ -37,9 +38,10 @@ HOMES: Final = {
     "GammaPrecisions": "bayesrbf.records.priors",
     "Gower": "bayesrbf.numerics.median_lvq.gower",
     "HalfRankMaps": "bayesrbf.numerics.column_maps",
-    "HeldOut": "bayesrbf.estimators.folds",
+    "HeldOut": "bayesrbf.estimators.holding_out",
     "HorseshoePrecisions": "bayesrbf.records.priors",
     "KernelBasis": "bayesrbf.records.sdgm",
+    "MaskedRows": "bayesrbf.records.masked_rows",
     "MatrixSource": "bayesrbf.fitted.fitted_exemplars",
     "MedianLVQParameters": "bayesrbf.records.median_lvq",
     "MedianLVQPrior": "bayesrbf.records.median_lvq",
@@ -77,6 +79,13 @@ HOMES: Final = {
 }
 """Module of each class that may be stored; a file can name no other."""
 
+LATER: Final[Mapping[str, frozenset[str]]] = {
+    "FittedStack": frozenset({"emptier"}),
+    "HeldOut": frozenset({"masked"}),
+    "Pool": frozenset({"pull"}),
+}
+"""Fields that came after version 0.1.0. A file may lack them, and lacks them at their defaults, so
+that a file of an earlier version is written again as it was."""
 ENUMERATIONS: Final = ("Status",)
 FRAMES: Final = ("pandas", "polars")
 FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical")
@@ -194,7 +203,12 @@ def _numbered(tree: Any, made: _Made) -> Any:
 
 def _pack_fields(value: Any, where: str, made: _Made) -> dict[str, Any]:
     """The fields of a record, by name."""
-    names = [field.name for field in dataclasses.fields(value)]
+    later = LATER.get(type(value).__name__, frozenset())
+    names = [
+        field.name
+        for field in dataclasses.fields(value)
+        if field.name not in later or getattr(value, field.name) != field.default
+    ]
     return {name: _pack(getattr(value, name), f"{where}.{name}", made) for name in names}
 
 

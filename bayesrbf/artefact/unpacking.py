@@ -17,6 +17,7 @@ from bayesrbf.artefact.packing import (
     FRAME_DTYPES,
     FRAMES,
     HOMES,
+    LATER,
     StateError,
     class_named,
 )
@@ -91,8 +92,9 @@ def _read_record(content: Any, read: _Read) -> Any:
         raise StateError(f"unknown record {name!r} in the state")
     cls = class_named(name)
     expected = {field.name for field in dataclasses.fields(cls)}
-    if set(fields) != expected:
-        odd = ", ".join(sorted(expected ^ set(fields)))
+    odd_fields = (expected ^ set(fields)) - (LATER.get(name, frozenset()) & expected)
+    if odd_fields:
+        odd = ", ".join(sorted(odd_fields))
         raise StateError(f"the record {name} has unknown or missing fields: {odd}")
     record = cls(**{key: _unpack(value, read) for key, value in fields.items()})
     check_record(record)

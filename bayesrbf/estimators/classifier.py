@@ -19,14 +19,17 @@ from bayesrbf.estimators.arguments import prevalence
 from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
-from bayesrbf.estimators.folds import Predict, out_of_fold_temperature
+from bayesrbf.estimators.holding_out import Predict, out_of_fold_calibration
 from bayesrbf.estimators.model_selection import score
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
+from bayesrbf.fitted.masking import masking_of
 from bayesrbf.inference.draws import MEMORY
+from bayesrbf.numerics.hidden_share import calibrated
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.records.masked_rows import Calibration
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     classes_: Shaped[np.ndarray, " label"]
     temperature_: float
+    calibration_: Calibration | None = None
     _prevalence: Float[np.ndarray, " label"] | None
     _rehearsal = Rehearsal()
     _mean_is_better = False  # Whether the mean over draws was better than an uncalibrated point.
@@ -52,38 +56,25 @@ class Classifier(ClassifierMixin, Estimator):
         """Whether predictions are means over draws; uncalibrated, the fitted point is too sure."""
         return self._mean_is_better and not self.calibrate
 
-    # ---- fitting
-
     def _read_labels(
-        self,
-        X: object,
-        y: object,
-        weights: Float[np.ndarray, " obs"],
-        unlabelled_weight: float = 1.0,
+        self, X: object, y: object, weights: Float[np.ndarray, " obs"], unlabelled_weight: float = 1
     ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
         """Class codes and weights of the rows; a class without weight is left out."""
         check_consistent_length(X, y)
-        classes, labels = table.encode_labels(y, unlabelled=self.unlabelled)
-        weights = table.weigh_unlabelled(labels, weights, unlabelled_weight)
-        present = np.unique(labels[(labels >= 0) & (weights > 0)])
-        if present.size == 0:
-            raise ValueError(
-                "y needs at least one labelled row of positive weight; every label is hidden "
-                "or has sample_weight 0."
-            )
-        self.classes_ = classes[present]
+        self.classes_, labels, weights = table.present_classes(
+            y, weights, self.unlabelled, unlabelled_weight
+        )
         self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
-        known = np.isin(labels, present)
-        return np.where(known, np.searchsorted(present, labels), -1), weights
+        return labels, weights
 
     def _calibrate(self, predict: Predict) -> None:
-        """Fit the temperature to out-of-fold predictions; 1 without calibration."""
-        self.temperature_ = 1.0
+        """Fit temperature and calibration to out-of-fold predictions; none of them without."""
+        self.temperature_, self.calibration_ = 1.0, None
         if self.calibrate:
             fitted = self.rows_, self.kept_, self.classes_, self.seed_, type(self).__name__
-            self.temperature_ = out_of_fold_temperature(predict, self.cv, *fitted)
-
-    # ---- predicting
+            masking = masking_of(self.rows_, self.columns_, self.classes_.size, self.seed_)
+            found = out_of_fold_calibration(predict, self.cv, *fitted, masking)
+            self.temperature_, self.calibration_ = found
 
     @by_blocks
     def predict_log_proba(self, X: object) -> Float[np.ndarray, "obs label"]:
@@ -107,7 +98,7 @@ class Classifier(ClassifierMixin, Estimator):
             mean = self._class_posterior().thinned(draws).mean(rows)
             with np.errstate(divide="ignore"):
                 return np.log(mean)
-        said = tempered(self._class_log_joint(rows), self.temperature_)
+        said = self._calibrated(rows)
         return said if self._prevalence is None else at_prevalence(said, self._log_ratio())
 
     @by_blocks
@@ -180,6 +171,17 @@ class Classifier(ClassifierMixin, Estimator):
         self._prevalence = shift.prior  # last: an error before leaves the old one
         return told
 
+    def _calibrated(self, rows: Observations) -> LogProbabilities:
+        """Class log probabilities at the fitted point and the prevalences of training."""
+        said = tempered(self._class_log_joint(rows), self.temperature_)
+        if self.calibration_ is None:
+            return said
+        return calibrated(said, self._hidden_share(rows), self.calibration_)
+
+    def _hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Share of the cells of every row that are missing."""
+        return table.hidden_share(rows, self.columns_)
+
     def _class_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point, before temperature and prevalences."""
         return self.model_.class_log_joint(rows, self.temperature_)
@@ -193,8 +195,6 @@ class Classifier(ClassifierMixin, Estimator):
         if self._prevalence is None:
             return np.zeros(self.classes_.size)
         return np.log(self._prevalence) - np.log(self._class_shares())
-
-    # ---- what the draws say
 
     def predict_posterior(
         self, X: object, *, memory: int = MEMORY, path: str | PathLike[str] | None = None
@@ -307,7 +307,7 @@ class Classifier(ClassifierMixin, Estimator):
             theta=fitted if self.draws_ is None else self.draws_.theta,
             log_ratio=self._log_ratio(),
             temperature=self.temperature_,
-        )
+        ).calibrated(self.calibration_, self._hidden_share)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""

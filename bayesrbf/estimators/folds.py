@@ -1,28 +1,20 @@
-"""Folds, and predictions of the rows that are held out of a fit."""
+"""Folds: which rows are held out of a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.model_selection import check_cv
-from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf import table
-from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.early_stopping import log_scores
-from bayesrbf.inference.progress import progress
-from bayesrbf.posterior.recalibration import fit_temperature
 from bayesrbf.records.mixture import Observations
 
 Fold = tuple[Observations, Observations]
 """Training and held-out rows, each distinct and weighted, in the user's units."""
-
-Predict = Callable[[int, Observations, Observations], np.ndarray]
-"""Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
 
 
 def stratified_folds(
@@ -181,15 +173,6 @@ def _as_given(
         )
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """Out-of-fold predictions of all folds, one fold after another."""
-
-    values: Float[np.ndarray, "obs *values"]
-    labels: Int[np.ndarray, " obs"]  # True class codes.
-    weights: Float[np.ndarray, " obs"]
-
-
 def numbered_folds(
     splits: Iterable[Fold],
     classes: np.ndarray | None,
@@ -212,83 +195,3 @@ def numbered_folds(
                     "class, or an integer cv."
                 )
     return [(number, train, test) for number, (train, test) in enumerate(folds) if test.n_obs]
-
-
-def hold_out(
-    splits: Iterable[Fold],
-    predict: Predict,
-    classes: np.ndarray | None,
-    n_jobs: int | None = None,
-    required: Int[np.ndarray, " class"] | None = None,
-) -> HeldOut | None:
-    """Fit to the training rows of every fold and predict its held-out rows; None if there are none.
-
-    ``n_jobs`` processes share the folds; :func:`numbered_folds` has the classes that they need.
-    """
-    folds = numbered_folds(splits, classes, required)
-    if not folds:
-        return None
-    with progress(False) as track:
-        values = Parallel(n_jobs=n_jobs)(
-            delayed(predict)(*fold) for fold in track(folds, "Holding rows out")
-        )
-    return joined(values, [test for _, _, test in folds])
-
-
-def joined(values: Sequence[np.ndarray], tests: Sequence[Observations]) -> HeldOut:
-    """What was said of the rows held out in every fold, one fold after another."""
-    return HeldOut(
-        np.concatenate(values),
-        np.concatenate([test.labels for test in tests]),
-        np.concatenate([test.weights for test in tests]),
-    )
-
-
-def best_setting(
-    held: HeldOut, *, calibrate: bool, margin: float = 0.0
-) -> tuple[int, Float[np.ndarray, " setting"], float]:
-    """Setting of the best out-of-fold log score, the first of equals; scores; its temperature.
-
-    The values are class log joints of shape (n_held_out, n_settings, n_classes). ``calibrate``
-    judges probabilities at their best temperature, as they will be given out. A setting takes the
-    place of one before it if it is better by more than ``margin`` standard errors of the paired
-    difference: on small tables the largest of several scores is mostly luck.
-    """
-    joints, labels, weights = np.moveaxis(held.values, 1, 0), held.labels, held.weights
-    of_rows = np.array([log_scores(one, labels, weights, calibrate=calibrate) for one in joints])
-    best, total = 0, weights.sum()
-    for later in range(1, len(joints)):
-        gains = of_rows[later] - of_rows[best]
-        gain = weights @ gains / total
-        error = np.sqrt(weights @ (gains - gain) ** 2) / total
-        best = later if gain > margin * error else best
-    return best, of_rows @ weights / total, fit_temperature(joints[best], labels, weights)
-
-
-def out_of_fold_temperature(
-    predict: Predict,
-    cv: object,
-    rows: Observations,
-    kept: Int[np.ndarray, " kept"],
-    classes: np.ndarray,
-    seed: int,
-    owner: str,
-) -> float:
-    """Temperature of class log joints, of one draw or of several, on rows the model has not seen.
-
-    It is 1, with a warning that names the ``owner``, where no row was held out.
-    """
-    # Codes beyond the classes are sets of several: such a row tells of no single class.
-    splits = (
-        (train, test.take(test.labels < classes.size))
-        for train, test in split_rows(cv, rows, kept, seed)
-    )
-    certain = np.intersect1d(rows.labels, np.arange(classes.size))
-    held = hold_out(splits, predict, classes, required=certain)
-    if held is not None:
-        return fit_temperature(held.values, held.labels, held.weights)
-    warn(
-        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
-        "class never is), so the temperature is 1; label more rows, or give other splits."
-    )
-    return 1.0

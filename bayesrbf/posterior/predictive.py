@@ -14,6 +14,7 @@ from scipy.special import logsumexp, softmax
 
 from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
+from bayesrbf.numerics.hidden_share import calibrated
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.posterior.decisions import expected_costs, is_best
@@ -25,6 +26,7 @@ from bayesrbf.posterior.uncertainty import (
     stray_rates,
     summarised,
 )
+from bayesrbf.records.masked_rows import Calibration
 from bayesrbf.records.mixture import BLOCK_ROWS, Observations
 from bayesrbf.records.results import ClassPrediction
 
@@ -32,6 +34,22 @@ _COPIES: Final = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
 _MEAN_ENTRIES: Final = 2**18  # Numbers of one block of draws of which a mean is taken: 2 MiB.
+
+
+@dataclass(frozen=True)
+class Calibrated(Predictor):
+    """What a predictor says, tempered and calibrated for rows with hidden cells."""
+
+    predictor: Predictor
+    temperature: float
+    hidden: Float[np.ndarray, " obs"]
+    calibration: Calibration
+
+    def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
+        """Predict under every draw; draws are the first axis of the result."""
+        said = self.predictor.at_all(thetas)
+        log_p = tempered(said.log_probabilities, self.temperature)
+        return ClassPrediction(calibrated(log_p, self.hidden, self.calibration), said.log_density)
 
 
 @dataclass(frozen=True)
@@ -70,6 +88,18 @@ class ClassPosterior:
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.log_ratio.size)
+
+    def calibrated(
+        self, calibration: Calibration | None, hidden: Callable[[Observations], np.ndarray]
+    ) -> ClassPosterior:
+        """The posterior of what is calibrated for the ``hidden`` share of the cells of a row."""
+        if calibration is None:
+            return self
+
+        def prepare(rows: Observations) -> Predictor:
+            return Calibrated(self.predictor(rows), self.temperature, hidden(rows), calibration)
+
+        return replace(self, predictor=prepare, temperature=1.0)
 
     def thinned(self, most: int | None) -> ClassPosterior:
         """At most so many of the draws, evenly apart, as one chain; None: all of them."""

@@ -11,6 +11,7 @@ from scipy.stats import t as student
 from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, Weights, one_hot
 
+PRIOR_SD = 0.5  # Of the log temperature, and of the pull to the class shares.
 LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
 """Grid on which the objective is first bracketed: it can have two valleys."""
 
@@ -67,6 +68,40 @@ def fit_temperature(
     bracket = LOG_TEMPERATURES[[max(best - 1, 0), min(best + 1, LOG_TEMPERATURES.size - 1)]]
     found = minimize_scalar(objective, bounds=bracket, method="bounded", options={"xatol": 1e-9})
     return float(np.exp(found.x))
+
+
+def fit_powers(
+    log_p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+    weights: Float[np.ndarray, " obs"],
+    log_shares: Float[np.ndarray, " label"],
+) -> tuple[float, float]:
+    r"""Temperature t and pull b to the class shares that calibrate out-of-fold log probabilities.
+
+    .. math:: q(c | x) \propto p(c | x)^t \, \pi_c^b
+
+    Maximum a posteriori under ``log t ~ Normal(0, 1/2)`` and ``b ~ Normal(0, 1/2)``.
+
+    A model that says 1 in 2 where the class is 1 in 10:
+
+    >>> log_p, labels = np.log(np.full((200, 2), 0.5)), np.repeat([0, 1], [180, 20])
+    >>> t, b = fit_powers(log_p, labels, np.ones(200), np.log([0.9, 0.1]))
+    >>> round(b, 1)
+    1.0
+    """
+
+    def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
+        t = np.exp(point[0])
+        log_q = log_softmax(t * log_p + point[1] * log_shares, axis=-1)
+        off = weights[:, None] * (one_hot(log_p, labels) - np.exp(log_q))
+        value = weights @ log_q[np.arange(labels.size), labels]
+        value -= 0.5 * (point @ point) / PRIOR_SD**2
+        slope = np.array([t * (off * log_p).sum(), (off @ log_shares).sum()])
+        return -float(value), point / PRIOR_SD**2 - slope
+
+    start = np.log([fit_temperature(log_p, labels, weights), 1.0])
+    mode = minimize(objective, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-9}).x
+    return float(np.exp(mode[0])), float(mode[1])
 
 
 LEAST_DF = 2.0  # Degrees of freedom stay above it, so that there is a standard deviation.

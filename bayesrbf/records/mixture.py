@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -63,6 +63,20 @@ class Observations:
     def unlabelled(self) -> Observations:
         """Hide the labels: all are -1."""
         return replace(self, labels=np.full_like(self.labels, -1))
+
+
+def joined_rows(parts: Sequence[Observations]) -> Observations:
+    """Rows of several tables of the same columns, one table after another."""
+    first = parts[0]
+    jacobians = [np.broadcast_to(part.log_jacobian, part.n_obs) for part in parts]
+    return Observations(
+        np.concatenate([part.real for part in parts]),
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        tuple(np.concatenate(cells) for cells in zip(*(p.further for p in parts), strict=True)),
+        np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
+    )
 
 
 @dataclass(frozen=True)

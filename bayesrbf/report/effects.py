@@ -130,11 +130,11 @@ def _predicted(
     model: Any, X: pd.DataFrame, hidden: Bool[np.ndarray, "obs column"]
 ) -> Float[np.ndarray, "obs label"]:
     """Class probabilities where some cells are hidden."""
-    if model.model_.density is None:  # rows are only compared with exemplars
+    columns = model.columns_
+    if model.model_.density is None or not columns.masked:
         probabilities: np.ndarray = model.predict_proba(X.mask(hidden))
         return probabilities
     # Hidden after the masks are made: these cells must not count as informatively missing.
-    columns = model.columns_
     rows = table.hide(table.encode(X, columns), hidden, columns)
     joint = model.model_.class_log_joint(rows, model.temperature_)
     return np.exp(tempered(joint, model.temperature_))

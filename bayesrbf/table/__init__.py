@@ -11,10 +11,18 @@ from bayesrbf.table.atoms import at_their_atoms, find_atoms, real_cells
 from bayesrbf.table.block_columns import RowSums, joined_columns
 from bayesrbf.table.column_kinds import Columns, column_position, learn_columns
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
-from bayesrbf.table.encode import decode, encode, encode_labels, read_labels
+from bayesrbf.table.encode import decode, encode
 from bayesrbf.table.few_values import few_values
 from bayesrbf.table.further_columns import further_laws
-from bayesrbf.table.hiding import hide, observed_cells, replaced, with_column
+from bayesrbf.table.hiding import (
+    canonical_positions,
+    hidden_share,
+    hide,
+    observed_cells,
+    replaced,
+    with_column,
+)
+from bayesrbf.table.labels import encode_labels, present_classes, read_labels
 from bayesrbf.table.order import canonical_order
 from bayesrbf.table.row_statistics import (
     check_spreads,
@@ -31,6 +39,7 @@ __all__ = [
     "as_frame",
     "at_their_atoms",
     "canonical_order",
+    "canonical_positions",
     "check_spreads",
     "column_position",
     "decode",
@@ -41,12 +50,14 @@ __all__ = [
     "few_values",
     "find_atoms",
     "further_laws",
+    "hidden_share",
     "hide",
     "joined_columns",
     "learn_columns",
     "marginals",
     "missing_per_row",
     "observed_cells",
+    "present_classes",
     "read_labels",
     "real_cells",
     "replaced",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table.atoms import at_atoms
 from bayesrbf.table.column_kinds import Columns, Kind
+from bayesrbf.table.order import canonical_columns
 
 
 def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "obs column"]:
@@ -32,6 +33,29 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
     for positions, cells in zip(_further(columns), rows.further, strict=True):
         observed[:, positions] = ~np.isnan(cells)
     return observed
+
+
+def hidden_share(rows: Observations, columns: Columns) -> Float[np.ndarray, " obs"]:
+    """Share of the cells of every row that are missing; 0 in a table without columns.
+
+    >>> from bayesrbf.table import encode, learn_columns
+    >>> X = [["b", 1.5], [None, 2.5], [None, None]]
+    >>> columns = learn_columns(X)
+    >>> hidden_share(encode(X, columns), columns)
+    array([0. , 0.5, 1. ])
+    """
+    missing = ~observed_cells(rows, columns)
+    shares: np.ndarray = missing.sum(axis=1) / max(1, missing.shape[1])
+    return shares
+
+
+def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray, " column"]:
+    """Places in the table of its columns in the canonical order of some rows."""
+    features, categories, *further = canonical_columns(rows)
+    own = categories[categories < len(columns.levels)]  # masks and atoms go with their columns
+    kinds = (columns.real_positions, columns.categorical_positions, *_further(columns))
+    pairs = zip(kinds, (features, own, *further), strict=True)
+    return np.concatenate([np.array(positions, int)[order] for positions, order in pairs])
 
 
 def hide(

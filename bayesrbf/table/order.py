@@ -74,6 +74,12 @@ def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
     return np.lexsort([*columns[::-1], order.labels(rows.labels)])
 
 
+def canonical_columns(rows: Observations) -> list[Int[np.ndarray, " column"]]:
+    """Places of the real and the categorical columns, and of those of every law of their own."""
+    order, further = _canonical(rows, None)
+    return [order.features, order.categories, *further]
+
+
 def sort_keys(rows: Observations) -> list[np.ndarray]:
     """Sort keys of the rows, the last one first, as lexsort takes them."""
     further = [column for cells in rows.further[::-1] for column in cells.T[::-1]]

@@ -34,7 +34,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from bayesrbf import HybridMixtureClassifier, RBFNetworkClassifier, StackedClassifier
-from bayesrbf.estimators.folds import HeldOut, stratified_folds
+from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.stack.fitting import bounded_log_probabilities, fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
 from bayesrbf.posterior.recalibration import tempered

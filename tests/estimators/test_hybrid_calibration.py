@@ -9,7 +9,9 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.estimators.folds import HeldOut, best_setting, stratified_folds
+from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.estimators.holding_out import HeldOut, best_setting
+from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.recalibration import fit_temperature
 from tests.cases import generative
 from tests.estimators.class_tables import CLASSES, iris, table
@@ -60,19 +62,24 @@ def test_a_class_prior_that_is_none_is_refused(class_prior: object) -> None:
         generative(class_prior=class_prior).fit(X, y)
 
 
-def test_temperature_only_rescales() -> None:
+def test_calibration_tempers_and_pulls_to_the_shares_and_changes_no_density() -> None:
     X, y = table()
+    X.iloc[0] = np.nan
     plain = generative(random_state=0).fit(X, y)
-    calibrated = generative(random_state=0, calibrate=True).fit(X, y)
+    model = generative(random_state=0, calibrate=True).fit(X, y)
     assert plain.temperature_ == 1
-    assert calibrated.temperature_ != 1
-    np.testing.assert_allclose(
-        calibrated.predict_proba(X),
-        softmax(calibrated.temperature_ * plain.predict_log_proba(X), axis=1),
-        atol=1e-12,
-    )
-    np.testing.assert_array_equal(calibrated.score_samples(X), plain.score_samples(X))
-    np.testing.assert_array_equal(calibrated.predict(X), plain.predict(X))
+    assert plain.calibration_ is None
+    assert model.temperature_ != 1
+    powers = model.calibration_
+    hidden = X.isna().mean(axis=1).to_numpy()
+    temperature = np.exp(np.interp(hidden, KNOTS, np.log(powers.temperatures)))
+    pull = np.interp(hidden, KNOTS, powers.pulls)
+    temperature[hidden == 1], pull[hidden == 1] = 0, 1
+    logits = model.temperature_ * temperature[:, None] * plain.predict_log_proba(X)
+    shares = np.log((y[:, None] == CLASSES).mean(axis=0))
+    expected = softmax(logits + pull[:, None] * shares, axis=1)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
+    np.testing.assert_array_equal(model.score_samples(X), plain.score_samples(X))
 
 
 def test_temperature_is_that_of_rows_the_folds_have_not_seen() -> None:

@@ -21,11 +21,12 @@ import bayesrbf
 from bayesrbf import StackedClassifier
 from bayesrbf.estimators.folds import split_rows, stratified_folds
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_predictor
-from bayesrbf.estimators.stack.fitting import StackSettings, default_folds
+from bayesrbf.estimators.stack.fitting import FoldAnswers, StackSettings, default_folds
 from bayesrbf.estimators.stack.members import DEFAULT, MEMBERS, fit_members
-from bayesrbf.estimators.stack.training import LearnedRates, Training, Views
+from bayesrbf.estimators.stack.training import Training, Views
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
 from bayesrbf.fitted.mixture_fitting import component_class
+from bayesrbf.numerics.hidden_share import KNOTS
 from bayesrbf.posterior.usual_rows import usual_rows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
@@ -43,16 +44,25 @@ def fitted() -> StackedClassifier:
 
 
 def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None:
+    """Row by row: weights and temperatures lie on the lines between the knots."""
     X, _ = table(20, seed=1)
-    views = Views(fitted._read(X))
-    total = np.zeros((20, 3))
-    for member, weight, t in zip(
-        fitted.model_.members.own, fitted.weights_, fitted.member_temperatures_, strict=True
-    ):
-        own = softmax(t * log_softmax(member.of_views(views), axis=1), axis=1)
-        total += weight * own
-    expected = softmax(fitted.temperature_ * np.log(total), axis=1)
-    np.testing.assert_allclose(fitted.predict_proba(X), expected, atol=1e-5)
+    X.iloc[0] = np.nan
+    rows = fitted._read(X)
+    model, views = fitted.model_, Views(rows)
+    said = np.stack([member.of_views(views) for member in model.members.own], axis=1)
+    pools, shares = (model.pool, *model.emptier), np.log(fitted._class_shares())
+    found = fitted.predict_proba(X)
+    for row, hidden in enumerate(X.isna().mean(axis=1)):
+        at = [np.interp(hidden, KNOTS, one) for one in np.eye(len(KNOTS))]
+        weights = np.einsum("k,kj->j", at, [pool.weights for pool in pools])
+        inner = np.exp(np.einsum("k,kj->j", at, [np.log(p.member_temperatures) for p in pools]))
+        outer = np.exp(at @ np.log([pool.temperature for pool in pools]))
+        pull = at @ np.array([pool.pull for pool in pools])
+        own = softmax(inner[:, None] * log_softmax(said[row], axis=1), axis=1)
+        expected = softmax(outer * np.log(weights @ own) + pull * shares)
+        if hidden == 1:
+            expected = np.exp(shares)
+        np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
 def test_held_out_rows_were_not_fitted_to() -> None:
@@ -193,7 +203,7 @@ def test_draws_move_members_and_pool_together(fitted) -> None:
     np.testing.assert_allclose(model.predict_proba(X), unsure["probability"], atol=1e-12)
     np.testing.assert_array_equal(model.predict_proba(X), point)
     posterior = model.posterior_["posterior"]
-    assert posterior["weights"].dims == ("chain", "draw", "member")
+    assert posterior["weights"].dims == ("chain", "draw", "hidden_share", "member")
     np.testing.assert_allclose(posterior["weights"].sum("member"), 1.0)
     alone = model._class_posterior().predictor(model._read(X))
     drawn = alone(model._class_posterior().theta[0, 0])
@@ -219,7 +229,7 @@ def test_the_bootstrap_fits_members_anew_and_is_one_chain_of_independent_draws(f
     point = model.predict_proba(X)
     bootstrapped(model)
     np.testing.assert_array_equal(model.predict_proba(X), point)
-    assert model.posterior_["posterior"]["weights"].shape == (1, 6, 2)
+    assert model.posterior_["posterior"]["weights"].shape == (1, 6, len(KNOTS), 2)
     assert model.posterior_.attrs["inference"] == "bootstrap"
     assert model.pointwise_ == ()
     assert not [row for row in model.diagnose()["row"] if "rhat" in row or "loo" in row]
@@ -347,13 +357,11 @@ class Says(StackSettings):
 
     fits: ClassVar[list[int]] = []
 
-    def hold_out(
-        self, fold: int, train: Observations, test: Observations
-    ) -> tuple[np.ndarray, LearnedRates]:
+    def hold_out(self, fold: int, train: Observations, test: Observations) -> FoldAnswers:
         self.fits.append(train.n_obs)
         right = 0.9 if (train.labels < 0).any() else 0.5
         p = np.where(np.arange(2) == test.labels[:, None], right, 1 - right)
-        return np.log(p)[:, None], {}
+        return FoldAnswers(np.log(p)[:, None, None], [test], {})
 
 
 def test_what_unlabelled_rows_gained_is_told_at_a_fraction_of_the_fits() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pymc as pm
@@ -17,6 +18,7 @@ from scipy.special import log_softmax
 from bayesrbf.models import declare_kernel_network, declare_sdgm, declare_stack
 from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.numerics.discriminative.hybrid_log_posterior import HybridLogPosterior
+from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD
 from bayesrbf.numerics.kernel_network.kernel_network_log_posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
@@ -37,6 +39,7 @@ from bayesrbf.numerics.stack.pooling import (
     PSEUDO_ROWS,
 )
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.records.masked_rows import MaskedRows
 from bayesrbf.records.mixture import Observations, Standardisation
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import GammaPrecisions, MixturePrior
@@ -111,13 +114,22 @@ def kernel_network(n_classes: int) -> Family:
     return Family(log_posterior, model, theta, weights)
 
 
-def stack() -> Family:
-    """Weights and temperatures of three members on rows that they were not fitted to."""
+def stack(masks: bool = False) -> Family:
+    """Weights and temperatures of three members on rows that they were not fitted to.
+
+    With masks there are copies of the rows with cells hidden, too, one of them without a cell.
+    """
     rng = np.random.default_rng(4)
     labels, weights = rng.integers(0, 3, 12), rng.uniform(0.5, 2.0, 12)
     scores = rng.normal(size=(12, 3, 3)) + 2 * np.eye(3)[labels][:, None] * [[1.0], [0.5], [0.1]]
     held = log_softmax(scores, axis=2)
-    log_posterior = StackLogPosterior(held, labels, weights)
+    masked = None
+    if masks:
+        copies = log_softmax(rng.normal(size=(12, 3, 3, 3)), axis=3)
+        hidden = np.column_stack([np.where(np.arange(12) < 6, 0.0, 0.3), rng.random((12, 3))])
+        hidden[3, 2] = 1.0
+        masked = MaskedRows(copies, hidden, np.log([0.5, 0.3, 0.2]))
+    log_posterior = StackLogPosterior(held, labels, weights, masked)
     model = declare_stack(
         held,
         labels,
@@ -127,12 +139,21 @@ def stack() -> Family:
         concentration=1 + PSEUDO_ROWS,
         log_temperature_sd=LOG_TEMPERATURE_SD,
         least=LEAST,
+        masked=masked,
+        knots=KNOTS,
+        pull_sd=PULL_SD,
     )
 
     def slope(theta: np.ndarray) -> np.ndarray:
         return log_posterior.value_and_gradient(theta, jacobian=False)[1]
 
-    start = log_posterior.pack(np.full(3, 1 / 3), np.ones(3), 1.0)
+    at_knots = (len(KNOTS),) * masks
+    start = log_posterior.pack(
+        np.full((*at_knots, 3), 1 / 3),
+        np.ones((*at_knots, 3)),
+        np.ones(at_knots),
+        np.zeros(at_knots),
+    )
     return Family(log_posterior, model, root(slope, start, tol=1e-12).x, weights)
 
 
@@ -217,6 +238,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     "kernel network of three classes": lambda: kernel_network(3),
     "hinge of mixtures": lambda: hybrid_mixture(Objective("hinge", margin=2.0)),
     "stack": stack,
+    "stack with masks": partial(stack, masks=True),
     "RBF network": rbf_network,
     "sparse discriminative mixture": sdgm,
 }

@@ -75,7 +75,7 @@ def test_points_are_packed_and_pooled_as_they_are_defined() -> None:
     theta = posterior.pack(pool, inner, outer)
     mixed = sum(w * member_probabilities(values[:, j], inner[j]) for j, w in enumerate(pool))
     expected = log_softmax(outer * np.log(mixed), axis=1)
-    np.testing.assert_allclose(posterior.pooled(values, theta), expected, rtol=1e-12)
+    np.testing.assert_allclose(posterior.pooled(values, np.zeros(60), theta), expected, rtol=1e-12)
     own = expected[np.arange(60), labels]
     np.testing.assert_allclose(posterior.pointwise(theta), own, rtol=1e-12)
     # Value, gradient and Jacobian are held to the declared graph by tests/inference/test_plug.py.

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.estimators.folds import HeldOut, best_setting, hold_out, split_rows
+from bayesrbf.estimators.folds import split_rows
+from bayesrbf.estimators.holding_out import HeldOut, best_setting, hold_out
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.fitted_exemplars import SearchSettings, exemplar_log_joint, search
 from bayesrbf.records.median_lvq import (

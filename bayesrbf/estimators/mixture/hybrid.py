@@ -41,6 +41,7 @@ from bayesrbf.estimators.out_of_core.training import inferred, of_all_rows, read
 from bayesrbf.estimators.warning import warn
 from bayesrbf.fitted.block_fitting import fit_mixture_blocks
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.masking import masking_of
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, fit_mixture_rows
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.numerics.threads import on_one_blas_thread
@@ -402,7 +403,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         # the likelihood has the best shapes of a blend, too, and costs a fraction of it
         objective = LIKELIHOOD if open_dial or len(shapes) > 1 else asked_objective(self)
         first = [Setting(objective, 0.0 if open_weight else weight, shape) for shape in shapes]
-        self.temperature_ = 1.0
+        self.temperature_, self.calibration_ = 1.0, None
         if len(first) == len(then(specification)) == 1 and not self.calibrate:
             return Choice(first[0], np.zeros(1), None)
         splits = list(split_rows(self.cv, self.rows_, self.kept_, self.seed_))
@@ -415,6 +416,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             )
         elif self.calibrate:
             self.temperature_ = choice.temperature
+            masking = masking_of(self.rows_, self.columns_, self.classes_.size, self.seed_)
+            if masking is not None:
+                self.calibration_ = choice.calibration(splits, self.classes_, masking)
         return choice
 
     def _check_method(self, method: str) -> None:

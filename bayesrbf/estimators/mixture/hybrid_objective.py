@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.estimators.folds import Fold, HeldOut, best_setting, hold_out
+from bayesrbf.estimators.folds import Fold
+from bayesrbf.estimators.holding_out import HeldOut, best_setting, fit_calibration, hold_out
 from bayesrbf.fitted.early_stopping import log_scores
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
+from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
+from bayesrbf.records.masked_rows import Calibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior
@@ -128,15 +131,19 @@ class Task:
             yield mixture
 
     def held_out(
-        self, splits: Iterable[Fold], settings: Sequence[Setting], classes: np.ndarray
-    ) -> HeldOut | None:
-        """Class log joints of rows that were not fitted to: (n_held_out, n_settings, n_classes)."""
+        self, splits: Sequence[Fold], settings: Sequence[Setting], classes: np.ndarray
+    ) -> tuple[HeldOut | None, dict[int, list[FittedMixture]]]:
+        """Class log joints of rows that were not fitted to, and the fits of every fold.
+
+        The joints are of shape (n_held_out, n_settings, n_classes).
+        """
+        of_folds: dict[int, list[FittedMixture]] = {}
 
         def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
-            fits = self.fits(train, settings, self.solver.seed + 1 + fold)
-            return np.stack([mixture.class_log_joint(test) for mixture in fits], axis=1)
+            of_folds[fold] = list(self.fits(train, settings, self.solver.seed + 1 + fold))
+            return np.stack([mixture.class_log_joint(test) for mixture in of_folds[fold]], axis=1)
 
-        return hold_out(splits, predict, classes)
+        return hold_out(splits, predict, classes), of_folds
 
 
 @dataclass(frozen=True)
@@ -150,11 +157,29 @@ class Choice:
     """Out-of-fold temperature of the chosen setting; None where no row was held out."""
     unlabelled: str = ""
     """What rows without a label did, in a sentence; empty where leaving them out was not tried."""
+    of_folds: Mapping[int, FittedMixture] = field(default_factory=dict)
+    """Fits of the chosen setting without each fold."""
+
+    def calibration(
+        self, splits: Sequence[Fold], classes: np.ndarray, masking: Masking
+    ) -> Calibration | None:
+        """What calibrates the chosen setting where cells are hidden.
+
+        It alone predicts the masked rows, of which every one has a pattern of its own.
+        """
+        if self.temperature is None or not self.of_folds:
+            return None
+
+        def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
+            return self.of_folds[fold].class_log_joint(test)
+
+        held = hold_out(splits, predict, classes, masking=masking)
+        return None if held is None else fit_calibration(held, self.temperature)
 
 
 def choose(
     task: Task,
-    splits: Iterable[Fold],
+    splits: Sequence[Fold],
     settings: Sequence[Setting],
     classes: np.ndarray,
     *,
@@ -162,12 +187,13 @@ def choose(
     margin: float = 0.0,
 ) -> Choice:
     """Take the setting whose out-of-fold log score is best; the first of equals."""
-    held = task.held_out(splits, settings, classes)
+    held, of_folds = task.held_out(splits, settings, classes)
     if held is None:
         return Choice(settings[0], np.full(len(settings), np.nan), None)
     best, scores, temperature = best_setting(held, calibrate=calibrate, margin=margin)
     unlabelled = _of_unlabelled(held, settings, best, scores, calibrate=calibrate)
-    return Choice(settings[best], scores, temperature, unlabelled)
+    fits = {fold: mixtures[best] for fold, mixtures in of_folds.items()}
+    return Choice(settings[best], scores, temperature, unlabelled, fits)
 
 
 def _of_unlabelled(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, joined_rows
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Sample:
     def joined(self, other: Sample) -> Sample:
         """The sample of the rows of both."""
         return Sample(
-            stacked(self.rows, other.rows),
+            joined_rows([self.rows, other.rows]),
             np.concatenate([self.keys, other.keys]),
             np.concatenate([self.places, other.places]),
             self.by_label + other.by_label,
@@ -64,14 +64,3 @@ class Sample:
             return self.rows  # every row is in the sample
         factors = self.by_label / np.where(own > 0, own, 1.0) * own.sum() / self.by_label.sum()
         return replace(self.rows, weights=weights * factors[self.rows.labels])
-
-
-def stacked(one: Observations, other: Observations) -> Observations:
-    """The rows of both, as they were encoded."""
-    return Observations(
-        np.concatenate([one.real, other.real]),
-        np.concatenate([one.codes, other.codes]),
-        np.concatenate([one.labels, other.labels]),
-        np.concatenate([one.weights, other.weights]),
-        tuple(map(np.concatenate, zip(one.further, other.further, strict=True))),
-    )

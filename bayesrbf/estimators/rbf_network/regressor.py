@@ -16,7 +16,8 @@ from bayesrbf import table
 from bayesrbf.artefact.estimator_state import unfitted, works_on
 from bayesrbf.estimators.arguments import Rule, Stored
 from bayesrbf.estimators.estimator import Estimator
-from bayesrbf.estimators.folds import hold_out, split_rows
+from bayesrbf.estimators.folds import split_rows
+from bayesrbf.estimators.holding_out import hold_out
 from bayesrbf.estimators.mixture.mixture_methods import MixtureMethods
 from bayesrbf.estimators.out_of_core.answering import by_blocks
 from bayesrbf.estimators.rbf_network.network_training import (

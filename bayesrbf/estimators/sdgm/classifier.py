@@ -33,7 +33,7 @@ from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import PrecisionPrior
 from bayesrbf.records.results import Trace
 from bayesrbf.records.sdgm import KERNELS, SDGMFit, SDGMTrace
-from bayesrbf.table.encode import is_label_sets, read_label_sets
+from bayesrbf.table.labels import is_label_sets, read_label_sets
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -387,7 +387,9 @@ class SDGMClassifier(Classifier):
         if self.draws_ is not None or not model.averages:
             return posterior
         prepare = model.modes_predictor(self.rows_, self.temperature_)
-        return replace(posterior, predictor=prepare, theta=model.replicated_draws())
+        theta, t = model.replicated_draws(), self.temperature_
+        averaged = replace(posterior, predictor=prepare, theta=theta, temperature=t)
+        return averaged.calibrated(self.calibration_, self._hidden_share)
 
     def declare(self) -> pm.Model:
         """Declare the graph of this classifier on its training rows.

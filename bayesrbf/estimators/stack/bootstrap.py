@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils.parallel import Parallel, delayed
 
-from bayesrbf.estimators.folds import HeldOut, stratified_folds
-from bayesrbf.estimators.stack.fitted_stack import FittedStack
+from bayesrbf.estimators.folds import stratified_folds
+from bayesrbf.estimators.stack.fitted_stack import FittedStack, packed
 from bayesrbf.estimators.stack.fitting import (
     FittedMembers,
     StackSettings,
     default_folds,
-    fit_pool,
+    fit_pools,
 )
 from bayesrbf.estimators.stack.members import MEMBERS
 from bayesrbf.estimators.stack.training import fit_density
@@ -24,8 +24,8 @@ from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.progress import progress
+from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import Predictor
-from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.numerics.stack.disagreement import (
     bounded_spread,
     disagreed,
@@ -39,7 +39,6 @@ from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.cell_laws import CellLaw
 from bayesrbf.posterior.uncertainty import log_odds
 from bayesrbf.posterior.usual_rows import UsualRows, root_share, typicality, usual_rows
-from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 from bayesrbf.records.results import ClassPrediction
 
@@ -104,7 +103,7 @@ def bootstrap_stack(
             for one in track(weights, "Refits")
         )
     log_posterior = model.log_posterior(rows)
-    theta = np.stack([_pool(model.held, log_posterior, rng) for _ in range(draws)])
+    theta = np.stack([_pool(model, log_posterior, rng) for _ in range(draws)])
     lp = np.array([log_posterior.value_and_gradient(one)[0] for one in theta])
     table_variance = _table_variance(model, rows)
     n_classes = settings.n_classes
@@ -143,23 +142,28 @@ def _law(companion: FittedMixture) -> CellLaw:
 
 def _table_variance(model: FittedStack, rows: Observations) -> float:
     """Mean over rows held out of the variance of the kinds; over those of training without any."""
-    values, weights = model.held.values, model.held.weights
+    values, weights, hidden = model.held.values, model.held.weights, model.held_share
     if not weights.size:
         values, weights = model.members.log_probabilities(rows), rows.weights
-    _, variance = _pool_and_variance(model, values)
+        hidden = hidden_share(rows)
+    _, variance = _pool_and_variance(model, values, hidden)
     return float(np.average(variance.mean(axis=1), weights=weights))
 
 
 def _pool_and_variance(
-    model: FittedStack, values: Float[np.ndarray, "obs member label"]
+    model: FittedStack,
+    values: Float[np.ndarray, "obs member label"],
+    hidden: Float[np.ndarray, " obs"],
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
     """Class log probabilities of the fitted pool and the variance of the kinds about it.
 
     ``values`` are what members say before temperatures.
     """
-    log_posterior = StackLogPosterior(model.held.values, model.held.labels, model.held.weights)
+    log_posterior = model.pool_posterior
     theta = model.point(log_posterior)
-    members, pool = _tempered(log_posterior, values, theta), log_posterior.pooled(values, theta)
+    temperatures = log_posterior.of_rows(hidden, theta).member_temperatures
+    members = np.log(tempered_members(values, temperatures))
+    pool = log_posterior.pooled(values, hidden, theta)
     return pool, variance_of_kinds(members, pool, _kinds(model.names))
 
 
@@ -185,7 +189,9 @@ def _pool_and_scale(
     model: FittedStack, refits: StackRefits, rows: Observations
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
     """The fitted pool of new rows and the squared scale of what one kind of member more may say."""
-    pool, variance = _pool_and_variance(model, model.members.log_probabilities(rows))
+    pool, variance = _pool_and_variance(
+        model, model.members.log_probabilities(rows), hidden_share(rows)
+    )
     n_kinds = np.unique(_kinds(model.names)).size
     return pool, squared_scale(variance, refits.table_variance, n_kinds)
 
@@ -197,11 +203,11 @@ def _kinds(members: tuple[str, ...]) -> Int[np.ndarray, " member"]:
 
 
 def _pool(
-    held: HeldOut, log_posterior: StackLogPosterior, rng: np.random.Generator
+    model: FittedStack, log_posterior: StackLogPosterior, rng: np.random.Generator
 ) -> Float[np.ndarray, " coordinate"]:
     """Weights and temperatures fitted to re-weighted rows held out."""
-    pool = fit_pool(replace(held, weights=bootstrap_weights(held.weights, rng)))
-    return log_posterior.pack(pool.weights, pool.member_temperatures, pool.temperature)
+    held = replace(model.held, weights=bootstrap_weights(model.held.weights, rng))
+    return packed(log_posterior, fit_pools(held))
 
 
 def bootstrap_predictor(
@@ -235,7 +241,7 @@ class BootstrapPredictor(Predictor):
     ) -> None:
         self._log_posterior = log_posterior
         self._n_members = refits.factors.shape[1]
-        self._fitted = partial(members.log_probabilities, rows)
+        self._hidden, self._fitted = hidden_share(rows), partial(members.log_probabilities, rows)
         self._refitted = np.stack([one.log_probabilities(rows) for one in refits.members])
         self._log_density, self._spread = log_density, spread
 
@@ -252,26 +258,13 @@ class BootstrapPredictor(Predictor):
     def _at(self, thetas: np.ndarray) -> Float[np.ndarray, "draw obs label"]:
         """Class log probabilities under a few draws."""
         own, rest = np.split(thetas, [self._log_posterior.dimension], axis=1)
-        point = self._log_posterior.constrained(own)
+        of_rows = self._log_posterior.of_rows(self._hidden, own)
         values = self._refitted[rest[:, -1].astype(np.intp)] if rest.size else self._fitted()
-        temperatures = np.exp(point[names.MEMBER_LOG_TEMPERATURES])
         members = tempered_members(
-            np.broadcast_to(values, (len(own), *values.shape[-3:])), temperatures
+            np.broadcast_to(values, (len(own), *values.shape[-3:])), of_rows.member_temperatures
         )
-        pool = np.log(np.einsum("sj,snjc->snc", point[names.WEIGHTS], members))
-        log_t = point[names.LOG_TEMPERATURE].reshape(-1, 1, 1)
-        said = log_softmax(np.exp(log_t) * pool, axis=-1)
+        said = of_rows.of_pool(np.log(np.einsum("snj,snjc->snc", of_rows.weights, members)))
         if not rest.size:
             return said
         factors, shifts = np.split(rest[:, :-1], [self._n_members], axis=1)
         return disagreed(np.log(members), said, factors, shifts, self._spread)
-
-
-def _tempered(
-    log_posterior: StackLogPosterior,
-    values: Float[np.ndarray, "obs member label"],
-    theta: Float[np.ndarray, " coordinate"],
-) -> Float[np.ndarray, "obs member label"]:
-    """Log probabilities of the members under their own temperatures."""
-    logs = log_posterior.constrained(theta)[names.MEMBER_LOG_TEMPERATURES]
-    return np.log(tempered_members(values, np.exp(logs)))

@@ -16,18 +16,19 @@ from bayesrbf.estimators.folds import split_rows
 from bayesrbf.estimators.out_of_core.training import of_sample, read_labelled
 from bayesrbf.estimators.rehearsing import Rehearsal
 from bayesrbf.estimators.stack.bootstrap import StackRefits, bootstrap_stack
-from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members
+from bayesrbf.estimators.stack.drawing import MemberDraws, draw_members, left_at_point
 from bayesrbf.estimators.stack.extra import extra_members, kin_of_extra
 from bayesrbf.estimators.stack.fitted_stack import FittedStack, fit_stack
-from bayesrbf.estimators.stack.fitting import StackSettings, default_folds, pool_of
+from bayesrbf.estimators.stack.fitting import StackSettings, default_folds, pools_of
 from bayesrbf.estimators.stack.members import own_members
 from bayesrbf.estimators.stack.places import places_held_out
 from bayesrbf.estimators.stack.relevance import relevance_table
 from bayesrbf.estimators.stack.unlabelled import gain_of_unlabelled
-from bayesrbf.estimators.warning import warn
+from bayesrbf.fitted.masking import masking_of
 from bayesrbf.inference.draws import Draws
 from bayesrbf.numerics.log_posterior import LogPosterior
 from bayesrbf.numerics.threads import on_one_blas_thread
+from bayesrbf.records.mixture import Observations
 from bayesrbf.records.priors import MixturePrior
 from bayesrbf.records.results import Status, Trace
 
@@ -41,13 +42,13 @@ if TYPE_CHECKING:
 class StackedClassifier(Classifier):
     r"""Calibrated pool of kernel networks, mixtures and whatever else is given.
 
-    .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t, \quad
+    .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t \pi_c^b, \quad
         p_j(c | x_o) \propto \tilde p_j(c | x_o)^{t_j}
 
-    Every member is fitted without each fold in turn. What it says about the rows held out gives
-    its temperature :math:`t_j`, then the weights w of the pool by EM, then the pool's temperature
-    t. Members are then fitted to all rows; own ones deal with missing cells, categories and hidden
-    labels. Density, novelty, imputations are a companion's: three full Gaussians a class, no map.
+    Every member is fitted without each fold in turn. Its predictions of the rows held out, as they
+    are and with cells hidden, give temperatures, weights w and the pull b to the class shares, as
+    functions of the share of hidden cells. Members are then fitted to all rows. Density, novelty
+    and imputations are a companion's: three full Gaussians a class, no map.
 
     ====== ================================================================ =============
     member what it is                                                       reals mapped
@@ -101,9 +102,9 @@ class StackedClassifier(Classifier):
     members_ : tuple of str
         Names of the members; :meth:`member_table` has the spread of what follows.
     weights_, member_temperatures_ : ndarray of shape (n_members,)
-        Their weights, which sum to one, and their temperatures.
+        Their weights, which sum to one, and temperatures, for rows with all cells.
     temperature_ : float
-        Temperature of the pool.
+        Temperature of the pool for such rows.
     relevance_ : pandas.DataFrame
         Rates of the columns (lines) over the largest of their kind, in the members that learn them.
     pointwise_ : tuple of str
@@ -205,12 +206,12 @@ class StackedClassifier(Classifier):
         folds = list(split_rows(cv, self.rows_, self.kept_, self.seed_))
         held_out, rates = settings.hold_out_folds(folds, self.classes_, self.n_jobs)
         told = gain_of_unlabelled(settings, folds, held_out, self.classes_, self.n_jobs)
-        held, pool = pool_of(held_out, settings, type(self).__name__)
+        held, pools = pools_of(held_out, settings, type(self).__name__)
         self._copies = places_held_out(self.rows_, self.kept_, folds)
-        self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pool, held, rates)
+        self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pools, held, rates)
         self.members_ = self.pointwise_ = settings.names
-        self.weights_, self.member_temperatures_ = pool.weights, pool.member_temperatures
-        self.temperature_ = pool.temperature
+        self.weights_, self.member_temperatures_ = pools[0].weights, pools[0].member_temperatures
+        self.temperature_ = pools[0].temperature
         log_density = self.model_.log_density_at_point(self._log_posterior())
         self._report(Status.CONVERGED, Trace(np.array([log_density])))
         self.status_ = f"{self.status_} {told}".rstrip() + way
@@ -226,7 +227,8 @@ class StackedClassifier(Classifier):
         few = table.few_values(self.rows_)
         levels, n_classes = self.columns_.n_levels, self.classes_.size
         own = own_members(self.members, few)
-        return StackSettings(own, extra, levels, n_classes, prior, self.seed_, few)
+        masking = masking_of(self.rows_, self.columns_, n_classes, self.seed_)
+        return StackSettings(own, extra, levels, n_classes, prior, self.seed_, few, masking)
 
     @on_one_blas_thread
     def refine(self, method: str = "laplace", **options: Any) -> Self:
@@ -276,15 +278,12 @@ class StackedClassifier(Classifier):
         made = min((drawn.theta.shape[1] for drawn in members if drawn), default=draws)
         self._member_draws = tuple(drawn and drawn.first(made) for drawn in members)
         super()._keep(log_posterior, raw.first(made))
-        drawn_by_name = zip(self.members_[: len(members)], members, strict=True)
-        fixed = tuple(name for name, drawn in drawn_by_name if drawn is None)
-        self.pointwise_ = fixed + self.members_[len(members) :]
-        if self.pointwise_:
-            warn(
-                f"{type(self).__name__}: left at the fitted point: {', '.join(self.pointwise_)}; "
-                "so the draws understate what is not known."
-            )
+        self.pointwise_ = left_at_point(self.members_, members, type(self).__name__)
         return self
+
+    def _calibrated(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
+        """What the pool says: its temperatures are its own."""
+        return self.model_.class_log_joint(rows)
 
     def _class_posterior(self) -> ClassPosterior:
         """Draws of the stack and of its members, joined; each has its own temperatures."""

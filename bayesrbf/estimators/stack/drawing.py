@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from bayesrbf.estimators.stack.fitting import FittedMembers, bounded_log_probabilities
+from bayesrbf.estimators.warning import warn
 from bayesrbf.inference.draws import Draws
+from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.records.mixture import Observations
@@ -42,6 +44,18 @@ def draw_members(
     return tuple(result)
 
 
+def left_at_point(members: tuple[str, ...], drawn: MemberDraws, owner: str) -> tuple[str, ...]:
+    """Names of the members that stay at their fitted point, which a warning tells."""
+    of_own = zip(members[: len(drawn)], drawn, strict=True)
+    fixed = tuple(name for name, draws in of_own if draws is None) + members[len(drawn) :]
+    if fixed:
+        warn(
+            f"{owner}: left at the fitted point: {', '.join(fixed)}; so the draws understate what "
+            "is not known."
+        )
+    return fixed
+
+
 def joint_predictor(
     log_posterior: Any, members: FittedMembers, rows: Observations, drawn: MemberDraws
 ) -> Callable[[Observations, np.ndarray], JointPredictor]:
@@ -58,7 +72,7 @@ def joint_predictor(
             for j, member, of_member in varying
         ]
         fixed = members.log_probabilities(new)
-        return JointPredictor(log_posterior, fixed, predictors, log_density)
+        return JointPredictor(log_posterior, fixed, hidden_share(new), predictors, log_density)
 
     return prepare
 
@@ -70,11 +84,12 @@ class JointPredictor(Predictor):
         self,
         log_posterior: StackLogPosterior,
         fixed: np.ndarray,
+        hidden: np.ndarray,
         predictors: list[tuple[int, int, Predictor]],
         log_density: np.ndarray,
     ) -> None:
         self._log_posterior = log_posterior
-        self._fixed = fixed
+        self._fixed, self._hidden = fixed, hidden
         self._predictors = predictors
         self._log_density = log_density
 
@@ -90,7 +105,9 @@ class JointPredictor(Predictor):
                 said = predictor.at_all(rest[:, :dimension])
                 values[:, :, j] = bounded_log_probabilities(said.log_probabilities)
                 rest = rest[:, dimension:]
-            pairs = zip(values, own, strict=True)
-            result[start : start + size] = [self._log_posterior.pooled(*pair) for pair in pairs]
+            result[start : start + size] = [
+                self._log_posterior.pooled(of_members, self._hidden, theta)
+                for of_members, theta in zip(values, own, strict=True)
+            ]
         density = np.broadcast_to(self._log_density, result.shape[:2])
         return ClassPrediction(result, density)

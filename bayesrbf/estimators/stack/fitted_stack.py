@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesrbf.estimators.folds import HeldOut
+from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.stack.drawing import JointPredictor
 from bayesrbf.estimators.stack.fitting import FittedMembers, Pool, StackSettings
 from bayesrbf.estimators.stack.training import LearnedRates, fit_density
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
+from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hidden_share
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
+from bayesrbf.numerics.stack.pooling import (
+    LEAST,
+    LOG_TEMPERATURE_SD,
+    PSEUDO_ROWS,
+    tempered_members,
+)
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
+from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records import names
 from bayesrbf.records.mixture import Observations
 
@@ -35,11 +42,14 @@ class FittedStack(FittedModel):
 
     members: FittedMembers
     pool: Pool
+    """Of rows with all cells."""
     held: HeldOut
     """What members said about rows that they were not fitted to."""
     companion: FittedMixture
     names: tuple[str, ...]
     """Names of the members."""
+    emptier: tuple[Pool, ...] = ()
+    """Of rows with more and more of their cells hidden: at the knots after the first."""
 
     @property
     def density(self) -> FittedMixture:
@@ -49,22 +59,35 @@ class FittedStack(FittedModel):
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
-        """Log of the pool at the fitted point, before its temperature; some rows at a time."""
-        result = np.empty((rows.n_obs, self.members.n_classes))
+        """Class log probabilities at the fitted point in nats; some rows at a time."""
+        log_posterior = self.log_posterior(rows)
+        theta, result = self.point(log_posterior), np.empty((rows.n_obs, self.members.n_classes))
         for start in range(0, rows.n_obs, BLOCK):
-            part = slice(start, start + BLOCK)
-            values = self.members.log_probabilities(rows.take(np.arange(rows.n_obs)[part]))
-            result[part] = pooled(values, self.pool.weights, self.pool.member_temperatures)
+            part = rows.take(slice(start, start + BLOCK))
+            values = self.members.log_probabilities(part)
+            said = log_posterior.pooled(values, hidden_share(part), theta)
+            result[start : start + BLOCK] = said
         return result
 
     def log_posterior(self, rows: Observations) -> StackLogPosterior:
         """The log posterior of weights and temperatures, given the rows held out."""
-        return StackLogPosterior(self.held.values, self.held.labels, self.held.weights)
+        return self.pool_posterior
+
+    @property
+    def pool_posterior(self) -> StackLogPosterior:
+        """The same: of all rows of a table, only those held out speak of the pool."""
+        held = self.held
+        return StackLogPosterior(held.values, held.labels, held.weights, held.masked)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
-        pool = self.pool
-        return log_posterior.pack(pool.weights, pool.member_temperatures, pool.temperature)
+        return packed(log_posterior, (self.pool, *self.emptier))
+
+    @property
+    def held_share(self) -> Float[np.ndarray, " obs"]:
+        """Share of hidden cells of the rows held out, as they are."""
+        masked = self.held.masked
+        return np.zeros(self.held.labels.size) if masked is None else masked.hidden[:, 0]
 
     def log_density_at_point(self, log_posterior: LogPosterior) -> float:
         """Log posterior density of the fitted weights and temperatures, without Jacobian."""
@@ -76,7 +99,8 @@ class FittedStack(FittedModel):
     ) -> JointPredictor:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
         fixed = self.members.log_probabilities(rows)
-        return JointPredictor(log_posterior, fixed, [], self.companion.log_density(rows))
+        log_density = self.companion.log_density(rows)
+        return JointPredictor(log_posterior, fixed, hidden_share(rows), [], log_density)
 
     def member_table(self, rows: Observations, seed: int) -> pd.DataFrame:
         """Weights and their spread, temperatures and held-out losses in nats, member by member."""
@@ -87,7 +111,8 @@ class FittedStack(FittedModel):
         pool, log_posterior = self.pool, self.log_posterior(rows)
         draws = laplace(log_posterior, self.point(log_posterior), draws=500, random_state=seed)
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
-        weights = weights.reshape(-1, len(self.names))
+        n_members = len(self.names)
+        weights = weights.reshape(-1, n_members * (1 + len(self.emptier)))[:, :n_members]
         return pd.DataFrame(
             {
                 "weight": [*pool.weights, 1.0],
@@ -95,10 +120,21 @@ class FittedStack(FittedModel):
                 "lower": [*np.quantile(weights, 0.05, axis=0), np.nan],
                 "upper": [*np.quantile(weights, 0.95, axis=0), np.nan],
                 "temperature": [*pool.member_temperatures, pool.temperature],
-                "log_loss": pool.losses(self.held),
+                "log_loss": self._losses(log_posterior),
             },
             index=pd.Index([*self.names, "stack"], name=names.MEMBER),
         )
+
+    def _losses(self, log_posterior: StackLogPosterior) -> list[float]:
+        """Held-out log losses of every member alone and of the stack; NaN without rows."""
+        held, theta = self.held, self.point(log_posterior)
+        if held.labels.size == 0:
+            return [np.nan] * (len(self.names) + 1)
+        temperatures = log_posterior.of_rows(self.held_share, theta).member_temperatures
+        members = tempered_members(held.values, temperatures)
+        whole = np.exp(log_posterior.pooled(held.values, self.held_share, theta))
+        said = [*np.moveaxis(members, 1, 0), whole]
+        return [float(np.average(log_loss(p, held.labels), weights=held.weights)) for p in said]
 
     def declare(self, rows: Observations, axes: Axes) -> pm.Model:
         """The graph of weights and temperatures on the rows held out."""
@@ -114,12 +150,16 @@ class FittedStack(FittedModel):
             concentration=1 + PSEUDO_ROWS,
             log_temperature_sd=LOG_TEMPERATURE_SD,
             least=LEAST,
+            masked=self.held.masked,
+            knots=KNOTS,
+            pull_sd=PULL_SD,
         )
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names, and the labels of the rows held out."""
         coords = {
             names.MEMBER: list(self.names),
+            names.HIDDEN_SHARE: list(KNOTS),
             names.OBS: np.arange(self.held.labels.size),
             names.LABEL: axes.classes,
         }
@@ -134,11 +174,11 @@ class FittedStack(FittedModel):
 def fit_stack(
     rows: Observations,
     settings: StackSettings,
-    pool: Pool,
+    pools: tuple[Pool, ...],
     held: HeldOut,
     of_folds: Sequence[LearnedRates],
 ) -> FittedStack:
-    """Fit the companion and all members to distinct rows, under a pool that is known.
+    """Fit the companion and all members to distinct rows, under pools that are known.
 
     Members have the digits of single precision: what they predict moves in its seventh digit, and
     the file is half as large.
@@ -146,4 +186,19 @@ def fit_stack(
     levels, n_classes = settings.levels, settings.n_classes
     companion = fit_density(rows, levels, n_classes, settings.prior, settings.seed)
     members = settings.fit(rows, 0, of_folds).rounded
-    return FittedStack(members, pool, held, companion, settings.names)
+    pool, *emptier = pools
+    return FittedStack(members, pool, held, companion, settings.names, tuple(emptier))
+
+
+def packed(
+    log_posterior: StackLogPosterior, pools: Sequence[Pool]
+) -> Float[np.ndarray, " coordinate"]:
+    """Coordinates of the pools at all knots, or of one for all rows."""
+    every = (
+        [pool.weights for pool in pools],
+        [pool.member_temperatures for pool in pools],
+        [pool.temperature for pool in pools],
+        [pool.pull for pool in pools],
+    )
+    one = slice(None) if len(pools) > 1 else 0
+    return log_posterior.pack(*(np.array(entries)[one] for entries in every))

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.estimators.folds import Fold
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, joined_rows
 
 
 def places_held_out(
@@ -47,17 +47,6 @@ def places_held_out(
     result = np.stack([labelled[some], entry])[:, known]
     result = result[:, np.argsort(result[0])]
     return np.stack([kept[result[0]], result[1]])
-
-
-def joined_rows(parts: Sequence[Observations]) -> Observations:
-    """Rows of several tables, one after another, without what their maps did."""
-    return Observations(
-        np.concatenate([part.real for part in parts]),
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate([part.weights for part in parts]),
-        tuple(map(np.concatenate, zip(*(part.further for part in parts), strict=True))),
-    )
 
 
 def _ends(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from bayesrbf.estimators.folds import Fold, HeldOut
+from bayesrbf.estimators.folds import Fold
+from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.mixture.hybrid_objective import unlabelled_gain
 from bayesrbf.estimators.stack.fitting import StackSettings, fit_pool
 from bayesrbf.numerics.stack.pooling import pooled
@@ -38,7 +40,7 @@ def gain_of_unlabelled(
     time = np.mean([ALWAYS + train.n_obs for train, _ in folds]) * (len(folds) + 1)
     more = np.cumsum([ALWAYS + train.n_obs for train, _ in bare])
     count = max(1, int((more <= SHARE * time).sum()))
-    again, _ = settings.hold_out_folds(bare[:count], classes, n_jobs)
+    again, _ = replace(settings, masking=None).hold_out_folds(bare[:count], classes, n_jobs)
     assert again is not None  # each of these folds holds a row out
     n = again.labels.size
     those = HeldOut(held.values[:n], held.labels[:n], held.weights[:n])

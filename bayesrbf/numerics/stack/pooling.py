@@ -10,6 +10,9 @@ With held-out class log probabilities :math:`l_{nj}` of member j,
    \log p(w, t | y) = \sum_n v_n \log q_n[y_n] + \ldots
 
 A linear pool is less sure than its members: hence the last temperature t.
+
+Where held-out rows are predicted again with more of their cells hidden, w, t_j and t depend on the
+share of hidden cells, and q is pulled to the class shares (:mod:`bayesrbf.numerics.hidden_share`).
 """
 
 from __future__ import annotations
@@ -63,23 +66,25 @@ def pool_weights(
     return pool
 
 
+def tempered_members(
+    log_probabilities: Float[np.ndarray, "*rows member label"],
+    temperatures: Float[np.ndarray, "*all_rows member"],
+) -> Float[np.ndarray, "*all_rows member label"]:
+    """:func:`member_probabilities` of all members, each row under temperatures of its own."""
+    n_classes = log_probabilities.shape[-1]
+    tempered = softmax(temperatures[..., None] * log_probabilities, axis=-1)
+    return (1 - n_classes * LEAST) * tempered + LEAST
+
+
 def pooled(
     log_probabilities: Float[np.ndarray, "row member label"],
-    weights: Float[np.ndarray, " member"],
-    temperatures: Float[np.ndarray, " member"],
+    weights: Float[np.ndarray, "*row member"],
+    temperatures: Float[np.ndarray, "*row member"],
 ) -> Float[np.ndarray, "row label"]:
-    """Log of the linear pool of tempered members in nats."""
+    """Log of the linear pool of tempered members in nats; weights of all rows, or of each."""
     total = np.zeros((log_probabilities.shape[0], log_probabilities.shape[2]))
-    for j, (weight, temperature) in enumerate(zip(weights, temperatures, strict=True)):
-        total += weight * member_probabilities(log_probabilities[:, j], float(temperature))
+    for j in range(log_probabilities.shape[1]):  # by members: many rows take little memory
+        of_rows = np.broadcast_to(temperatures[..., [j]], (len(total), 1))
+        members = tempered_members(log_probabilities[:, [j]], of_rows)[:, 0]
+        total += np.reshape(weights[..., j], (-1, 1)) * members
     return np.log(total)
-
-
-def tempered_members(
-    log_probabilities: Float[np.ndarray, "*draws row member label"],
-    temperatures: Float[np.ndarray, "*draws member"],
-) -> Float[np.ndarray, "*draws row member label"]:
-    """:func:`member_probabilities` of all members, under many temperatures."""
-    n_classes = log_probabilities.shape[-1]
-    tempered = softmax(temperatures[..., None, :, None] * log_probabilities, axis=-1)
-    return (1 - n_classes * LEAST) * tempered + LEAST

@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import gammaln, softmax
+from scipy.special import gammaln
 
 from bayesrbf.numerics import coordinates
+from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, powers, recalibrated
 from bayesrbf.numerics.log_posterior import LogPosterior
-from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.numerics.stack.pooling import LEAST, LOG_TEMPERATURE_SD, PSEUDO_ROWS, pooled
+from bayesrbf.numerics.stack.pooling import (
+    LEAST,
+    LOG_TEMPERATURE_SD,
+    PSEUDO_ROWS,
+    pooled,
+    tempered_members,
+)
 from bayesrbf.records import names
+from bayesrbf.records.masked_rows import MaskedRows
 from bayesrbf.records.specification import Variable
 
 LOG_2PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class PoolOfRows:
+    """Weights and temperatures of every row, under one point or under every draw."""
+
+    weights: Float[np.ndarray, "*rows member"]
+    member_temperatures: Float[np.ndarray, "*rows member"]
+    temperature: Float[np.ndarray, "*rows"]
+    pull: Float[np.ndarray, "*rows"]
+    log_shares: Float[np.ndarray, " label"]
+
+    def of_pool(
+        self, log_pool: Float[np.ndarray, "*rows label"]
+    ) -> Float[np.ndarray, "*rows label"]:
+        """Class log probabilities of the stack from the log of its pool."""
+        return recalibrated(log_pool, self.temperature, self.pull, self.log_shares)
 
 
 class StackLogPosterior(LogPosterior):
     """Log posterior of a stack's weights and temperatures given held-out rows.
 
     ``log_probabilities`` are the held-out class log probabilities of every member in nats,
-    ``labels`` the true class codes.
+    ``labels`` the true class codes. With ``masked`` copies of the rows, weights, temperatures and a
+    pull to the class shares are known at every knot of the share of hidden cells; without, they are
+    the same for all rows.
     """
 
     def __init__(
@@ -30,88 +57,144 @@ class StackLogPosterior(LogPosterior):
         log_probabilities: Float[np.ndarray, "obs member label"],
         labels: Int[np.ndarray, " obs"],
         weights: Float[np.ndarray, " obs"],
+        masked: MaskedRows | None = None,
     ) -> None:
-        self._log_probabilities, self._labels, self._weights = log_probabilities, labels, weights
-        self._target = np.eye(log_probabilities.shape[2])[labels] * weights[:, None]
+        n_obs, n_members, n_classes = log_probabilities.shape
+        self._log_probabilities, self._labels = log_probabilities, labels
+        self._n_members, self._masked = n_members, masked
+        self._log_shares = np.zeros(n_classes) if masked is None else masked.log_shares
+        versions = log_probabilities[:, None]
+        self._hidden = np.zeros((n_obs, 1)) if masked is None else masked.hidden
+        if masked is not None:
+            versions = np.concatenate([versions, masked.values], axis=1)
+        self._values = versions.reshape(-1, n_members, n_classes)
+        self._weights = np.repeat(weights, versions.shape[1])
+        self._target = np.eye(n_classes)[np.repeat(labels, versions.shape[1])]
+        self._target *= self._weights[:, None]
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Weights and log temperatures of the members, and the log temperature of the pool."""
-        member = (names.MEMBER,), self._log_probabilities.shape[1:2]
+        """Weights and log temperatures of the members, log temperature and pull of the pool."""
+        member = (names.MEMBER,), (self._n_members,)
+        if self._masked is None:
+            return (
+                Variable(names.WEIGHTS, *member, "simplex"),
+                Variable(names.MEMBER_LOG_TEMPERATURES, *member, "identity"),
+                Variable(names.LOG_TEMPERATURE, (), (), "identity"),
+            )
+        knot = (names.HIDDEN_SHARE,), (len(KNOTS),)
+        both = (*knot[0], *member[0]), (*knot[1], *member[1])
         return (
-            Variable(names.WEIGHTS, *member, "simplex"),
-            Variable(names.MEMBER_LOG_TEMPERATURES, *member, "identity"),
-            Variable(names.LOG_TEMPERATURE, (), (), "identity"),
+            Variable(names.WEIGHTS, *both, "simplex"),
+            Variable(names.MEMBER_LOG_TEMPERATURES, *both, "identity"),
+            Variable(names.LOG_TEMPERATURE, *knot, "identity"),
+            Variable(names.PULL, *knot, "identity"),
         )
 
     def pack(
         self,
-        weights: Float[np.ndarray, " member"],
-        temperatures: Float[np.ndarray, " member"],
-        temperature: float,
+        weights: Float[np.ndarray, "*knot member"],
+        temperatures: Float[np.ndarray, "*knot member"],
+        temperature: Float[np.ndarray, "*knot"] | float,
+        pull: Float[np.ndarray, "*knot"] | float = 0.0,
     ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point: weights and temperatures of the members, that of the pool."""
+        """Coordinates of a point: weights and temperatures of the members, those of the pool."""
         values = {
             names.WEIGHTS: weights,
             names.MEMBER_LOG_TEMPERATURES: np.log(temperatures),
             names.LOG_TEMPERATURE: np.log(temperature),
+            names.PULL: np.asarray(pull),
         }
         return coordinates.to_unconstrained(self.variables, values)
+
+    def of_rows(
+        self, hidden: Float[np.ndarray, " row"], theta: Float[np.ndarray, "*draws coordinate"]
+    ) -> PoolOfRows:
+        """Weights and temperatures of rows of which a share of the cells is hidden."""
+        values = self.constrained(theta)
+        weights, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
+        log_t = values[names.LOG_TEMPERATURE]
+        if self._masked is None:
+            ones = np.ones(hidden.size)
+            weights, inner = weights[..., None, :], np.exp(logs)[..., None, :]
+            shape = (*weights.shape[:-2], hidden.size, self._n_members)
+            weights, inner = np.broadcast_to(weights, shape), np.broadcast_to(inner, shape)
+            outer = np.exp(log_t)[..., None] * ones
+            return PoolOfRows(weights, inner, outer, np.zeros_like(outer), self._log_shares)
+        basis = hats(hidden)
+        outer, pull = powers(hidden, log_t, values[names.PULL])
+        return PoolOfRows(basis @ weights, np.exp(basis @ logs), outer, pull, self._log_shares)
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
         """Log posterior density in nats and its gradient, equal to the declared graph's."""
         values = self.constrained(theta)
-        pool, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
-        log_t = float(values[names.LOG_TEMPERATURE])
-        inner = np.exp(logs)[:, None] * self._log_probabilities
-        members = softmax(inner, axis=2)
-        floor = 1 - members.shape[2] * LEAST
-        log_pool = np.log(np.einsum("j,njc->nc", pool, floor * members + LEAST))
-        log_q = log_softmax(np.exp(log_t) * log_pool, axis=1)
-        value = float((self._target * log_q).sum()) + _log_prior(pool, logs, log_t)
+        hidden = self._hidden.reshape(-1)
+        of_rows = self.of_rows(hidden, theta)
+        basis = np.ones((hidden.size, 1)) if self._masked is None else hats(hidden)
+        weights = of_rows.weights
+        inner = of_rows.member_temperatures[..., None] * self._values
+        members = tempered_members(self._values, of_rows.member_temperatures)
+        log_pool = np.log(np.einsum("nj,njc->nc", weights, members))
+        log_q = of_rows.of_pool(log_pool)
         outer = self._target - self._weights[:, None] * np.exp(log_q)
-        by_pool = np.exp(log_t - log_pool) * outer
-        counts = pool * np.einsum("nc,njc->j", by_pool, floor * members + LEAST)
-        pull = by_pool[:, None, :] * members
-        pull = floor * (pull - members * pull.sum(axis=2, keepdims=True))
-        by_member = pool * np.einsum("njc,njc->j", pull, inner)
-        by_log_t = np.exp(log_t) * float((outer * log_pool).sum())
-        gradient = np.concatenate(
-            [
-                coordinates.simplex_gradient(counts + PSEUDO_ROWS, pool),
-                by_member - logs / LOG_TEMPERATURE_SD**2,
-                [by_log_t - log_t / LOG_TEMPERATURE_SD**2],
-            ]
-        )
+        by_pool = of_rows.temperature[:, None] * outer / np.exp(log_pool)
+        by_weight = basis.T @ np.einsum("nc,njc->nj", by_pool, members)
+        pull = by_pool[:, None, :] * (members - LEAST)
+        plain = (members - LEAST) / (1 - members.shape[2] * LEAST)
+        pull = pull - plain * pull.sum(axis=2, keepdims=True)
+        by_member = basis.T @ (weights * np.einsum("njc,njc->nj", pull, inner))
+        by_log_t = basis.T @ (of_rows.temperature * (outer * log_pool).sum(axis=1))
+        pool, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
+        log_t = values[names.LOG_TEMPERATURE]
+        counts = np.atleast_2d(pool) * by_weight + PSEUDO_ROWS
+        parts = [
+            coordinates.simplex_gradient(counts, np.atleast_2d(pool)),
+            by_member - logs / LOG_TEMPERATURE_SD**2,
+            by_log_t - log_t / LOG_TEMPERATURE_SD**2,
+        ]
+        value = float((self._target * log_q).sum()) + _log_prior(pool, logs, log_t)
+        if self._masked is not None:
+            pulls, some = values[names.PULL], hidden < 1
+            parts.append(basis.T @ (some * (outer @ self._log_shares)) - pulls / PULL_SD**2)
+            value += _log_normal(pulls, PULL_SD)
+        gradient = np.concatenate([part.reshape(-1) for part in parts])
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
             return value + extra, gradient + extra_gradient
         return value, gradient
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
-        """Unweighted log probability ``log q_n[y_n]`` of every held-out row's label in nats."""
-        log_q = self.pooled(self._log_probabilities, theta)
+        """Unweighted log probability ``log q_n[y_n]`` of every held-out row's label in nats.
+
+        Copies of a row with more of its cells hidden have the label of the row, and no entry.
+        """
+        log_q = self.pooled(self._log_probabilities, self._hidden[:, 0], theta)
         return log_q[np.arange(self._labels.size), self._labels]
 
     def pooled(
         self,
         log_probabilities: Float[np.ndarray, "row member label"],
+        hidden: Float[np.ndarray, " row"],
         theta: Float[np.ndarray, " coordinate"],
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities of the whole stack in nats, from those of the members."""
-        values = self.constrained(theta)
-        temperatures = np.exp(values[names.MEMBER_LOG_TEMPERATURES])
-        log_pool = pooled(log_probabilities, values[names.WEIGHTS], temperatures)
-        return log_softmax(np.exp(values[names.LOG_TEMPERATURE]) * log_pool, axis=1)
+        of_rows = self.of_rows(hidden, theta)
+        return of_rows.of_pool(
+            pooled(log_probabilities, of_rows.weights, of_rows.member_temperatures)
+        )
 
 
-def _log_prior(pool: np.ndarray, logs: np.ndarray, log_t: float) -> float:
-    """Log density of the declared prior, without Jacobian."""
-    n_members, concentration = pool.size, 1 + PSEUDO_ROWS
+def _log_prior(pool: np.ndarray, logs: np.ndarray, log_t: np.ndarray) -> float:
+    """Log density of the declared prior of weights and temperatures, without Jacobian."""
+    n_members, concentration = pool.shape[-1], 1 + PSEUDO_ROWS
     value = float(gammaln(n_members * concentration) - n_members * gammaln(concentration))
+    value *= pool.size // n_members
     value += PSEUDO_ROWS * float(np.log(np.maximum(pool, coordinates.SMALLEST_PROBABILITY)).sum())
-    squares = (float((logs**2).sum()) + log_t**2) / LOG_TEMPERATURE_SD**2
-    scale = np.log(LOG_TEMPERATURE_SD) + 0.5 * LOG_2PI
-    return value - 0.5 * squares - (n_members + 1) * scale
+    return value + _log_normal(np.append(logs, log_t), LOG_TEMPERATURE_SD)
+
+
+def _log_normal(values: np.ndarray, sd: float) -> float:
+    """Log density of independent normal values about 0."""
+    return float(-0.5 * (values**2).sum() / sd**2 - values.size * (np.log(sd) + 0.5 * LOG_2PI))

@@ -1,0 +1,79 @@
+"""Copies of held-out rows with more and more of their cells hidden, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesrbf import table
+from bayesrbf.numerics.log_sums import class_shares
+from bayesrbf.records.masked_rows import MaskedRows
+from bayesrbf.records.mixture import Observations
+from bayesrbf.table import Columns
+
+STRATA: Final = 3
+"""Copies whose share of hidden cells is drawn from a third of the way from none to all; one more
+copy keeps a single cell."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How cells of held-out rows are hidden."""
+
+    columns: Columns
+    log_shares: Float[np.ndarray, " label"]
+    """Log shares of the classes in training."""
+    seed: int
+
+    def versions(self, fold: int, train: Observations, test: Observations) -> list[Observations]:
+        """The rows held out of a fold as they are, then their copies.
+
+        Cells are drawn in the canonical order of the training rows' columns: the order in which a
+        user's table has them changes nothing.
+        """
+        order = table.canonical_positions(train, self.columns)
+        rng = np.random.default_rng([self.seed, fold])
+        observed = table.observed_cells(test, self.columns)
+        hidden = np.empty((STRATA + 1, *observed.shape), bool)
+        hidden[..., order] = hiding_masks(observed[:, order], rng)
+        return [test, *(table.hide(test, mask, self.columns) for mask in hidden)]
+
+    def hidden(self, versions: Sequence[Observations]) -> Float[np.ndarray, "obs version"]:
+        """Share of hidden cells of the rows in all versions."""
+        return np.stack([table.hidden_share(rows, self.columns) for rows in versions], axis=1)
+
+    def answered(
+        self,
+        values: Sequence[np.ndarray],
+        hidden: Sequence[np.ndarray],
+    ) -> MaskedRows:
+        """What was said of the copies of all folds.
+
+        Both lists have an array of shape (n_held_out, n_versions, ...) a fold.
+        """
+        said = np.concatenate(values)[:, 1:]
+        return MaskedRows(said, np.concatenate(hidden), self.log_shares)
+
+
+def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
+    """How cells of training rows are hidden; None where a missing cell says something."""
+    if columns.masked or not columns.names:
+        return None
+    shares = class_shares(rows.labels, rows.weights, n_classes)
+    return Masking(columns, np.log(shares), seed)
+
+
+def hiding_masks(
+    observed: Bool[np.ndarray, "obs column"], rng: np.random.Generator
+) -> Bool[np.ndarray, "copy obs column"]:
+    """Which cells every copy hides; the last copy keeps one observed cell of every row."""
+    n_obs, n_columns = observed.shape
+    shares = (np.arange(STRATA)[:, None] + rng.random((STRATA, n_obs))) / STRATA
+    some = rng.random((STRATA, n_obs, n_columns)) < shares[..., None]
+    alone = np.where(observed, rng.random(observed.shape), -1.0).argmax(axis=1)
+    all_but_one = np.arange(n_columns) != alone[:, None]
+    return np.concatenate([some, all_but_one[None]])

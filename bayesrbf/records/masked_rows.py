@@ -1,0 +1,29 @@
+"""Copies of held-out rows with cells hidden, and a calibration that depends on how many are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclass(frozen=True)
+class MaskedRows:
+    """What a model says of copies of held-out rows, in the order of the rows."""
+
+    values: Float[np.ndarray, "obs copy *values"]
+    """Class log probabilities in nats, along the last axis."""
+    hidden: Float[np.ndarray, "obs version"]
+    """Share of hidden cells of every row as it is, then of its copies."""
+    log_shares: Float[np.ndarray, " label"]
+    """Log shares of the classes in training."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Temperatures and pulls to the class shares at the knots of the share of hidden cells."""
+
+    temperatures: Float[np.ndarray, " knot"]
+    pulls: Float[np.ndarray, " knot"]
+    log_shares: Float[np.ndarray, " label"]
