@@ -311,6 +311,7 @@ def test_help_states_the_exit_codes(
         "0",
         "2",
         "3",
+        "124",
         "130",
         "141",
         "143",

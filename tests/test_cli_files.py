@@ -38,7 +38,9 @@ def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     def save(path: Path) -> None:
         running.write_whole(path, b"new")
 
-    posterior = xr.DataTree(xr.Dataset({"means": ("draw", np.arange(5.0))}))
+    posterior = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"means": ("draw", np.arange(5.0))})}
+    )
     model = SimpleNamespace(save=save, posterior_=posterior)
     outcome = SimpleNamespace(model=model, uncertainty=None, held_out=None, report=None)
     monkeypatch.setattr(running, "collect", lambda *_: outcome)

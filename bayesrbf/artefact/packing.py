@@ -15,7 +15,6 @@ import numpy as np
 from bayesrbf.artefact.arrays import PackedArrays
 
 HOMES: Final = {
-    "Calibration": "bayesrbf.records.masked_rows",
     "CellMoments": "bayesrbf.numerics.kernel_network.product_kernels",
     "ClassResponses": "bayesrbf.fitted.fitted_network",
     "Columns": "bayesrbf.table",
@@ -62,6 +61,7 @@ HOMES: Final = {
     "RBFNetworkHyperparameters": "bayesrbf.records.rbf_network",
     "RBFNetworkParameters": "bayesrbf.records.rbf_network",
     "RBFNetworkSpecification": "bayesrbf.records.rbf_network",
+    "Recalibration": "bayesrbf.records.masked_rows",
     "SDGMModes": "bayesrbf.records.sdgm",
     "SDGMParameters": "bayesrbf.records.sdgm",
     "SDGMTrace": "bayesrbf.records.sdgm",

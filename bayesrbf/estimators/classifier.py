@@ -29,7 +29,7 @@ from bayesrbf.inference.draws import MEMORY
 from bayesrbf.numerics.hidden_share import calibrated
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.posterior.recalibration import tempered
-from bayesrbf.records.masked_rows import Calibration
+from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 LogProbabilities = Float[np.ndarray, "obs label"]
 Labels = Shaped[np.ndarray, " obs"]
+Weights = Float[np.ndarray, " obs"]
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -46,7 +47,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     classes_: Shaped[np.ndarray, " label"]
     temperature_: float
-    calibration_: Calibration | None = None
+    calibration_: Recalibration | None = None
     _prevalence: Float[np.ndarray, " label"] | None
     _rehearsal = Rehearsal()
     _mean_is_better = False  # Whether the mean over draws was better than an uncalibrated point.
@@ -57,13 +58,12 @@ class Classifier(ClassifierMixin, Estimator):
         return self._mean_is_better and not self.calibrate
 
     def _read_labels(
-        self, X: object, y: object, weights: Float[np.ndarray, " obs"], unlabelled_weight: float = 1
-    ) -> tuple[Int[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        self, X: object, y: object, weights: Weights, factor: float = 1.0
+    ) -> tuple[Int[np.ndarray, " obs"], Weights]:
         """Class codes and weights of the rows; a class without weight is left out."""
         check_consistent_length(X, y)
-        self.classes_, labels, weights = table.present_classes(
-            y, weights, self.unlabelled, unlabelled_weight
-        )
+        read = table.present_classes(y, weights, self.unlabelled, factor)
+        self.classes_, labels, weights = read
         self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
         return labels, weights
 

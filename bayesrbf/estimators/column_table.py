@@ -81,12 +81,11 @@ def warn_of_columns(columns: Columns, old: Observations, new: Observations, X: A
     if new.n_obs < ENOUGH:
         return
     reals = [table.real_cells(rows.real, rows.codes, columns) for rows in (old, new)]
-    told = [
-        *_changed(columns.real_names, *reals),
-        *(() if X is None else _missing(columns, old, new, X)),
-    ]
-    if told:
-        warn(f"{' '.join(told)} Give every column as it was in training.")
+    changed = list(_changed(columns.real_names, *reals))
+    if changed:
+        changed.append("Give every column as it was in training.")
+    if told := changed + list(() if X is None else _missing(columns, old, new, X)):
+        warn(" ".join(told))
 
 
 def _changed(

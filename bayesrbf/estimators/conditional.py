@@ -55,8 +55,8 @@ def conditional(
     >>> given = density.conditional([[1.0, np.nan], [np.nan, 20.0]])
     >>> given
     ConditionalDistribution of 2 cells in 2 of 2 rows, at the fitted point
-      0: x1 9.9 ± 1
-      1: x0 2 ± 0.1
+      0: x1 9.894 ± 1.4
+      1: x0 1.977 ± 0.14
     >>> given.mean().round(1)
         x0   x1
     0  NaN  9.9

@@ -17,7 +17,7 @@ from bayesrbf.fitted.masking import Masking
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import knot_weights
 from bayesrbf.posterior.recalibration import fit_powers, fit_temperature, tempered
-from bayesrbf.records.masked_rows import Calibration, MaskedRows
+from bayesrbf.records.masked_rows import MaskedRows, Recalibration
 from bayesrbf.records.mixture import Observations, joined_rows
 
 Predict = Callable[[int, Observations, Observations], np.ndarray]
@@ -119,7 +119,7 @@ def out_of_fold_calibration(
     seed: int,
     owner: str,
     masking: Masking | None,
-) -> tuple[float, Calibration | None]:
+) -> tuple[float, Recalibration | None]:
     """Temperature of class log joints, of one draw or of several, on rows the model has not seen.
 
     It is 1, with a warning that names the ``owner``, where no row was held out. With ``masking``
@@ -142,7 +142,7 @@ def out_of_fold_calibration(
     return 1.0, None
 
 
-def fit_calibration(held: HeldOut, temperature: float) -> Calibration | None:
+def fit_calibration(held: HeldOut, temperature: float) -> Recalibration | None:
     """What calibrates tempered log probabilities at every knot of the share of hidden cells.
 
     None where no cells were hidden. What a model says under several draws is averaged.
@@ -161,4 +161,4 @@ def fit_calibration(held: HeldOut, temperature: float) -> Calibration | None:
         for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
     ]
     temperatures, pulls = np.array(powers).T.copy()
-    return Calibration(temperatures, pulls, held.masked.log_shares)
+    return Recalibration(temperatures, pulls, held.masked.log_shares)

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.numerics.log_sums import log_softmax
-from bayesrbf.records.masked_rows import Calibration
+from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations
 
 KNOTS: Final = (0.0, 0.5, 0.8, 1.0)
@@ -63,7 +63,7 @@ def knot_weights(hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row kn
 def calibrated(
     log_p: Float[np.ndarray, "*rows label"],
     hidden: Float[np.ndarray, " obs"],
-    calibration: Calibration,
+    calibration: Recalibration,
 ) -> Float[np.ndarray, "*rows label"]:
     """Log probabilities of rows of which a share of the cells is hidden, calibrated."""
     logs = np.log(calibration.temperatures)

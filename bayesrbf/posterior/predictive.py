@@ -26,7 +26,7 @@ from bayesrbf.posterior.uncertainty import (
     stray_rates,
     summarised,
 )
-from bayesrbf.records.masked_rows import Calibration
+from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import BLOCK_ROWS, Observations
 from bayesrbf.records.results import ClassPrediction
 
@@ -43,7 +43,7 @@ class Calibrated(Predictor):
     predictor: Predictor
     temperature: float
     hidden: Float[np.ndarray, " obs"]
-    calibration: Calibration
+    calibration: Recalibration
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw; draws are the first axis of the result."""
@@ -90,7 +90,7 @@ class ClassPosterior:
         return int(self.log_ratio.size)
 
     def calibrated(
-        self, calibration: Calibration | None, hidden: Callable[[Observations], np.ndarray]
+        self, calibration: Recalibration | None, hidden: Callable[[Observations], np.ndarray]
     ) -> ClassPosterior:
         """The posterior of what is calibrated for the ``hidden`` share of the cells of a row."""
         if calibration is None:

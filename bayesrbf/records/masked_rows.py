@@ -21,7 +21,7 @@ class MaskedRows:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Recalibration:
     """Temperatures and pulls to the class shares at the knots of the share of hidden cells."""
 
     temperatures: Float[np.ndarray, " knot"]

@@ -114,20 +114,20 @@ def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
         odd[known] = false_discovery_control(tails[known]) <= FALSE_DISCOVERIES
     places = np.argwhere(odd)
     places = places[np.argsort(tails[odd], kind="stable")]
-    listed = tuple(_odd_cell(job, judged.cells, tails, *at.tolist()) for at in places[:LISTED])
+    listed = tuple(
+        _odd_cell(job, judged.cells, *at.tolist(), float(tails[*at])) for at in places[:LISTED]
+    )
     return listed, len(places)
 
 
-def _odd_cell(
-    job: Job, cells: xr.Dataset, tails: Float[np.ndarray, "obs column"], row: int, column: int
-) -> OddCell:
-    """One cell in words."""
+def _odd_cell(job: Job, cells: xr.Dataset, row: int, column: int, tail: float) -> OddCell:
+    """One cell in words, with the probability of cells that are no more likely."""
     name, here = job.X.columns[column], cells.isel(obs=row, column=column)
     value, expected = job.X.iloc[row, column], str(here["expected"].item())
     if job.kinds[name] == "real":
         value = job.cell(name, float(value))
         expected = between(*(job.cell(name, float(here[end])) for end in ("lower", "upper")))
-    return OddCell(job.row(row), str(name), str(value), expected, float(tails[row, column]))
+    return OddCell(job.row(row), str(name), str(value), expected, tail)
 
 
 def novel_rows(job: Job, judged: JudgedTable) -> tuple[NovelRow, ...]:
@@ -146,7 +146,8 @@ def novel_rows(job: Job, judged: JudgedTable) -> tuple[NovelRow, ...]:
     hidden = table.mask(least[:, None] == np.arange(table.shape[1]))
     found = []
     for row, column, without in zip(rows, least, judged.density.novelty(hidden), strict=True):
-        cell = _odd_cell(job, judged.cells, int(row), int(column))
+        tail = float(np.exp(log_tail[row, column]))
+        cell = _odd_cell(job, judged.cells, int(row), int(column), tail)
         found.append(
             NovelRow(
                 row=cell.row,

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from bayesrbf.estimators.mixture.density import MixtureDensity
 from bayesrbf.report.job import Job
-from bayesrbf.report.records import ClassCells, ClassColumn
+from bayesrbf.report.learned_records import ClassCells, ClassColumn
 
 BINS: Final = 30
 POINTS: Final = 121

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from bayesrbf.report.effects import Contribution
 from bayesrbf.report.figures import NARROW, SMALL
-from bayesrbf.report.records import ClassCells, ClassColumn
+from bayesrbf.report.learned_records import ClassCells, ClassColumn
 from bayesrbf.report.svg import Axes, element, linear, picture, points
 from bayesrbf.report.words import (
     cell,

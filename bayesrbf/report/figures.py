@@ -13,7 +13,8 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 
 from bayesrbf.posterior.calibration import ReliabilityCurve
-from bayesrbf.report.records import Member, Score
+from bayesrbf.report.learned_records import Member
+from bayesrbf.report.records import Score
 from bayesrbf.report.svg import Axes, element, picture, points
 from bayesrbf.report.words import clipped, number, percent
 

@@ -11,7 +11,7 @@ from bayesrbf.report.class_columns import read_class_column
 from bayesrbf.report.density import Densities, component_names
 from bayesrbf.report.effects import contributions, read_effects
 from bayesrbf.report.job import Job
-from bayesrbf.report.records import Learned, Member
+from bayesrbf.report.learned_records import Learned, Member
 
 BARS, EFFECTS, BY_CLASS, MEANS = 15, 6, 6, 12
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,12 @@ NAMED = (
     *("mean", "median", "mode", "std", "var", "extract", "thin"),
 )
 STATISTICS: dict[str, Callable[[xr.DataTree], object]] = {name: getattr(az, name) for name in NAMED}
-REDUCED = {"mean": np.mean, "median": np.median, "std": np.std, "var": np.var}
+REDUCED = {
+    "mean": np.mean,
+    "median": np.median,
+    "std": partial(np.std, ddof=1),
+    "var": partial(np.var, ddof=1),
+}
 STATISTICS |= {
     "loo": lambda tree: az.loo(tree, pointwise=True),
     "compare": lambda tree: az.compare({"one": tree, "same": tree}),

@@ -17,10 +17,10 @@ from bayesrbf.artefact import pack
 from bayesrbf.estimators.stack import fitted_stack
 from bayesrbf.estimators.stack.bootstrap import bootstrap_predictor, bootstrap_spread
 from bayesrbf.numerics.column_maps import fit_half_rank
+from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.numerics.stack.disagreement import disagreed
 from bayesrbf.numerics.stack.pooling import member_probabilities
-from bayesrbf.records import names
 from bayesrbf.records.mixture import Standardisation
 from tests.mutations import fitted, table
 
@@ -34,7 +34,7 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     refits = replace(refits, usual=replace(refits.usual, excess=refits.usual.excess + 50.0))
     log_posterior = stack.log_posterior(rows)
     theta = np.concatenate([model.draws_.theta[0], refits.coordinates], axis=1)
-    density = np.arange(float(rows.n_obs))
+    density, hidden = np.arange(float(rows.n_obs)), hidden_share(rows)
     spread = bootstrap_spread(stack, refits, rows)
     assert spread.max() > 1.2
     predictor = bootstrap_predictor(stack, log_posterior, refits)(rows, density)
@@ -42,18 +42,22 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(theta), 1)))
     for number, own in enumerate(model.draws_.theta[0]):
         values = refits.members[number % len(refits.members)].log_probabilities(rows)
-        logs = log_posterior.constrained(own)[names.MEMBER_LOG_TEMPERATURES]
-        members = [member_probabilities(values[:, j], float(t)) for j, t in enumerate(np.exp(logs))]
+        temperatures = log_posterior.of_rows(hidden, own).member_temperatures
+        members = [
+            [member_probabilities(p, float(t)) for p, t in zip(said_of_row, of_row, strict=True)]
+            for said_of_row, of_row in zip(values, temperatures, strict=True)
+        ]
         expected = disagreed(
-            np.log(np.stack(members, axis=1)),
-            log_posterior.pooled(values, own),
+            np.log(np.array(members)),
+            log_posterior.pooled(values, hidden, own),
             refits.factors[number],
             refits.shifts[number],
             spread,
         )
         np.testing.assert_allclose(said.log_probabilities[number], expected, atol=1e-12)
     alone = predictor(model.draws_.theta[0, 0])
-    expected = log_posterior.pooled(stack.members.log_probabilities(rows), model.draws_.theta[0, 0])
+    values = stack.members.log_probabilities(rows)
+    expected = log_posterior.pooled(values, hidden, model.draws_.theta[0, 0])
     np.testing.assert_allclose(alone.log_probabilities, expected, atol=1e-12)
 
 

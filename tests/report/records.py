@@ -10,19 +10,16 @@ from bayesrbf.posterior.chance import Counted
 from bayesrbf.posterior.held_out import proportion
 from bayesrbf.report.costs import Costs
 from bayesrbf.report.effects import Contribution, Effect
+from bayesrbf.report.learned_records import ClassCells, ClassColumn, Learned, Member
 from bayesrbf.report.performance import read_performance
 from bayesrbf.report.records import (
     Check,
-    ClassCells,
-    ClassColumn,
     Column,
     Described,
     Diagnostics,
     Doubt,
     Filled,
     Imputations,
-    Learned,
-    Member,
     Node,
     NovelRow,
     OddCell,

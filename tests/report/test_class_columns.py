@@ -11,7 +11,7 @@ import pytest
 from bayesrbf.datasets import TARGET, demo_tables
 from bayesrbf.report.class_columns import FEWEST, read_class_column
 from bayesrbf.report.column_figures import by_class
-from bayesrbf.report.records import ClassCells, ClassColumn
+from bayesrbf.report.learned_records import ClassCells, ClassColumn
 from tests.report.test_collect import job
 
 LEVELS = np.array([0.1, 0.5, 0.9])

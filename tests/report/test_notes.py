@@ -14,7 +14,7 @@ NOTES = (LONG, *(f"Note number {i}." for i in range(2 * TOLD)))
 
 def shown(page: bool, capsys: pytest.CaptureFixture[str]) -> str:
     X, y = pd.DataFrame({"x": [1.0, 2.0]}), pd.Series(["a", "b"])
-    introduce(Job("table", "y", X, y, {"x": "real"}, "map", 0, notes=NOTES), page)
+    introduce(Job("table", "y", X, y, {"x": "real"}, "map", 0, notes=NOTES), page=page)
     return capsys.readouterr().out
 
 

@@ -89,8 +89,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     unlabelled_weight : float
         Factor of the weight of rows without a label, which teach the kernel; 0 drops them.
     calibrate : bool
-        Fit temperatures, and pulls to the class shares, to out-of-fold log probabilities of rows
-        as they are and with cells hidden.
+        Calibrate by out-of-fold log probabilities of rows as they are and with cells hidden.
     cv : int, splitter or iterable of index pairs
         Folds of the calibration, which learn rates anew. An integer deals the rows of every class
         in turn; the only row of a class stays in every training fold.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from bayesrbf.fitted.early_stopping import log_scores
 from bayesrbf.fitted.fitted_mixture import LIKELIHOOD, FittedMixture
 from bayesrbf.fitted.masking import Masking
 from bayesrbf.fitted.mixture_fitting import ColumnMaps, Solver, fit_mixture_rows
-from bayesrbf.records.masked_rows import Calibration
+from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import MixtureParameters, Observations
 from bayesrbf.records.objective import Objective
 from bayesrbf.records.priors import MixturePrior
@@ -131,7 +131,7 @@ class Task:
             yield mixture
 
     def held_out(
-        self, splits: Sequence[Fold], settings: Sequence[Setting], classes: np.ndarray
+        self, splits: Iterable[Fold], settings: Sequence[Setting], classes: np.ndarray
     ) -> tuple[HeldOut | None, dict[int, list[FittedMixture]]]:
         """Class log joints of rows that were not fitted to, and the fits of every fold.
 
@@ -162,11 +162,8 @@ class Choice:
 
     def calibration(
         self, splits: Sequence[Fold], classes: np.ndarray, masking: Masking
-    ) -> Calibration | None:
-        """What calibrates the chosen setting where cells are hidden.
-
-        It alone predicts the masked rows, of which every one has a pattern of its own.
-        """
+    ) -> Recalibration | None:
+        """What calibrates the chosen setting, which alone predicts rows with cells hidden."""
         if self.temperature is None or not self.of_folds:
             return None
 
@@ -179,7 +176,7 @@ class Choice:
 
 def choose(
     task: Task,
-    splits: Sequence[Fold],
+    splits: Iterable[Fold],
     settings: Sequence[Setting],
     classes: np.ndarray,
     *,
