@@ -115,7 +115,8 @@ def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
     places = np.argwhere(odd)
     places = places[np.argsort(tails[odd], kind="stable")]
     listed = tuple(
-        _odd_cell(job, judged.cells, *at.tolist(), float(tails[*at])) for at in places[:LISTED]
+        _odd_cell(job, judged.cells, row, column, float(tails[row, column]))
+        for row, column in places[:LISTED].tolist()
     )
     return listed, len(places)
 
