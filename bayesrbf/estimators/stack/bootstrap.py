@@ -14,6 +14,7 @@ from bayesrbf.estimators.folds import stratified_folds
 from bayesrbf.estimators.stack.fitted_stack import FittedStack, packed
 from bayesrbf.estimators.stack.fitting import (
     FittedMembers,
+    Pool,
     StackSettings,
     default_folds,
     fit_pools,
@@ -103,7 +104,7 @@ def bootstrap_stack(
             for one in track(weights, "Refits")
         )
     log_posterior = model.log_posterior(rows)
-    theta = np.stack([_pool(model, log_posterior, rng) for _ in range(draws)])
+    theta = _pools(model, log_posterior, draws, len(refitted), rng)
     lp = np.array([log_posterior.value_and_gradient(one)[0] for one in theta])
     table_variance = _table_variance(model, rows)
     n_classes = settings.n_classes
@@ -202,12 +203,25 @@ def _kinds(members: tuple[str, ...]) -> Int[np.ndarray, " member"]:
     return np.unique(kinds, return_inverse=True)[1]
 
 
-def _pool(
-    model: FittedStack, log_posterior: StackLogPosterior, rng: np.random.Generator
-) -> Float[np.ndarray, " coordinate"]:
-    """Weights and temperatures fitted to re-weighted rows held out."""
-    held = replace(model.held, weights=bootstrap_weights(model.held.weights, rng))
-    return packed(log_posterior, fit_pools(held))
+def _pools(
+    model: FittedStack,
+    log_posterior: StackLogPosterior,
+    draws: int,
+    shared: int,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "draw coordinate"]:
+    """Weights and temperatures fitted to re-weighted rows held out.
+
+    Draws share those for rows with hidden cells, as they share the refits of the members.
+    """
+
+    def fitted(knots: slice) -> tuple[Pool, ...]:
+        weights = bootstrap_weights(model.held.weights, rng)
+        return fit_pools(replace(model.held, weights=weights), knots)
+
+    emptier = [fitted(slice(1, None)) if model.emptier else () for _ in range(shared)]
+    pools = ((*fitted(slice(1)), *emptier[draw % shared]) for draw in range(draws))
+    return np.stack([packed(log_posterior, of_draw) for of_draw in pools])
 
 
 def bootstrap_predictor(

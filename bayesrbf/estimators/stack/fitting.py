@@ -202,8 +202,8 @@ def fit_pool(held: HeldOut, log_shares: Float[np.ndarray, " label"] | None = Non
     return Pool(pool, temperatures, *fit_powers(log_pool, labels, weights, log_shares))
 
 
-def fit_pools(held: HeldOut) -> tuple[Pool, ...]:
-    """A pool at every knot of the share of hidden cells; one pool where no cells were hidden.
+def fit_pools(held: HeldOut, knots: slice = slice(None)) -> tuple[Pool, ...]:
+    """A pool at some knots of the share of hidden cells; one pool where no cells were hidden.
 
     A row counts at the two knots beside its share, the more the nearer.
     """
@@ -217,7 +217,7 @@ def fit_pools(held: HeldOut) -> tuple[Pool, ...]:
     by_knot *= np.repeat(held.weights, n_versions)[:, None]
     return tuple(
         fit_pool(HeldOut(values[some], labels[some], at_knot[some]), masked.log_shares)
-        for at_knot, some in zip(by_knot.T, by_knot.T > 0, strict=True)
+        for at_knot, some in zip(by_knot.T[knots], by_knot.T[knots] > 0, strict=True)
     )
 
 
