@@ -352,7 +352,12 @@ def test_ending_while_workers_fit_leaves_nothing(
     command = [sys.executable, "-m", "bayesrbf", *map(str, words)]
     with said.open("w") as errors:
         going = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+            # A job in the background starts with Ctrl-C ignored, and so would the command.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     try:
         while going.poll() is None and len(list(tmp_path.iterdir())) < 2:  # its folder beside

@@ -60,8 +60,11 @@ class Masking:
 
 
 def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
-    """How cells of training rows are hidden; None where a missing cell says something."""
-    if columns.masked or not columns.names:
+    """How cells of training rows are hidden; None where a missing cell says something.
+
+    None, too, where labels are sets of classes, of which no shares follow.
+    """
+    if columns.masked or not columns.names or rows.labels.max() >= n_classes:
         return None
     shares = class_shares(rows.labels, rows.weights, n_classes)
     return Masking(columns, np.log(shares), seed)

@@ -11,6 +11,7 @@ from scipy.stats import t as student
 from bayesrbf.numerics.log_sums import log_softmax
 from bayesrbf.posterior.scores import LEAST, Labels, Probabilities, Weights, one_hot
 
+TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
 PRIOR_SD = 0.5  # Of the log temperature, and of the pull to the class shares.
 LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 49)
 """Grid on which the objective is first bracketed: it can have two valleys."""
@@ -94,13 +95,14 @@ def fit_powers(
         t = np.exp(point[0])
         log_q = log_softmax(t * log_p + point[1] * log_shares, axis=-1)
         off = weights[:, None] * (one_hot(log_p, labels) - np.exp(log_q))
-        value = weights @ log_q[np.arange(labels.size), labels]
+        # Sums of NumPy: those of BLAS have other last bits under other numbers of threads.
+        value = (weights * log_q[np.arange(labels.size), labels]).sum()
         value -= 0.5 * (point @ point) / PRIOR_SD**2
-        slope = np.array([t * (off * log_p).sum(), (off @ log_shares).sum()])
+        slope = np.array([t * (off * log_p).sum(), (off * log_shares).sum()])
         return -float(value), point / PRIOR_SD**2 - slope
 
     start = np.log([fit_temperature(log_p, labels, weights), 1.0])
-    mode = minimize(objective, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-9}).x
+    mode = minimize(objective, start, jac=True, method="L-BFGS-B", options=TIGHT).x
     return float(np.exp(mode[0])), float(mode[1])
 
 

@@ -143,7 +143,8 @@ class Task:
             of_folds[fold] = list(self.fits(train, settings, self.solver.seed + 1 + fold))
             return np.stack([mixture.class_log_joint(test) for mixture in of_folds[fold]], axis=1)
 
-        return hold_out(splits, predict, classes), of_folds
+        # In this process: fits of another would not be kept.
+        return hold_out(splits, predict, classes, n_jobs=1), of_folds
 
 
 @dataclass(frozen=True)
