@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 
 from bayesrbf import table
 from bayesrbf.numerics.log_sums import class_shares
+from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.records.masked_rows import MaskedRows
 from bayesrbf.records.mixture import Observations
 from bayesrbf.table import Columns
@@ -53,10 +54,11 @@ class Masking:
     ) -> MaskedRows:
         """What was said of the copies of all folds.
 
-        Both lists have an array of shape (n_held_out, n_versions, ...) a fold.
+        Both lists have an array of shape (n_held_out, n_versions, ...) a fold. Single precision
+        tells enough of them, and a file is smaller.
         """
-        said = np.concatenate(values)[:, 1:]
-        return MaskedRows(said, np.concatenate(hidden), self.log_shares)
+        said = single_digits(np.concatenate(values)[:, 1:])
+        return MaskedRows(said, single_digits(np.concatenate(hidden)), self.log_shares)
 
 
 def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:

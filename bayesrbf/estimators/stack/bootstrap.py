@@ -27,6 +27,7 @@ from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.progress import progress
 from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import Predictor
+from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.numerics.stack.disagreement import (
     bounded_spread,
     disagreed,
@@ -221,7 +222,7 @@ def _pools(
 
     emptier = [fitted(slice(1, None)) if model.emptier else () for _ in range(shared)]
     pools = ((*fitted(slice(1)), *emptier[draw % shared]) for draw in range(draws))
-    return np.stack([packed(log_posterior, of_draw) for of_draw in pools])
+    return single_digits(np.stack([packed(log_posterior, of_draw) for of_draw in pools]))
 
 
 def bootstrap_predictor(
