@@ -72,15 +72,13 @@ def run(job: Job, folder: Path) -> Report:
             write_whole(folder / OPTIONS, options_content(options))
             draws, thinned = draws_content(outcome.model.posterior_, whole=job.draws is not None)
             write_whole(folder / POSTERIOR, draws)
-            report = _with_fact(outcome.report, "draws", thinned)
+            report = _with_fact(outcome.report, "draws", thinned) if thinned else outcome.report
             write_whole(folder / PAGE, render(report).encode())
     return report
 
 
 def _with_fact(report: Report, name: str, fact: str) -> Report:
-    """The report with one fact more, if there is any."""
-    if not fact:
-        return report
+    """The report with one fact more."""
     described = replace(report.described, facts=(*report.described.facts, (name, fact)))
     return replace(report, described=described)
 
