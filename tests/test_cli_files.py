@@ -103,7 +103,7 @@ def test_disk_that_fills_at_any_file_is_a_sentence_and_old_files_are_whole(
     assert (out / "report.html").read_text() == (out / "model.safetensors").read_text() == "new"
     assert (out / "mine").read_text() == "old"
     with xr.open_datatree(out / "posterior.nc", engine="h5netcdf") as tree:
-        assert tree["means"].to_numpy().tolist() == [0, 1, 2, 3, 4]
+        assert tree["posterior"]["means"].to_numpy().tolist() == [0, 1, 2, 3, 4]
 
 
 def test_folder_with_the_name_of_a_file_is_said_before_any_work(
