@@ -98,7 +98,7 @@ def methods(seed: int, effort: Effort) -> dict[str, Any]:
         "Caetano": caetano,
         "joint": joint,
         "joint, chosen": GridSearchCV(joint, dict(JOINT), cv=3),
-        "kernel": KernelNetworkClassifier(random_state=seed),
+        "kernel": KernelNetworkClassifier(calibrate=False, random_state=seed),
         "SVM": make_pipeline(StandardScaler(), machine),
         "forest": RandomForestClassifier(effort.forest, random_state=seed),
         "GP": make_pipeline(StandardScaler(), process),
@@ -126,7 +126,7 @@ def mixed_methods(X: pd.DataFrame, seed: int, effort: Effort) -> dict[str, Any]:
         "joint": RBFNetworkClassifier(
             l2=0.1, calibrate=False, n_init=1, max_iter=300, random_state=seed
         ),
-        "kernel": KernelNetworkClassifier(random_state=seed),
+        "kernel": KernelNetworkClassifier(calibrate=False, random_state=seed),
         "SVM": make_pipeline(filled, SVC(C=10.0)),
         "forest": make_pipeline(filled, RandomForestClassifier(effort.forest, random_state=seed)),
     }

@@ -83,7 +83,12 @@ def fitted(
     """A fit in the kernel form, with one mode as published, and its table, both from ``seed``."""
     X, y = chequerboard(N_EACH, np.random.default_rng(seed))
     model = SDGMClassifier(
-        n_components, form="kernel", prediction="single-mode", n_init=n_init, random_state=seed
+        n_components,
+        form="kernel",
+        prediction="single-mode",
+        calibrate=False,
+        n_init=n_init,
+        random_state=seed,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -145,9 +145,7 @@ CONTESTANTS: Final[dict[str, Callable[[int], Any]]] = {
     "stack, one pool": lambda seed: StackedClassifier(random_state=seed),
     "lite": lambda seed: StackedClassifier("lite", random_state=seed),
     "mixture": lambda seed: HybridMixtureClassifier(random_state=seed),
-    "kernel network, calibrated": lambda seed: KernelNetworkClassifier(
-        calibrate=True, random_state=seed
-    ),
+    "kernel network": lambda seed: KernelNetworkClassifier(random_state=seed),
     "forest": forest,
     "boosting": lambda seed: Categories(boosting(seed)),
     "logistic regression": logistic,

@@ -19,7 +19,7 @@ from tests.benchmarks.test_stack import SETS, Contestant, contest, counts, of
 def network(kernel: str, **settings: Any) -> Contestant:
     """A calibrated kernel network."""
     return lambda X, y, seed: of(
-        KernelNetworkClassifier(kernel, calibrate=True, random_state=seed, **settings), X, y
+        KernelNetworkClassifier(kernel, random_state=seed, **settings), X, y
     )
 
 

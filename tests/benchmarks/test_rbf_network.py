@@ -150,7 +150,7 @@ def test_the_exemplar_layer_on_18_tables(holes, data_folder):
     for name in CHOSEN:
         for seed in range(SPLITS):
             data = split(name, seed, holes)
-            model = KernelNetworkClassifier(calibrate=True, random_state=seed)
+            model = KernelNetworkClassifier(random_state=seed)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # levels that only the test rows have
                 p = model.fit(data.X, data.y).predict_proba(data.X_new)

@@ -53,7 +53,9 @@ def test_the_primal_form_and_the_dense_dual(
 ) -> None:
     train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
     lines, seconds = [], {}
-    SDGMClassifier(1, n_init=1).fit(train.X, train.y)  # what is compiled or imported once
+    SDGMClassifier(1, n_init=1, calibrate=False).fit(
+        train.X, train.y
+    )  # what is compiled or imported once
     for name in ("primal", "kernel", "dense dual"):
         form = "primal" if name == "primal" else "kernel"
         if name == "dense dual":
@@ -61,7 +63,7 @@ def test_the_primal_form_and_the_dense_dual(
             monkeypatch.setattr(sdgm_ard, "_doomed", lambda determined, pull: determined < 0)
             monkeypatch.setattr(sdgm_ard, "SETTLED", -1.0)
             monkeypatch.setattr(sdgm_ard, "LOOSE_STEPS", sdgm_ard.TIGHT_STEPS)
-        model = SDGMClassifier(form=form, n_init=1, random_state=0)
+        model = SDGMClassifier(form=form, n_init=1, random_state=0, calibrate=False)
         start = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -79,7 +81,7 @@ def test_ripley_from_every_seed(data_folder: object) -> None:
     train, test = load_table("ripley_synth_train"), load_table("ripley_synth_test")
     lines = []
     for seed in range(SEEDS):
-        model = SDGMClassifier(random_state=seed).fit(train.X, train.y)
+        model = SDGMClassifier(random_state=seed, calibrate=False).fit(train.X, train.y)
         line = {"seed": seed}
         for prediction in ("single-mode", "average"):
             model.set_params(prediction=prediction)
@@ -99,7 +101,9 @@ def test_official_splits_from_every_seed(table: str, data_folder: object) -> Non
     for seed in range(SEEDS):
         errors: dict[str, list[float]] = {"single-mode": [], "average": []}
         for data in splits(table):
-            model = SDGMClassifier(form="kernel", random_state=seed).fit(data.X, data.y)
+            model = SDGMClassifier(form="kernel", random_state=seed, calibrate=False).fit(
+                data.X, data.y
+            )
             for prediction, found in errors.items():
                 model.set_params(prediction=prediction)
                 found.append(100 * float(np.mean(model.predict(data.X_new) != data.y_new)))
@@ -115,7 +119,7 @@ def test_averaging_on_small_tables(data_folder: object) -> None:
     losses = []
     for seed in range(SEEDS):
         rows = np.random.default_rng(seed).permutation(len(y))[:SMALL]
-        model = SDGMClassifier(random_state=seed).fit(train.X.iloc[rows], y[rows])
+        model = SDGMClassifier(random_state=seed, calibrate=False).fit(train.X.iloc[rows], y[rows])
         truth = np.searchsorted(model.classes_, y_new)
         for prediction in ("average", "single-mode", "plug-in"):
             p = model.set_params(prediction=prediction).predict_proba(test.X)
@@ -135,7 +139,9 @@ def test_all_modes_and_one(form: str, data_folder: object) -> None:
             data = split(name, seed, holes=False)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = SDGMClassifier(form=form, random_state=seed).fit(data.X, data.y)
+                model = SDGMClassifier(form=form, random_state=seed, calibrate=False).fit(
+                    data.X, data.y
+                )
             line = {"table": name, "modes": model.mode_n_weights_.size}
             for prediction in ("single-mode", "average"):
                 p = model.set_params(prediction=prediction).predict_proba(data.X_new)
@@ -162,7 +168,7 @@ def test_cost_against_rows() -> None:
             n_rows, n_features=5, n_informative=5, n_redundant=0, n_clusters_per_class=4,
             flip_y=0.05, random_state=0,
         )  # fmt: skip
-        model = SDGMClassifier(4, n_init=2, max_iter=300, random_state=0)
+        model = SDGMClassifier(4, n_init=2, max_iter=300, random_state=0, calibrate=False)
         start = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -188,7 +194,7 @@ def test_cost_against_weights() -> None:
             1_000, n_features=n_columns, n_informative=n_columns, n_redundant=0,
             n_clusters_per_class=2, flip_y=0.05, random_state=0,
         )  # fmt: skip
-        model = SDGMClassifier(2, n_init=1, random_state=0)
+        model = SDGMClassifier(2, n_init=1, random_state=0, calibrate=False)
         start = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -211,7 +217,9 @@ def test_cost_against_weights() -> None:
 
 def sparse_member(seed: int) -> list[object]:
     """One more member of the stack; the kernel form has no more coordinates than rows."""
-    return [("sdgm", SDGMClassifier(2, form="kernel", n_init=4, random_state=seed))]
+    return [
+        ("sdgm", SDGMClassifier(2, form="kernel", n_init=4, random_state=seed, calibrate=False))
+    ]
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["complete", "holes"])

@@ -20,6 +20,7 @@ from bayesrbf import (
     HybridMixtureClassifier,
     KernelNetworkClassifier,
     RBFNetworkClassifier,
+    SDGMClassifier,
     StackedClassifier,
 )
 from bayesrbf.fitted.masking import STRATA, hiding_masks
@@ -28,8 +29,9 @@ Table = tuple[pd.DataFrame, np.ndarray]
 KINDS: dict[str, Callable[[], object]] = {
     "stack": lambda: StackedClassifier("lite", random_state=0),
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
-    "kernel network": lambda: KernelNetworkClassifier(calibrate=True, random_state=0),
+    "kernel network": lambda: KernelNetworkClassifier(random_state=0),
     "RBF network": lambda: RBFNetworkClassifier(random_state=0),
+    "sparse mixture": lambda: SDGMClassifier(random_state=0),
 }
 NOISE = "noise"
 
@@ -123,7 +125,7 @@ def test_one_cell_is_told_as_it_should_be(new) -> None:
 def test_a_temperature_alone_breaks_the_law(new) -> None:
     """So the law can fail: the kernel network without its calibration, three errors granted."""
     X, y = made(400, seed=0)
-    model = KernelNetworkClassifier(calibrate=True, random_state=0).fit(X, y)
+    model = KernelNetworkClassifier(random_state=0).fit(X, y)
     model.calibration_ = None
     share = (y == "sick").mean()
     error = np.sqrt(share * (1 - share) / y.size)

@@ -30,7 +30,8 @@ def ring(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def small(**arguments: object) -> SDGMClassifier:
-    return SDGMClassifier(**{"n_components": 1, "n_init": 1, "random_state": 0} | arguments)
+    settings = {"n_components": 1, "n_init": 1, "calibrate": False, "random_state": 0}
+    return SDGMClassifier(**settings | arguments)
 
 
 def _dot(left: np.ndarray, right: np.ndarray) -> np.ndarray:

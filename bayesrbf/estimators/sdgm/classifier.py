@@ -74,8 +74,8 @@ class SDGMClassifier(Classifier):
     unlabelled : object, optional
         What marks a hidden label beside NaN and None, such as -1.
     calibrate : bool
-        Fit a temperature to out-of-fold log probabilities: a sparse mixture is too sure of itself
-        on few rows or in many columns.
+        Calibrate by out-of-fold log probabilities of rows as they are and with cells hidden: a
+        sparse mixture is too sure of itself on few rows, in many columns and with few cells.
     cv : int, splitter or iterable of (train, test)
         Folds of the calibration. An integer deals the rows of every class in turn, in an order of
         their own; splits are of the rows given to ``fit``.
@@ -183,7 +183,7 @@ class SDGMClassifier(Classifier):
         precision_prior: Stored[PrecisionPrior | None] = None,
         class_prior: Any = None,
         unlabelled: Any = None,
-        calibrate: Stored[bool] = False,
+        calibrate: Stored[bool] = True,
         cv: Any = 5,
         companion_components: Stored[int] = 3,
         alpha_init: Stored[float] = 1.0,
