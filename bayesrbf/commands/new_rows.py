@@ -48,7 +48,7 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         if file is not None:
             with writing_whole(file) as beside, open(beside, "xb") as written:
                 write_predictions(predictions, written)
-        said = scored.novelty()
+        said, fewer = scored.novelty(), scored.fewer_cells()
     counts, decided = scored.predicted, scored.decided.most_common()
     told = {
         "table": table.name,
@@ -57,12 +57,13 @@ def predict(folder: Path, table: Path, /, *, out: Path | None = None, json: Json
         "predicted": counts,
         "decided": dict(decided),
         "novel": said or None,
+        "fewer_cells": fewer or None,
         "predictions": [row for block in kept for row in block.to_dict("records")],
     }
     lines = [f"{table.name}: {scored.rows} rows"]
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
-    lines += [f"  {said}"] if said else []
+    lines += [f"  {remark}" for remark in (said, fewer) if remark]
     if not scored.has_intervals:
         lines.append("  The model has no draws, and so no intervals.")
     answer(told, [*lines, f"Wrote {file}"], as_json=json)

@@ -29,6 +29,8 @@ NOVEL: Final = 0.99
 """Novelty above which a row is called novel; of the model's own rows 1 in 100 has more."""
 BLOCK: Final = 20_000
 """Rows of a new table that are read and answered at once."""
+USUAL: Final = 0.01
+"""Share of training rows with fewer cells from which a new row has fewer than nearly all."""
 CHANCE: Final = 0.01
 """Probability below which so many novel rows are more than chance brings."""
 FACTOR: Final = 3.0
@@ -172,6 +174,41 @@ def novelty_of(model: Any, novel: pd.DataFrame, n_novel: int, n_rows: int) -> st
         wrong = _wrong(model, novel, name, ratio)
     among = "them" if len(novel) == n_novel else f"the first {len(novel)}"
     return f"{said}: {clipped(name, 30)} stands out in {len(rows)} of {among}{wrong}."
+
+
+def fewest_cells(model: Any) -> int:
+    """Known cells of a row that 99 in 100 training rows have, or more."""
+    known = training_table(model).notna().sum(axis=1)
+    return int(np.quantile(known, USUAL, method="lower"))
+
+
+def fewer_cells_of(model: Any, n_fewer: int, fewest: int, n_rows: int) -> str:
+    """How many rows have fewer cells than nearly all training rows, and what holds of them.
+
+    ``fewest`` are the known cells of the row that has the fewest. Empty where there is none.
+    """
+    if n_fewer == 0:
+        return ""
+    verb, of_all = ("has" if n_fewer == 1 else "have"), len(columns_of(model).names)
+    said = (
+        f"{n_fewer} of {plural(n_rows, 'row')} {verb} fewer cells than 99 in 100 training rows: "
+        f"{fewest_cells(model)} of {of_all} there, here as few as {fewest}."
+    )
+    if not _knows_of_few(model):
+        return f"{said} The model is not calibrated for that; look at such rows one by one."
+    return (
+        f"{said} The model is calibrated for that, on held-out rows with cells hidden by chance: "
+        "where little is known, the answer is near the class shares."
+    )
+
+
+def _knows_of_few(model: Any) -> bool:
+    """Whether a model is calibrated on held-out rows with cells hidden."""
+    from bayesrbf import StackedClassifier
+
+    if isinstance(model, StackedClassifier):
+        return model.model_.held.masked is not None
+    return model.calibration_ is not None
 
 
 def _wrong(model: Any, novel: pd.DataFrame, name: str, ratio: np.ndarray) -> str:

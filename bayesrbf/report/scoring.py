@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final
 
 import pandas as pd
 
-from bayesrbf.report.new_rows import NOVEL, novelty_of
+from bayesrbf.report.new_rows import NOVEL, fewer_cells_of, fewest_cells, novelty_of
 from bayesrbf.report.output import predictions_frame, to_csv
 
 KEPT: Final = 1000
@@ -31,9 +31,12 @@ class Scored:
     _predicted: Counter[str] = field(default_factory=Counter)
     _novel: list[pd.DataFrame] = field(default_factory=list)
     _n_novel: int = 0
+    _n_fewer: int = 0  # Rows with fewer cells than nearly all training rows.
+    _fewest: int | None = None  # Known cells of the row that has the fewest.
 
     def over(self, blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """The predictions of each block, counted on the way."""
+        usual = fewest_cells(self.model)
         for rows in blocks:
             uncertainty = self.model.uncertainty(rows, memory=MEMORY)
             ids = None if rows.index.name is None else rows.index
@@ -44,6 +47,10 @@ class Scored:
             if self._n_novel < KEPT:
                 self._novel.append(rows[novel].head(KEPT - self._n_novel))
             self._n_novel += int(novel.sum())
+            known = rows.notna().sum(axis=1)
+            self._n_fewer += int((known < usual).sum())
+            fewest = int(known.min())
+            self._fewest = fewest if self._fewest is None else min(fewest, self._fewest)
             self.rows += len(rows)
             self.prob = float(uncertainty.attrs["prob"])
             self.has_intervals = not uncertainty.attrs["point_estimate"]
@@ -60,6 +67,10 @@ class Scored:
     def novelty(self) -> str:
         """Whether more rows than by chance are unlike the training table."""
         return novelty_of(self.model, pd.concat(self._novel), self._n_novel, self.rows)
+
+    def fewer_cells(self) -> str:
+        """Whether rows have fewer cells than nearly all training rows."""
+        return fewer_cells_of(self.model, self._n_fewer, self._fewest or 0, self.rows)
 
 
 def write_predictions(predictions: Iterable[pd.DataFrame], file: BinaryIO) -> None:
