@@ -19,6 +19,7 @@ from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.posterior.decisions import expected_costs, is_best
 from bayesrbf.posterior.recalibration import tempered
+from bayesrbf.posterior.shares_in_doubt import SharesInDoubt, share_draws
 from bayesrbf.posterior.uncertainty import (
     PredictiveSummary,
     centred_draws,
@@ -100,6 +101,25 @@ class ClassPosterior:
             return Calibrated(self.predictor(rows), self.temperature, hidden(rows), calibration)
 
         return replace(self, predictor=prepare, temperature=1.0)
+
+    def with_shares_in_doubt(
+        self,
+        counts: Float[np.ndarray, " label"],
+        pull: Callable[[Observations], np.ndarray],
+        seed: int,
+    ) -> ClassPosterior:
+        """The posterior whose draws have class shares of their own (:mod:`.shares_in_doubt`).
+
+        ``counts`` are the training rows of every class, ``pull`` how far a row is pulled to them.
+        """
+        *shape, dimension = self.theta.shape
+        moves = share_draws(counts, self.n_draws, np.random.default_rng(seed))
+
+        def prepare(rows: Observations) -> Predictor:
+            return SharesInDoubt(self.predictor(rows), pull(rows), dimension)
+
+        theta = np.concatenate([self.theta, moves.reshape(*shape, -1)], axis=2)
+        return replace(self, predictor=prepare, theta=theta)
 
     def thinned(self, most: int | None) -> ClassPosterior:
         """At most so many of the draws, evenly apart, as one chain; None: all of them."""

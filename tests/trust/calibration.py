@@ -20,6 +20,7 @@ from tests.inference.drawing_graphs import SIMULATORS
 from tests.inference.drawn_tables import DRAWS, EXACT, SAMPLERS, calibrate
 from tests.inference.sbc import failures
 from tests.inference.simulations import DEFECTS, SOUND, gibbs
+from tests.measured import ROOT
 from tests.trust.sections import Line, Row, Section, Tried, count
 
 SIMULATIONS = {True: 1000, False: 50}
@@ -40,7 +41,18 @@ DECLARED: dict[tuple[str, str], tuple[float, float, float]] = {
 }
 """Per cent of intervals that hold the truth, in tables of 10 to 24 rows: measured on 400 others."""
 
-NUMERICS = ("bayesrbf/records", "bayesrbf/numerics", "bayesrbf/inference")
+NUMERICS = (
+    "bayesrbf/records",
+    "bayesrbf/inference",
+    *(
+        f"bayesrbf/numerics/{place.name}"
+        for place in sorted((ROOT / "bayesrbf" / "numerics").iterdir())
+        if place.name not in ("stack", "__pycache__")
+    ),
+    "bayesrbf/numerics/stack/pooling.py",
+    "bayesrbf/numerics/stack/pooling_posterior.py",
+)
+"""Log posteriors and what draws from them: that members of a stack disagree is no part of it."""
 MIXTURES = (*NUMERICS, "tests/inference/sbc.py", "tests/inference/simulations.py")
 FAMILIES = (
     *NUMERICS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from sklearn.utils.parallel import Parallel, delayed
 
 from bayesrbf.estimators.folds import stratified_folds
@@ -19,13 +19,12 @@ from bayesrbf.estimators.stack.fitting import (
     default_folds,
     fit_pools,
 )
-from bayesrbf.estimators.stack.members import MEMBERS
 from bayesrbf.estimators.stack.training import fit_density
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.inference.bootstrap import bootstrap_weights
 from bayesrbf.inference.draws import Draws, check_numbers
 from bayesrbf.inference.progress import progress
-from bayesrbf.numerics.hidden_share import hidden_share
+from bayesrbf.numerics.hidden_share import hats, hidden_share
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.rounding import single_digits
 from bayesrbf.numerics.stack.disagreement import (
@@ -34,7 +33,6 @@ from bayesrbf.numerics.stack.disagreement import (
     disagreement_draws,
     squared_scale,
     stretch_of_median,
-    variance_of_kinds,
 )
 from bayesrbf.numerics.stack.pooling import tempered_members
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
@@ -109,7 +107,7 @@ def bootstrap_stack(
     lp = np.array([log_posterior.value_and_gradient(one)[0] for one in theta])
     table_variance = _table_variance(model, rows)
     n_classes = settings.n_classes
-    moves = disagreement_draws(draws, _kinds(model.names), n_classes, table_variance, rng)
+    moves = disagreement_draws(draws, model.kinds, n_classes, table_variance, rng)
     return (
         Draws(theta[None], {"lp": lp[None]}, "bootstrap"),
         StackRefits(tuple(refitted), *moves, table_variance, _usual_rows(settings, rows)),
@@ -148,25 +146,8 @@ def _table_variance(model: FittedStack, rows: Observations) -> float:
     if not weights.size:
         values, weights = model.members.log_probabilities(rows), rows.weights
         hidden = hidden_share(rows)
-    _, variance = _pool_and_variance(model, values, hidden)
+    _, variance = model.pool_and_variance(values, hidden)
     return float(np.average(variance.mean(axis=1), weights=weights))
-
-
-def _pool_and_variance(
-    model: FittedStack,
-    values: Float[np.ndarray, "obs member label"],
-    hidden: Float[np.ndarray, " obs"],
-) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
-    """Class log probabilities of the fitted pool and the variance of the kinds about it.
-
-    ``values`` are what members say before temperatures.
-    """
-    log_posterior = model.pool_posterior
-    theta = model.point(log_posterior)
-    temperatures = log_posterior.of_rows(hidden, theta).member_temperatures
-    members = np.log(tempered_members(values, temperatures))
-    pool = log_posterior.pooled(values, hidden, theta)
-    return pool, variance_of_kinds(members, pool, _kinds(model.names))
 
 
 def bootstrap_stretch(
@@ -191,17 +172,19 @@ def _pool_and_scale(
     model: FittedStack, refits: StackRefits, rows: Observations
 ) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
     """The fitted pool of new rows and the squared scale of what one kind of member more may say."""
-    pool, variance = _pool_and_variance(
-        model, model.members.log_probabilities(rows), hidden_share(rows)
-    )
-    n_kinds = np.unique(_kinds(model.names)).size
-    return pool, squared_scale(variance, refits.table_variance, n_kinds)
+    hidden = hidden_share(rows)
+    pool, variance = model.pool_and_variance(model.members.log_probabilities(rows), hidden)
+    n_kinds = np.unique(model.kinds).size
+    return pool, squared_scale(variance, _usual_variance(model, refits, hidden), n_kinds)
 
 
-def _kinds(members: tuple[str, ...]) -> Int[np.ndarray, " member"]:
-    """The kind of every member, as a number; each member of another library is its own."""
-    kinds = [MEMBERS[name].kind if name in MEMBERS else f"extra {name}" for name in members]
-    return np.unique(kinds, return_inverse=True)[1]
+def _usual_variance(
+    model: FittedStack, refits: StackRefits, hidden: Float[np.ndarray, " obs"]
+) -> Float[np.ndarray, " obs"]:
+    """Mean variance of the kinds at rows of which a share of the cells is hidden."""
+    if model.held.masked is None:
+        return np.full(hidden.size, refits.table_variance)
+    return hats(hidden) @ model.knot_variances
 
 
 def _pools(
@@ -236,8 +219,11 @@ def bootstrap_predictor(
     """
 
     def prepare(new: Observations, log_density: np.ndarray) -> Predictor:
-        spread = bootstrap_spread(model, refits, new)
-        return BootstrapPredictor(log_posterior, model.members, refits, new, log_density, spread)
+        spread, hidden = bootstrap_spread(model, refits, new), hidden_share(new)
+        variance, of_table = _usual_variance(model, refits, hidden), refits.table_variance
+        shifted = np.sqrt(variance / of_table) if of_table > 0 else np.zeros(hidden.size)
+        moved = spread, shifted
+        return BootstrapPredictor(log_posterior, model.members, refits, new, log_density, *moved)
 
     return prepare
 
@@ -253,12 +239,13 @@ class BootstrapPredictor(Predictor):
         rows: Observations,
         log_density: np.ndarray,
         spread: Float[np.ndarray, " obs"],
+        shifted: Float[np.ndarray, " obs"],
     ) -> None:
         self._log_posterior = log_posterior
         self._n_members = refits.factors.shape[1]
         self._hidden, self._fitted = hidden_share(rows), partial(members.log_probabilities, rows)
         self._refitted = np.stack([one.log_probabilities(rows) for one in refits.members])
-        self._log_density, self._spread = log_density, spread
+        self._log_density, self._spread, self._shifted = log_density, spread, shifted
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict at many draws, of which some are worked on at once."""
@@ -282,4 +269,4 @@ class BootstrapPredictor(Predictor):
         if not rest.size:
             return said
         factors, shifts = np.split(rest[:, :-1], [self._n_members], axis=1)
-        return disagreed(np.log(members), said, factors, shifts, self._spread)
+        return disagreed(np.log(members), said, factors, shifts, self._spread, self._shifted)

@@ -290,7 +290,7 @@ class StackedClassifier(Classifier):
         from bayesrbf.estimators.stack.stack_posterior import stack_posterior
 
         drawn = self.draws_, self._member_draws, self._refits
-        return stack_posterior(self.model_, self.rows_, *drawn, self._log_ratio())
+        return stack_posterior(self.model_, self.rows_, *drawn, self._log_ratio(), self.seed_)
 
     def declare(self) -> pm.Model:
         """Declare the graph of weights and temperatures on the rows held out.

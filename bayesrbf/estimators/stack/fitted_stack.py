@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.optimize import nnls
 
 from bayesrbf.estimators.holding_out import HeldOut
 from bayesrbf.estimators.stack.drawing import JointPredictor
 from bayesrbf.estimators.stack.fitting import FittedMembers, Pool, StackSettings
+from bayesrbf.estimators.stack.members import MEMBERS
 from bayesrbf.estimators.stack.training import LearnedRates, fit_density
 from bayesrbf.fitted.fitted_mixture import FittedMixture
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel
-from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hidden_share
+from bayesrbf.numerics.hidden_share import KNOTS, PULL_SD, hats, hidden_share
 from bayesrbf.numerics.log_posterior import LogPosterior
+from bayesrbf.numerics.stack.disagreement import variance_of_kinds
 from bayesrbf.numerics.stack.pooling import (
     LEAST,
     LOG_TEMPERATURE_SD,
@@ -88,6 +92,50 @@ class FittedStack(FittedModel):
         """Share of hidden cells of the rows held out, as they are."""
         masked = self.held.masked
         return np.zeros(self.held.labels.size) if masked is None else masked.hidden[:, 0]
+
+    @property
+    def kinds(self) -> Int[np.ndarray, " member"]:
+        """The kind of every member, as a number; each member of another library is its own."""
+        kinds = [MEMBERS[name].kind if name in MEMBERS else f"extra {name}" for name in self.names]
+        return np.unique(kinds, return_inverse=True)[1]
+
+    def pool_and_variance(
+        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
+    ) -> tuple[Float[np.ndarray, "row label"], Float[np.ndarray, "row label"]]:
+        """Class log probabilities of the fitted pool and the variance of the kinds about it.
+
+        ``values`` are what members say before temperatures.
+        """
+        log_posterior = self.pool_posterior
+        theta = self.point(log_posterior)
+        temperatures = log_posterior.of_rows(hidden, theta).member_temperatures
+        members = np.log(tempered_members(values, temperatures))
+        pool = log_posterior.pooled(values, hidden, theta)
+        return pool, variance_of_kinds(members, pool, self.kinds)
+
+    @cached_property
+    def knot_variances(self) -> Float[np.ndarray, " knot"]:
+        """Mean variance of the kinds at every knot of the share of hidden cells.
+
+        By least squares over the rows held out, as they are and with cells hidden.
+        """
+        masked = self.held.masked
+        assert masked is not None  # who has no copies has one variance
+        values = np.concatenate([self.held.values[:, None], masked.values], axis=1)
+        hidden = masked.hidden.reshape(-1)
+        _, variance = self.pool_and_variance(values.reshape(-1, *values.shape[2:]), hidden)
+        root = np.sqrt(np.repeat(self.held.weights, values.shape[1]))
+        found: Float[np.ndarray, " knot"] = nnls(
+            root[:, None] * hats(hidden), root * variance.mean(axis=1)
+        )[0]
+        return found
+
+    def pull(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """How far the fitted pool pulls rows to the class shares."""
+        log_posterior = self.pool_posterior
+        theta = self.point(log_posterior)
+        found: Float[np.ndarray, " obs"] = log_posterior.of_rows(hidden_share(rows), theta).pull
+        return found
 
     def log_density_at_point(self, log_posterior: LogPosterior) -> float:
         """Log posterior density of the fitted weights and temperatures, without Jacobian."""

@@ -28,10 +28,12 @@ def stack_posterior(
     member_draws: MemberDraws,
     refits: StackRefits | None,
     log_ratio: Float[np.ndarray, " label"],
+    seed: int,
 ) -> ClassPosterior:
     """Join draws of the stack and of its members, each with its own temperatures.
 
-    ``rows`` are those of training. Without draws, the fitted point is the only one.
+    ``rows`` are those of training, ``seed`` that of what doubts their class shares. Without draws,
+    the fitted point is the only one.
     """
     log_posterior = model.log_posterior(rows)
     if draws is None:
@@ -51,10 +53,15 @@ def stack_posterior(
         theta=theta,
         log_ratio=log_ratio,
     )
+    n_labelled = float(rows.weights[rows.labels >= 0].sum())
+    masked = model.held.masked
+    if draws is not None and masked is not None:
+        counts = n_labelled * np.exp(masked.log_shares)
+        posterior = posterior.with_shares_in_doubt(counts, model.pull, seed)
     if refits is None:
         return posterior
     return replace(
         posterior,
         stretch=lambda new: bootstrap_stretch(model, refits, new),
-        n_labelled=float(rows.weights[rows.labels >= 0].sum()),
+        n_labelled=n_labelled,
     )

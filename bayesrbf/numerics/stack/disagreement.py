@@ -10,9 +10,13 @@ of the table, the mean over rows held out,
 .. math:: v(x) = \frac{J + 1}{J} \; \frac{s^2(x) + s_0^2}{2}, \quad
     s^2(x) = \frac{1}{J - 1} \sum_j (l_j(x) - \bar l(x))^2.
 
+Kinds disagree less where fewer cells speak. So the mean of the table is one at every knot of the
+share of hidden cells (:mod:`bayesrbf.numerics.hidden_share`), over the rows held out and their
+copies, and :math:`s_0` below is that of the row.
+
 What the table says counts as much as J - 1 deviations at the row, so that the degrees of freedom
 are 2 (J - 1). A draw is a function of the row: the factors :math:`f_j` of the deviations and the
-shift g of the log odds are the same for all rows,
+shift g of the log odds, over its scale, are the same for all rows,
 
 .. math:: l_0 = \bar l + \sum_j f_j (l_j - \bar l) + g, \quad
     f_j = c \, z_j, \quad g = c \, s_0 \sqrt{J - 1} \, z_0, \quad
@@ -112,23 +116,28 @@ def disagreed(
     factors: Float[np.ndarray, "*draws member"],
     shift: Float[np.ndarray, "*draws label"],
     spread: Float[np.ndarray, " row"] | float = 1.0,
+    shifted: Float[np.ndarray, " row"] | float = 1.0,
 ) -> Float[np.ndarray, "*draws row label"]:
     """Log probabilities of the pool, moved by its members' deviations from it and by a shift.
 
-    Rows unlike those of the fit are moved so many times as far.
+    Rows unlike those of the fit are moved so many times as far; ``shifted`` is what their shift
+    is of that of the table.
     """
     centre = np.maximum(pool, LEAST_SAID)
     deviations = np.maximum(members, LEAST_SAID) - centre[..., None, :]
-    moves = np.einsum("...j,...njc->...nc", factors, deviations) + shift[..., None, :]
+    moves = np.einsum("...j,...njc->...nc", factors, deviations)
+    moves += np.reshape(shifted, (-1, 1)) * shift[..., None, :]
     moved = centre + np.reshape(spread, (-1, 1)) * moves
     return log_softmax(moved, axis=-1)
 
 
 def squared_scale(
-    variance: Float[np.ndarray, "row label"], table_variance: float, n_kinds: int
+    variance: Float[np.ndarray, "row label"],
+    table_variance: Float[np.ndarray, " row"] | float,
+    n_kinds: int,
 ) -> Float[np.ndarray, "row label"]:
     """Squared scale ``v`` of what one kind of model more may say, in log odds."""
-    return (n_kinds + 1) / n_kinds * (variance + table_variance) / 2
+    return (n_kinds + 1) / n_kinds * (variance + np.reshape(table_variance, (-1, 1))) / 2
 
 
 def bounded_spread(
