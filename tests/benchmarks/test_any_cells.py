@@ -1,9 +1,10 @@
 """The probability given any set of cells: fitted to complete rows, asked of rows with fewer cells.
 
 Cells of new rows are hidden at random, or all but the most and the least telling columns, or a
-block of columns that go together. Beside the log loss stands the mean probability of the rarest
-class over its share. *Stack, one pool* is the stack whose weights and temperatures do not know of
-hidden cells. Some tables have a class that was thinned out to 7 % of the rows.
+block of columns that go together; or rows are complete, where 30 % were hidden at fit. Beside the
+log loss stands the mean probability of the rarest class over its share. *Stack, one pool* is the
+stack whose weights and temperatures do not know of hidden cells. Some tables have a class that was
+thinned out to 7 % of the rows.
 
 ``BAYESRBF_TABLES`` and ``BAYESRBF_METHODS`` choose, ``BAYESRBF_SEEDS`` sets the number of splits
 (1). Results are kept as they come.
@@ -13,8 +14,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +30,8 @@ from sklearn.model_selection import train_test_split
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
 from bayesrbf.estimators.stack.fitting import fit_pool
 from tests.benchmarks.figures import show
-from tests.benchmarks.stack_tables import CHOSEN, FRESH, MOST_ROWS, Split, load
+from tests.benchmarks.stack_tables import CHOSEN, FRESH, Split, load
+from tests.benchmarks.test_real_tables import numbers_for
 from tests.benchmarks.test_stack import chosen, forest, logistic
 from tests.measured import Cell, part
 
@@ -35,10 +39,13 @@ SEEDS = int(os.environ.get("BAYESRBF_SEEDS", "1"))
 RARE: Final = ("adult", "raetsch_german", "credit_approval", "vehicle", "vowel")
 """Tables of which one class is thinned out."""
 SHARE, RAREST = 0.07, ", rare"
+ONE_POOL: Final = "stack, one pool"
 COMPLETE: Final = 0.6
 """Share of rows without a hole from which a table counts as complete: the others are left out."""
 SHARES: Final = (0.0, 0.3, 0.6, 0.8, 0.95)
+MOST_ROWS: Final = 600
 NEW_ROWS: Final = 400
+HIDDEN_AT_FIT: Final = 0.3
 TABLES: Final = tuple(
     name
     for name in (*CHOSEN, *FRESH, *(name + RAREST for name in RARE))
@@ -142,15 +149,19 @@ class Shares:
 
 CONTESTANTS: Final[dict[str, Callable[[int], Any]]] = {
     "stack": lambda seed: StackedClassifier(random_state=seed),
-    "stack, one pool": lambda seed: StackedClassifier(random_state=seed),
+    ONE_POOL: lambda seed: StackedClassifier(random_state=seed),
     "lite": lambda seed: StackedClassifier("lite", random_state=seed),
     "mixture": lambda seed: HybridMixtureClassifier(random_state=seed),
     "kernel network": lambda seed: KernelNetworkClassifier(random_state=seed),
-    "forest": forest,
+    "forest": lambda seed: numbers_for(forest(seed)),
     "boosting": lambda seed: Categories(boosting(seed)),
-    "logistic regression": logistic,
+    "logistic regression": lambda seed: numbers_for(logistic(seed)),
     "class shares": lambda seed: Shares(),
 }
+
+
+SECOND: Final = tuple(name for name in CONTESTANTS if name != ONE_POOL)
+"""What is fitted a second time, with holes."""
 
 
 def figures(name: str, model: str, seed: int) -> dict[str, Cell]:
@@ -158,15 +169,34 @@ def figures(name: str, model: str, seed: int) -> dict[str, Cell]:
     data = complete(name, seed)
     if data is None:
         return {}
-    fitted = CONTESTANTS[model](seed).fit(data.X, data.y)
-    if model == "stack, one pool":
-        fitted = one_pool(fitted)
+    result = judged_of(fit(name, model, seed, 0.0), data, patterns(data, seed))
+    if model in SECOND:
+        holes = fit(name, model, seed, HIDDEN_AT_FIT)
+        result |= judged_of(holes, data, [("holes at fit, none here", data.X_new)])
+    return result
+
+
+def judged_of(
+    fitted: Any, data: Split, shown: Iterable[tuple[str, pd.DataFrame]]
+) -> dict[str, Cell]:
+    """What is judged of a model on new rows under some patterns."""
     rarest, result = np.bincount(data.y).argmin(), dict[str, Cell]()
-    for pattern, X in patterns(data, seed):
+    for pattern, X in shown:
         p = np.clip(fitted.predict_proba(X), 1e-12, 1)
         result[pattern] = float(-np.log(p[np.arange(len(X)), data.y_new]).mean())
         result[f"rarest, {pattern}"] = float(p[:, rarest].mean() / (data.y == rarest).mean())
     return result
+
+
+@lru_cache(maxsize=2)
+def fit(name: str, model: str, seed: int, hidden: float) -> Any:
+    """A model fitted to a table of which a share of the cells is hidden."""
+    if model == ONE_POOL:
+        return one_pool(copy(fit(name, "stack", seed, hidden)))
+    data = complete(name, seed)
+    assert data is not None  # who asks has seen it
+    gone = np.random.default_rng([seed, 1]).random(data.X.shape) < hidden
+    return CONTESTANTS[model](seed).fit(data.X.mask(gone), data.y)
 
 
 def test_any_cells(data_folder: object) -> None:
