@@ -1,0 +1,25 @@
+"""How often intervals of the approximations hold class probabilities: what docs/trust.md declares.
+
+Tables of 10 to 24 rows, drawn from the prior by other seeds than those that the declared rates are
+tried on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.benchmarks.figures import show
+from tests.inference.class_calibration import APPROXIMATED, LEVELS, approximated, coverage
+from tests.trust.calibration import CLASSES
+
+TABLES, FIRST_SEED = 400, 1000
+
+
+def test_declared_rates() -> None:
+    rows = []
+    for family, method in APPROXIMATED:
+        places = np.array([sound for sound, _ in approximated(family, method, TABLES, FIRST_SEED)])
+        found = coverage(places)
+        rates = {f"{level} %": found.rates[level] for level in LEVELS}
+        rows.append({"family": family, "method": method} | rates | {"s.e.": found.errors[50]})
+    show("trust/declared", rows, 1, covers=CLASSES)
