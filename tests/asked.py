@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tests.measured import FIGURES, ROOT, Cell, read
+from tests.measured import FIGURES, Cell, read
 
 CONTESTANTS: Final = ("classifiers", "models")
 """Counts that say nothing of one contestant's figure."""
@@ -61,26 +61,6 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """How often something was tried, by a line of docs/trust.md: its count, or a group of it."""
-
-    line: str
-    digits: int = 0
-
-    def value(self) -> float | None:
-        """The column *tried* of the line, or none."""
-        for line in (ROOT / "docs" / "trust.md").read_text().splitlines():
-            cells = [cell.strip() for cell in line.strip("|").split("|")]
-            if (found := re.match(self.line, cells[0])) and len(cells) > 1:
-                return number(found[1] if found.groups() else cells[1], 0)
-        return None
-
-    def part(self) -> str:
-        """Nothing: the line says all."""
-        return ""
-
-
-@dataclass(frozen=True)
 class Of:
     """A number made of several: how many, a mean, a difference."""
 
@@ -96,6 +76,80 @@ class Of:
     def part(self) -> str:
         """What was run of what was asked, where that was less."""
         return self.figure.part()
+
+
+@dataclass(frozen=True)
+class Among:
+    """One number of all those in a row, such as the least."""
+
+    file: str
+    row: str
+    make: Callable[[list[float]], float]
+    digits: int = 2
+
+    def value(self) -> float | None:
+        """The number, or none."""
+        found = numbers(self.file, self.row)
+        return self.make(found) if found else None
+
+    def part(self) -> str:
+        """What was run of what was asked, where that was less."""
+        return Figure(self.file, self.row, "").part()
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """By how much the numbers of a row are above those of another, at most."""
+
+    row: str
+    other: str
+    file: str = "any_cells/losses"
+    digits: int = 3
+
+    def value(self) -> float | None:
+        """The number, or none."""
+        own, others = numbers(self.file, f"{self.row};"), numbers(self.file, f"{self.other};")
+        return max((a - b for a, b in zip(own, others, strict=True)), default=None)
+
+    def part(self) -> str:
+        """What was run of what was asked, where that was less."""
+        return Figure(self.file, "", "").part()
+
+
+@dataclass(frozen=True)
+class Less:
+    """A number less another."""
+
+    figure: Figure
+    other: Figure
+    digits: int = 3
+
+    def value(self) -> float | None:
+        """The difference, or none."""
+        own, other = self.figure.value(), self.other.value()
+        return None if own is None or other is None else own - other
+
+    def part(self) -> str:
+        """What was run of what was asked, where that was less."""
+        return self.figure.part()
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The numbers of several tables together."""
+
+    figures: tuple[Figure, ...]
+    digits: int = 0
+
+    def value(self) -> float | None:
+        """The sum, or none."""
+        found = [number for figure in self.figures for number in figure.values()]
+        return sum(found) if found else None
+
+    def part(self) -> str:
+        """Which tables there are."""
+        there = sum(bool(figure.values()) for figure in self.figures)
+        return "" if there == len(self.figures) else f" ({there} of {len(self.figures)} sections)"
 
 
 @dataclass(frozen=True)
@@ -116,7 +170,7 @@ class Over:
         return self.figure.part()
 
 
-Source = Figure | Tried | Of | Over
+Source = Figure | Of | Over | Among | Beyond | Less | Sum
 
 
 @dataclass(frozen=True)
@@ -152,6 +206,16 @@ class Goal:
         if value is None or bound is None:
             return "–"
         return "yes" if (value <= bound if self.at == "most" else value >= bound) else "no"
+
+
+def numbers(file: str, row: str) -> list[float]:
+    """The numbers of the first row of a file that a pattern fits; none where there is no file."""
+    if not (FIGURES / f"{file}.json").exists():
+        return []
+    for cells in read(file).rows:
+        if re.match(row, "; ".join(str(cell) for cell in cells)):
+            return [float(cell) for cell in cells if isinstance(cell, int | float)]
+    return []
 
 
 def most(bound: float | Source, *figure: Source) -> Goal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Final
 
-from tests.asked import Figure, Goal, Of, Over, Tried, least, most
+from tests.asked import Among, Beyond, Figure, Goal, Less, Of, Over, Sum, least, most
 
 SETS: Final = ("18 tables", "18 tables, holes", "11 tables", "11 tables, holes")
 ALL: Final = ("29 tables", "29 tables, holes")
@@ -60,6 +60,28 @@ def house(row: str, place: int) -> Figure:
     """A count of the house."""
     return Figure("house", row, "figure", 0, place)
 
+
+def fewer(model: str, pattern: str) -> Figure:
+    """A mean log loss under a pattern of hidden cells."""
+    return Figure("any_cells/losses", f"{model};", pattern)
+
+
+def tried(section: str, line: str, column: str = "run of asked") -> Figure:
+    """A count of a line of docs/trust.md."""
+    return Figure(f"trust/{section}", line, column, 0)
+
+
+def total(counts: list[float]) -> float:
+    """All counts together."""
+    return float(sum(counts))
+
+
+ATTACKS: Final = (
+    "artefact", "fuzz", "command-line", "load", "large", "large-draws", "sbc", "defects",
+    "probabilities", "families", "approximations", "digits", "invariance", "oracles", "degenerate",
+    "degenerate-draws", "bits",
+)  # fmt: skip
+"""Sections of docs/trust.md."""
 
 FIT, PREDICT = r"HybridMixtureClassifier\.fit", r"HybridMixtureClassifier\.predict_proba"
 
@@ -274,23 +296,54 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
             most(52_000, house("lines, of them code", 0)),
         ),
     },
+    "{doc}`guides/fewer_cells`": {
+        "loss of the stack beyond that of the class shares, largest of all patterns": (
+            most(0.005, Beyond("stack", "class shares")),
+        ),
+        "the same of the mixture; of the kernel network": (
+            most(0, Beyond("mixture", "class shares")),
+            most(0, Beyond("kernel network", "class shares")),
+        ),
+        "loss of the stack beyond that of one pool for all rows, at no cell hidden": (
+            most(0, Less(fewer("stack", "0%"), fewer("stack, one pool", "0%"))),
+        ),
+        "mean probability of the rarest class over its share, stack: least and largest pattern": (
+            least(0.9, Among("any_cells/rarest", "stack;", min)),
+            most(1.1, Among("any_cells/rarest", "stack;", max)),
+        ),
+        "truths that 90 % intervals of the stack hold: least and largest pattern": (
+            least(0.85, Among("any_cells/held", "stack; held;", min)),
+            most(0.95, Among("any_cells/held", "stack; held;", max)),
+        ),
+    },
     "{doc}`trust`, how often it was tried": {
-        "hostile files with names": (least(200, Tried("hostile files with names")),),
-        "mutated model files": (least(10_000, Tried("model files with one value altered")),),
-        "manifests at random": (least(10_000_000, Tried("manifests at random")),),
-        "kills at saving": (least(200, Tried("`save` killed")),),
+        "hostile files with names": (least(200, tried("artefact", "hostile files", "tried")),),
+        "mutated model files": (
+            least(9_000, Of(tried("artefact", ".*one value of its file", "tried"), total, 0)),
+        ),
+        "manifests at random": (least(10_000_000, tried("fuzz", "manifests")),),
+        "kills at saving": (least(200, tried("artefact", "`save` killed")),),
         "rows through `bayesrbf predict`: model without draws; with draws": (
-            least(1_000_000, Tried(r"rows through .*\.csv, model with no draws")),
-            least(1_000_000, Tried(r"rows through .*\.csv, model with draws")),
+            least(1_000_000, tried("large", r"rows through .*\.csv")),
+            least(1_000_000, tried("large-draws", r"rows through .*\.csv")),
         ),
-        "fits and draws in a loop": (least(1_000, Tried("fits and draws in a loop")),),
-        "simulations: mixtures by Gibbs; kernel network by NUTS; stack by NUTS": (
-            least(1_000, Tried("tables ranked: full, Gibbs")),
-            least(1_000, Tried("tables ranked: kernel network, NUTS")),
-            least(1_000, Tried("tables ranked: stack, NUTS")),
+        "fits and draws in a loop": (least(1_000, tried("load", "fits and draws")),),
+        "simulations, least of the mixtures; of the other families": (
+            least(1_000, Of(tried("sbc", "."), min, 0)),
+            least(1_000, Of(tried("families", "."), min, 0)),
         ),
-        "tables for the coverage of an approximation": (
-            least(200, Tried(r"intervals of Laplace, (\d+) tables")),
+        "sets of tables of a planted defect, least": (
+            least(20, Of(tried("defects", "."), min, 0)),
+        ),
+        "tables for the coverage of an approximation, least": (
+            least(200, Of(tried("approximations", "."), min, 0)),
+        ),
+        "seeds of degenerate tables: fits; draws": (
+            least(5, Of(tried("degenerate", "."), min, 0)),
+            least(5, Of(tried("degenerate-draws", "."), min, 0)),
+        ),
+        "attacks of all sections that got through": (
+            most(0, Sum(tuple(tried(name, ".", "got through") for name in ATTACKS))),
         ),
     },
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.asked import Figure, Of, Over, least, most, rows
+from tests.asked import Among, Beyond, Figure, Less, Of, Over, Sum, least, most, rows
 from tests.measured import write
 
 
@@ -25,6 +25,18 @@ def test_a_figure_is_that_of_its_file():
     assert Figure("loss", "lite", "shown").value() == 1200
     assert Of(Figure("loss", ".", "loss"), max).value() == 0.29
     assert Over(Figure("loss", "lite", "loss"), figure).value() == pytest.approx(0.29 / 0.285)
+
+
+def test_rows_of_a_file_are_compared():
+    columns = {"model": ["stack", "shares"], "0%": [0.2, 0.7], "80%": [0.6, 0.7]}
+    write("cells", columns, "make bench", covers=())
+    assert Among("cells", "stack;", max).value() == 0.6
+    assert Beyond("stack", "shares", "cells").value() == pytest.approx(-0.1)
+    own, other = (Figure("cells", f"{model};", "0%") for model in ("stack", "shares"))
+    assert Less(own, other).value() == pytest.approx(-0.5)
+    assert Sum((own, other, Figure("none", ".", "0%"))).value() == pytest.approx(0.9)
+    assert Sum((own, Figure("none", ".", "0%"))).part() == " (1 of 2 sections)"
+    assert Among("none", "stack;", max).value() is Beyond("a", "b", "none").value() is None
 
 
 def test_what_has_no_file_is_said_to_have_none():

@@ -26,7 +26,7 @@ from bayesrbf.estimators.posteriors import some_rows, with_drawn_labels
 from bayesrbf.estimators.rehearsing import Rehearsal, held_in_rehearsal, rehearse
 from bayesrbf.fitted.masking import masking_of
 from bayesrbf.inference.draws import MEMORY
-from bayesrbf.numerics.hidden_share import calibrated, powers
+from bayesrbf.numerics.hidden_share import calibrated
 from bayesrbf.numerics.log_sums import at_prevalence
 from bayesrbf.posterior.recalibration import tempered
 from bayesrbf.records.masked_rows import Recalibration
@@ -302,30 +302,12 @@ class Classifier(ClassifierMixin, Estimator):
 
         log_posterior, model = self._log_posterior(), self.model_
         fitted = model.point(log_posterior)[None, None]
-        posterior = ClassPosterior(
+        return ClassPosterior(
             predictor=lambda rows: model.predictor(log_posterior, rows, self.temperature_),
             theta=fitted if self.draws_ is None else self.draws_.theta,
             log_ratio=self._log_ratio(),
             temperature=self.temperature_,
-        )
-        return self._for_any_cells(posterior)
-
-    def _for_any_cells(self, posterior: ClassPosterior) -> ClassPosterior:
-        """The posterior calibrated for rows with hidden cells; its draws doubt the class shares."""
-        calibration = self.calibration_
-        if calibration is None:
-            return posterior
-        calibrated = posterior.calibrated(calibration, self._hidden_share)
-        if posterior.n_draws == 1:
-            return calibrated
-        log_temperatures, pulls = np.log(calibration.temperatures), calibration.pulls
-
-        def pull(rows: Observations) -> Float[np.ndarray, " obs"]:
-            return powers(self._hidden_share(rows), log_temperatures, pulls)[1]
-
-        n_labelled = self.rows_.weights[self.rows_.labels >= 0].sum()
-        counts = n_labelled * np.exp(calibration.log_shares)
-        return calibrated.with_shares_in_doubt(counts, pull, self.seed_)
+        ).calibrated(self.calibration_, self._hidden_share, self.rows_, self.seed_)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit."""

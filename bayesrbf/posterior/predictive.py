@@ -14,7 +14,7 @@ from scipy.special import logsumexp, softmax
 
 from bayesrbf.files import writing_whole
 from bayesrbf.inference.draws import MEMORY
-from bayesrbf.numerics.hidden_share import calibrated
+from bayesrbf.numerics.hidden_share import calibrated, powers
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.numerics.log_sums import at_prevalence, log_sum_exp
 from bayesrbf.posterior.decisions import expected_costs, is_best
@@ -91,7 +91,11 @@ class ClassPosterior:
         return int(self.log_ratio.size)
 
     def calibrated(
-        self, calibration: Recalibration | None, hidden: Callable[[Observations], np.ndarray]
+        self,
+        calibration: Recalibration | None,
+        hidden: Callable[[Observations], np.ndarray],
+        training: Observations,
+        seed: int,
     ) -> ClassPosterior:
         """The posterior of what is calibrated for the ``hidden`` share of the cells of a row."""
         if calibration is None:
@@ -100,23 +104,30 @@ class ClassPosterior:
         def prepare(rows: Observations) -> Predictor:
             return Calibrated(self.predictor(rows), self.temperature, hidden(rows), calibration)
 
-        return replace(self, predictor=prepare, temperature=1.0)
+        posterior = replace(self, predictor=prepare, temperature=1.0)
+        return posterior.with_shares_in_doubt(calibration, hidden, training, seed)
 
     def with_shares_in_doubt(
         self,
-        counts: Float[np.ndarray, " label"],
-        pull: Callable[[Observations], np.ndarray],
+        calibration: Recalibration,
+        hidden: Callable[[Observations], np.ndarray],
+        training: Observations,
         seed: int,
     ) -> ClassPosterior:
         """The posterior whose draws have class shares of their own (:mod:`.shares_in_doubt`).
 
-        ``counts`` are the training rows of every class, ``pull`` how far a row is pulled to them.
+        A single draw is a point, which doubts nothing.
         """
+        if self.n_draws == 1:
+            return self
         *shape, dimension = self.theta.shape
+        counts = training.weights[training.labels >= 0].sum() * np.exp(calibration.log_shares)
         moves = share_draws(counts, self.n_draws, np.random.default_rng(seed))
+        log_temperatures = np.log(calibration.temperatures)
 
         def prepare(rows: Observations) -> Predictor:
-            return SharesInDoubt(self.predictor(rows), pull(rows), dimension)
+            _, pull = powers(hidden(rows), log_temperatures, calibration.pulls)
+            return SharesInDoubt(self.predictor(rows), pull, dimension)
 
         theta = np.concatenate([self.theta, moves.reshape(*shape, -1)], axis=2)
         return replace(self, predictor=prepare, theta=theta)

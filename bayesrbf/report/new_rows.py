@@ -194,21 +194,12 @@ def fewer_cells_of(model: Any, n_fewer: int, fewest: int, n_rows: int) -> str:
         f"{n_fewer} of {plural(n_rows, 'row')} {verb} fewer cells than 99 in 100 training rows: "
         f"{fewest_cells(model)} of {of_all} there, here as few as {fewest}."
     )
-    if not _knows_of_few(model):
+    if model.calibration_ is None:
         return f"{said} The model is not calibrated for that; look at such rows one by one."
     return (
         f"{said} The model is calibrated for that, on held-out rows with cells hidden by chance: "
         "where little is known, the answer is near the class shares."
     )
-
-
-def _knows_of_few(model: Any) -> bool:
-    """Whether a model is calibrated on held-out rows with cells hidden."""
-    from bayesrbf import StackedClassifier
-
-    if isinstance(model, StackedClassifier):
-        return model.model_.held.masked is not None
-    return model.calibration_ is not None
 
 
 def _wrong(model: Any, novel: pd.DataFrame, name: str, ratio: np.ndarray) -> str:

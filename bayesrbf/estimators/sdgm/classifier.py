@@ -389,7 +389,7 @@ class SDGMClassifier(Classifier):
         prepare = model.modes_predictor(self.rows_, self.temperature_)
         theta, t = model.replicated_draws(), self.temperature_
         averaged = replace(posterior, predictor=prepare, theta=theta, temperature=t)
-        return self._for_any_cells(averaged)
+        return averaged.calibrated(self.calibration_, self._hidden_share, self.rows_, self.seed_)
 
     def declare(self) -> pm.Model:
         """Declare the graph of this classifier on its training rows.

@@ -211,7 +211,7 @@ class StackedClassifier(Classifier):
         self.model_ = fit_stack(table.distinct(self.rows_)[0], settings, pools, held, rates)
         self.members_ = self.pointwise_ = settings.names
         self.weights_, self.member_temperatures_ = pools[0].weights, pools[0].member_temperatures
-        self.temperature_ = pools[0].temperature
+        self.temperature_, self.calibration_ = pools[0].temperature, self.model_.calibration
         log_density = self.model_.log_density_at_point(self._log_posterior())
         self._report(Status.CONVERGED, Trace(np.array([log_density])))
         self.status_ = f"{self.status_} {told}".rstrip() + way

@@ -30,6 +30,7 @@ from bayesrbf.numerics.stack.pooling import (
 from bayesrbf.numerics.stack.pooling_posterior import StackLogPosterior
 from bayesrbf.posterior.scores import log_loss
 from bayesrbf.records import names
+from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.mixture import Observations
 
 if TYPE_CHECKING:
@@ -130,12 +131,14 @@ class FittedStack(FittedModel):
         )[0]
         return found
 
-    def pull(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """How far the fitted pool pulls rows to the class shares."""
-        log_posterior = self.pool_posterior
-        theta = self.point(log_posterior)
-        found: Float[np.ndarray, " obs"] = log_posterior.of_rows(hidden_share(rows), theta).pull
-        return found
+    @property
+    def calibration(self) -> Recalibration | None:
+        """Temperatures and pulls of the pool at the knots; None where it has one for all rows."""
+        masked, pools = self.held.masked, (self.pool, *self.emptier)
+        if masked is None:
+            return None
+        temperatures, pulls = np.array([(one.temperature, one.pull) for one in pools]).T.copy()
+        return Recalibration(temperatures, pulls, masked.log_shares)
 
     def log_density_at_point(self, log_posterior: LogPosterior) -> float:
         """Log posterior density of the fitted weights and temperatures, without Jacobian."""

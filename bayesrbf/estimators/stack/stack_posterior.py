@@ -16,6 +16,7 @@ from bayesrbf.estimators.stack.bootstrap import (
 from bayesrbf.estimators.stack.drawing import MemberDraws, joint_predictor
 from bayesrbf.estimators.stack.fitted_stack import FittedStack
 from bayesrbf.inference.draws import Draws
+from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import Predictor
 from bayesrbf.posterior.predictive import ClassPosterior
 from bayesrbf.records.mixture import Observations
@@ -53,15 +54,12 @@ def stack_posterior(
         theta=theta,
         log_ratio=log_ratio,
     )
-    n_labelled = float(rows.weights[rows.labels >= 0].sum())
-    masked = model.held.masked
-    if draws is not None and masked is not None:
-        counts = n_labelled * np.exp(masked.log_shares)
-        posterior = posterior.with_shares_in_doubt(counts, model.pull, seed)
+    if (calibration := model.calibration) is not None:
+        posterior = posterior.with_shares_in_doubt(calibration, hidden_share, rows, seed)
     if refits is None:
         return posterior
     return replace(
         posterior,
         stretch=lambda new: bootstrap_stretch(model, refits, new),
-        n_labelled=n_labelled,
+        n_labelled=float(rows.weights[rows.labels >= 0].sum()),
     )
