@@ -116,9 +116,9 @@ def declare_kernel_rates(
        F_n = R_n - (G^{-1} R)_n / c_n, \quad G = K + \nu V^{-1}
 
     with :math:`c_n = (G^{-1})_{nn}` for weights up to one; of larger ones a single copy is left
-    out. R are the class indicators less the shares :math:`\pi`; for the evidence their contrasts,
-    in units of their root mean square, and a row of weight two is the row twice. The evidence is a
-    log density. The leave-one-out score is none: it is a potential, and the graph a
+    out. R are the class indicators minus the shares :math:`\pi`; for the evidence their contrasts,
+    in units of their root mean square. A row of weight two is the row twice. The evidence is a
+    log density. The leave-one-out score is not: it is a potential, and the graph is a
     pseudo-posterior.
 
     Parameters

@@ -44,8 +44,8 @@ def declare_sdgm(
         p(c | x) &= \frac{\sum_{m \in c} \pi_{cm} \exp(w_{cm}^\top \phi(x))}
             {\sum_k \pi_k \exp(w_k^\top \phi(x))}
 
-    A row that may have several classes contributes the log of their summed
-    probability, a row with holes the log of its mean over completions.
+    A row with several possible classes contributes the log of their summed probability.
+    A row with missing cells contributes the log of its mean over completions.
 
     Parameters
     ----------

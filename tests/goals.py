@@ -273,7 +273,7 @@ GOALS: Final[dict[str, dict[str, tuple[Goal, ...]]]] = {
             most(180, Figure("report", "mixed, 3,772", "CPU seconds", 0)),
         ),
     },
-    "The house, below": {
+    "Structure of the code, below": {
         "functions of `fit` of the default mixture; files": (
             most(100, house(FIT, 0)),
             most(26, house(FIT, 1)),

@@ -148,9 +148,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> str:
 
 
 def load(path: str | os.PathLike[str], digest: str | None = None) -> Any:
-    """Read a fitted estimator that ``save`` wrote; nothing in the file is run.
+    """Read a fitted estimator that ``save`` wrote; no code in the file is run.
 
-    Every record is held to its types and laws, and one stored row is predicted.
+    The types and conditions of every record are checked, and one stored row is predicted.
 
     Parameters
     ----------

@@ -40,13 +40,12 @@ def acquire(
 ) -> xr.Dataset:
     """What each missing cell is worth if it were measured, and which one to measure next.
 
-    A cell is worth the expected fall of the entropy of the class, or of the expected cost of the
-    best decision: the mean is taken over what the density expects to find in the cell. It is exact
-    over levels; of a real cell the nodes of every component's quadrature are predicted, of a count
-    32 quantiles. Expected costs have corners, at which a quadrature is right to some per cent only.
-    With a density that is not the classifier's own, as in a stack, a gain can be a little below 0.
-    Under ``missingness="informative"`` a cell that is measured still counts as one that was
-    missing.
+    The gain of a cell is the expected fall of the entropy of the class, or of the expected cost of
+    the best decision. The expectation is over the values that the density expects in the cell. It
+    is exact for levels, by quadrature in every component for real cells, and by 32 quantiles for
+    counts. For expected costs the quadrature is right to a few per cent. If the density is not the
+    classifier's own, as in a stack, a gain can be slightly below 0. Under
+    ``missingness="informative"`` a measured cell still counts as one that was missing.
 
     Parameters
     ----------
@@ -59,17 +58,17 @@ def acquire(
         Cost of every decision in a row of every class, as :meth:`decide` takes it, in the units of
         the prices. None: the gain is one of entropy, in nats.
     draws : int
-        Where probabilities are means over the draws of :meth:`refine`, how many of these, evenly
-        apart, gains are averaged over. The time grows with it.
+        Number of draws that gains are averaged over, where probabilities are means over the draws
+        of :meth:`refine`. The time grows with it.
 
     Returns
     -------
     xarray.Dataset
         ``gain`` and ``price`` over obs and column, NaN where the cell is observed, cannot be
-        measured or was never observed at fit. Over obs ``best``, the column with the largest gain
-        less its price under a ``loss``, with the largest gain per price otherwise, and with the
-        largest gain without prices; an empty string where no gain is left; ``best_price`` is its
-        price.
+        measured or was never observed at fit. Over obs ``best``, the column to measure next, and
+        ``best_price``, its price. The best column has the largest gain; with prices the largest
+        gain per price, and with a ``loss`` the largest gain minus price. It is an empty string
+        where no gain is left.
 
     Raises
     ------
@@ -126,9 +125,9 @@ def acquire(
 def acquire_labels(self: Classifier, X: Any) -> xr.Dataset:
     """What the label of each row would tell about the parameters.
 
-    The mutual information of label and parameters under the draws of the posterior: large where
-    the draws disagree about the class, and not where all of them find the classes to overlap. The
-    rows with the largest are the ones to label next; rows that are alike tell the same.
+    This is the mutual information of label and parameters under the draws of the posterior. It is
+    large where the draws disagree about the class, and small where all draws agree that the classes
+    overlap. Label the rows with the largest gain next. Similar rows tell the same.
 
     Parameters
     ----------

@@ -139,10 +139,10 @@ class Classifier(ClassifierMixin, Estimator):
         return self.classes_[codes]
 
     def adapt_prior(self, X: object) -> xr.Dataset:
-        """Move to the prevalence of a new population, estimated from its unlabelled rows.
+        """Adapt to the class frequencies of a new population, estimated from unlabelled rows.
 
-        Every later prediction is made at that prevalence, as if ``class_prior`` had been given. It
-        is right where the classes are as they were and only their shares have changed.
+        Later predictions use these frequencies, as if they had been given as ``class_prior``. This
+        is right if only the shares of the classes have changed, and not the classes themselves.
 
         Parameters
         ----------
@@ -239,10 +239,10 @@ class Classifier(ClassifierMixin, Estimator):
 
     @by_blocks
     def uncertainty(self, X: object, prob: float = 0.9, *, memory: int = MEMORY) -> xr.Dataset:
-        """How sure the posterior is of each row, and why not.
+        """Class probabilities with intervals, kinds of doubt and the novelty of each row.
 
-        Where :meth:`predict_proba` is no mean of draws, they are moved: it is their median, or
-        about their mean where they are draws of the truth (``"bootstrap"`` of a stack).
+        Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their
+        median, or nearly their mean for the ``"bootstrap"`` of a stack (:doc:`/uncertainty`).
 
         Parameters
         ----------
@@ -257,9 +257,9 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         xarray.Dataset
             ``probability`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
-            ``log_density`` of the cells; :meth:`novelty`. What only draws know is NaN at a point.
-            Attribute ``rehearsal``: how often such intervals held in :meth:`rehearse`.
-            ``to_dataframe()`` has one line for every row, as it has of all answers about rows.
+            ``log_density`` of the cells; :meth:`novelty`. Without draws, intervals and kinds of
+            doubt are NaN. Attribute ``rehearsal``: how often intervals held in :meth:`rehearse`.
+            ``to_dataframe()`` has one line for every row, as for all answers about rows.
         """
         from bayesrbf.posterior.uncertainty import to_dataset
 

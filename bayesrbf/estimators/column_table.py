@@ -42,15 +42,15 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def describe_columns(self: Any) -> pd.DataFrame:
-    """What each column of the training table was taken for.
+    """Kind, levels, missing cells and map of each column of the training table.
 
     Returns
     -------
     DataFrame
-        A row a column, with its name as index: ``kind`` (real, categorical, count or ordinal),
-        ``levels`` (a list; None of numbers), ``missing`` (cells of the rows of the fit) and
-        ``map``: the power of a real column of a mixture (``column_maps="power"``; 1 changes
-        nothing), NaN where there is none.
+        One row for each column, whose name is the index: ``kind`` (real, categorical, count or
+        ordinal), ``levels`` (a list; None for numbers), ``missing`` (number of cells in the fit)
+        and ``map``, the power of a real column with ``column_maps="power"`` (1 changes nothing),
+        NaN where there is none.
     """
     import pandas as pd
 

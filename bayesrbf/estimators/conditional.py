@@ -18,10 +18,10 @@ def conditional(
 ) -> ConditionalDistribution:
     """Distribution of some cells of each row, given the others.
 
-    It is the exact conditional of the density, for any pattern of missing cells: its mean fills a
-    table as :meth:`impute` does, its quantiles are prediction intervals, its draws multiple
-    imputations. Of columns that are named it says what the others suggest; where one of them is
-    observed, that is not used. Labels have no part in it.
+    It is the exact conditional distribution of the density, for any pattern of missing cells. Its
+    mean fills a table as :meth:`impute` does, its quantiles are prediction intervals, its draws
+    multiple imputations. Columns that are named are predicted from the others in every row; their
+    own cells and the labels are not used.
 
     Parameters
     ----------

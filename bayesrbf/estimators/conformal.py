@@ -43,21 +43,21 @@ Fold = tuple[np.ndarray, np.ndarray]
 
 
 class ConformalSets(MetaEstimatorMixin, BaseEstimator):
-    r"""Sets of classes that hold the true one in a given share of rows, whatever the classifier.
+    r"""Sets of classes that contain the true class in a given share of rows, for any classifier.
 
-    The score of a row and a class is :math:`a(x, c) = 1 - p(c \mid x)`. A class is ruled out of a
-    row where too few calibration rows are as strange under their own class: with :math:`S_k` the
-    rows held out of model k that have about as many missing cells as x,
+    The score of a row and a class is :math:`a(x, c) = 1 - p(c \mid x)`. A class is left out of the
+    set of a row if too few calibration rows have so high a score for their own class. With
+    :math:`S_k` the rows held out of model k that have about as many missing cells as x,
 
     .. math:: p(x, c) = \frac{1 + \sum_k |\{i \in S_k : a_k(x_i, y_i) \ge a_k(x, c)\}|}
         {1 + \sum_k |S_k|}, \qquad C_l(x) = \{c : p(x, c) > 1 - l\}.
 
     No row calibrates a model that was fitted to it: its score would be too good, and the sets too
-    small. The guarantee is about labelled rows and new ones that come in any order alike
-    (exchangeable). With one split, new rows of every group have their class in the set with a
-    probability of at least l. Over K folds the proof gives :math:`1 - 2 (1 - l)` and a little less
-    [2]_; what is found is about l. The edges of the groups are read from how many cells the
-    labelled rows lack, and from no label or score.
+    small. The guarantee needs labelled and new rows that are exchangeable. With one split, the set
+    of a new row of any group contains its class with a probability of at least l. Over K folds the
+    proof gives slightly less than :math:`1 - 2 (1 - l)` [2]_; the observed coverage is about l. The
+    groups depend only on the numbers of missing cells of the labelled rows, not on labels or
+    scores.
 
     Parameters
     ----------
@@ -188,8 +188,8 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         DataFrame of shape (n_obs, n_classes)
-            p values, rows named as in X, one column a class. That of the true class is at most u
-            in at most a share u of new rows.
+            p values, rows named as in X, one column for each class. For at most a share u of new
+            rows, the p value of the true class is at most u.
         """
         import pandas as pd
 
@@ -200,7 +200,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         return pd.DataFrame(p, table.row_names(X, len(p)), self.classes_)
 
     def predict_set(self, X: Any, level: float | None = None) -> pd.DataFrame:
-        """Classes that each row cannot be ruled out of.
+        """Set of classes of each row.
 
         Parameters
         ----------
@@ -212,9 +212,9 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         DataFrame of bool, shape (n_obs, n_classes)
-            Whether the class is in the set of the row. Sets grow with the level. A set is empty
-            where the row is more doubtful than so large a share of the calibration rows: a
-            classifier that is right more often than the level asks may leave such rows out.
+            Whether the class is in the set of the row. Sets grow with the level. A set can be
+            empty: if the classifier is right more often than the level requires, the most doubtful
+            rows have no class in their sets.
 
         Raises
         ------

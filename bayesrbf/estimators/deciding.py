@@ -37,7 +37,7 @@ _DESCRIPTIONS: Final = {
 
 
 def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) -> xr.Dataset:
-    """Decide for each row what costs least in the mean of its class probabilities.
+    """Take the decision of least expected cost for each row.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ def decide(self: Classifier, X: Any, costs: Any, reject: float | None = None) ->
     Returns
     -------
     xarray.Dataset
-        ``expected_cost`` over obs and decision; over obs the ``best`` decision, its ``cost``,
-        ``probability_best``: the share of the draws, as :meth:`uncertainty` has them, under which
-        it costs least (NaN where the model was fitted to a point), and ``refer`` where ``reject``
-        is given: whether that is cheaper.
+        ``expected_cost`` over obs and decision. Over obs: the ``best`` decision, its ``cost``, and
+        ``probability_best``, the share of the draws of :meth:`uncertainty` under which it costs
+        least (NaN without draws). With ``reject`` also ``refer``: whether referring the row is
+        cheaper.
 
     Raises
     ------
@@ -107,8 +107,8 @@ def cost_curves(
     """What acting on probabilities costs, whatever the cost of one class.
 
     A mistaken row costs what its class costs. The cost of one class and the mean cost of all others
-    add up to 1, and its share in that runs from 0 to 1. Everybody takes the decision of least
-    expected cost.
+    add up to 1; the share of the one class in this sum runs from 0 to 1. Every classifier takes the
+    decision of least expected cost.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ _DESCRIPTIONS: Final = {
 def dependence(self: Any, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
     """How much every two columns tell of each other, and of the class, under the density.
 
-    Mutual information sees every kind of dependence and is the same in all units. A column that
-    depends on the class through others only has information on it, too.
+    Mutual information includes every kind of dependence and does not depend on units. A column has
+    information on the class even if it depends on the class only through other columns.
 
     Parameters
     ----------

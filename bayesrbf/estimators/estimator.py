@@ -350,7 +350,7 @@ class Estimator(BaseEstimator, ABC):
                 self._trace = trace
 
     def diagnose(self) -> FindingsTable:
-        """Figures about fit and draws, each with its sentence; a warning lists the bad ones.
+        """Judge fit and draws by figures, each with a sentence; a warning lists the bad ones.
 
         Returns
         -------
@@ -446,11 +446,11 @@ class Estimator(BaseEstimator, ABC):
     def novelty(self, X: object) -> Float[np.ndarray, " obs"]:
         """How unlike the training table each row is, from 0 to 1; high is novel.
 
-        The share of 500 rows drawn from the density, with the same cells missing, that are more
-        probable, as a whole and cell by cell: the two log densities are put together as tails among
-        the drawn rows. So it can be compared between rows with different holes, and of the
-        density's own rows 1 in 100 has a novelty above .99. Counts and ordered levels have no
-        part in it.
+        It is the share of 500 rows drawn from the density, with the same cells missing, that are
+        more probable. Two log densities are combined, that of the whole row and that of its cells
+        one by one, as tails among the drawn rows. So rows with different missing cells can be
+        compared, and 1 in 100 of the density's own rows has a novelty above .99. Counts and
+        ordered levels are not used.
 
         Parameters
         ----------

@@ -49,11 +49,11 @@ def rehearse(
 ) -> xr.Dataset:
     """Measure how often intervals hold the truth on these rows, where the truth is known.
 
-    Models of other families, the teachers, are fitted to the labelled rows, and what each says of
-    rows it has not seen is tempered. Labels of the same rows are drawn from these probabilities,
-    clones of this classifier are fitted to them, and the intervals of :meth:`uncertainty` are
-    compared with the probabilities. The classifier itself, fitted or not, stays as it is. Where it
-    is fitted, :meth:`uncertainty` tells from then on what was found.
+    Models of other families, the teachers, are fitted to the labelled rows. Their held-out
+    probabilities, with a temperature, are the truth: labels of the same rows are drawn from them,
+    clones of this classifier are fitted to these labels, and the intervals of :meth:`uncertainty`
+    are compared with the truth. The classifier itself does not change. If it is fitted, the
+    attribute ``rehearsal`` of :meth:`uncertainty` has the result from then on.
 
     Parameters
     ----------

@@ -24,9 +24,9 @@ class HalfRankTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     .. math:: x \mapsto \tfrac12 \, \mathrm{clip}(z, \pm 4)
         + \tfrac12 \, \Phi^{-1}(\text{mid-rank}(x) / n)
 
-    with z the standardised value and the scores restandardised. Outliers come near, and
-    far cells stay farther than near ones. Ties share a mid-rank; between the training
-    cells scores are linear, outside them flat. NaN stays NaN.
+    with z the standardised value and the scores restandardised. Outliers move closer, and
+    their order stays. Ties share a mid-rank. Scores are linear between the training
+    cells, and constant outside them. NaN stays NaN.
 
     Attributes
     ----------

@@ -22,8 +22,8 @@ def plot_dependence(
 ) -> Axes:
     """A matrix of the coefficients of dependence, from 0 to 1.
 
-    Above the diagonal stands the fitted coefficient. Below it stands what the draws are sure of:
-    the coefficient of the lower end of the interval; without draws, the fitted one again.
+    Above the diagonal is the fitted coefficient. Below it is the coefficient at the lower end of
+    the interval; without draws, the fitted one again.
 
     Parameters
     ----------

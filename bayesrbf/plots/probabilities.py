@@ -57,8 +57,8 @@ def plot_reliability(
 ) -> np.ndarray:
     """Observed frequency against predicted probability, one picture per class in sorted order.
 
-    Probabilities should be held-out ones: on training rows the picture is too good. Every class
-    must occur in ``y``; rows without a label are left out. ``n_bins`` is the most groups of rows. A
+    Take held-out probabilities: on training rows the picture is too good. Every class must occur in
+    ``y``; rows without a label are left out. ``n_bins`` is the largest number of groups of rows. A
     calibrated classifier lies within a bar nine times in ten.
 
     >>> rng = np.random.default_rng(0)

@@ -30,14 +30,14 @@ def read_table(
     group: str | None = None,
     time: str | None = None,
 ) -> ReadTable:
-    r"""Read a CSV, Parquet or Excel file, or a frame, and say what each column was taken for.
+    r"""Read a CSV, Parquet or Excel file, or a frame, and say how each column was read.
 
     A column of numbers is real, one of text is categorical. Percent signs, currencies, decimal
-    commas, thousands and limits such as ``<5`` are read as numbers where they can mean one thing
-    only, in files and in columns of text of a frame alike. Stand-ins for missing cells, names of
-    rows and whatever else would harm a fit are noticed and named. A column of text that hardly
-    repeats is left out, with a note, unless ``categorical`` names it. Nothing else that changes a
-    meaning is done unless an option asks for it.
+    commas, thousands and limits such as ``<5`` are read as numbers if they are unambiguous, in
+    files and in text columns of a frame. Notes name codes for missing cells, names of rows and
+    whatever else would harm a fit. A column of text that hardly repeats is left out, with a note,
+    unless ``categorical`` names it. Nothing else that changes the meaning of a column is done
+    unless an option asks for it.
 
     Parameters
     ----------

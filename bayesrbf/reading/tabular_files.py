@@ -50,8 +50,8 @@ class ReadTable:
         Sentences on what was decided or is doubtful, the most harmful first. They spell
         options as the command line does: ``--na=-999`` is ``na="-999"`` in Python.
     taken : pandas.DataFrame
-        What was taken for what: one row for each column of the file and each thing that was
-        noticed of it, with ``column``, ``kind``, ``note`` and ``count`` (cells).
+        How columns were read: one row for each column of the file and each note on it,
+        with ``column``, ``kind``, ``note`` and ``count`` (cells).
     groups : pandas.Series or None
         The cells of the column named as ``group``, as text.
     times : pandas.Series or None

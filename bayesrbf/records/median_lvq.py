@@ -132,8 +132,8 @@ class MedianLVQPrior:
 
     .. math:: \log(\sigma^2 / \mathrm{median}\,d) \sim N(\log\text{scale}, \text{spread}^2)
 
-    By default nineteen widths in twenty have a square between .09 and .67 median
-    dissimilarities. Labels alone ask for narrower ones, which follow single rows.
+    By default, 95 % of the prior of the squared width is between .09 and .67 median
+    dissimilarities. Without a prior, widths become narrow and follow single rows.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ def test_how_far_approximations_are(ranks: dict[str, dict[str, np.ndarray]]) -> 
             "not calibrated": len({line.split(":")[0] for line in failures(found)}),
             "log odds, mean of z": z.mean(),
             "log odds, sd of z": z.std(),
-            "largest |mean of z|": max(abs(ndtri(pit).mean()) for pit in found.values()),
+            "largest mean of z": max(abs(ndtri(pit).mean()) for pit in found.values()),
             "largest sd of z": max(ndtri(pit).std() for pit in found.values()),
         }
     table = pd.DataFrame(rows).T

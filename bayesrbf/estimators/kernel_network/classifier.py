@@ -77,7 +77,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     scale : float
         Length that all rates are divided by, fixed or learned: 1/3 is a short scale.
     l2 : float
-        Precision lambda of the normal prior of the output weights; intercepts are as good as free.
+        Precision lambda of the normal prior of the output weights; that of intercepts is very wide.
     n_basis : int
         Most eigenfunctions.
     n_exemplars : int
@@ -98,8 +98,8 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     max_iter : int
         Most iterations of the search for the output weights.
     tol : float
-        It ends where no slope is above ``tol``, in nats per posterior standard
-        deviation (of a fit that tells nothing).
+        The search ends where no slope is above ``tol``, in nats per posterior standard
+        deviation of a fit without information.
     random_state : int, RandomState or None
         Source of exemplars, folds and draws; an int makes results repeatable.
     missingness : {"ignorable", "informative"}

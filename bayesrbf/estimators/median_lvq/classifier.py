@@ -94,19 +94,19 @@ class MedianLVQClassifier(Classifier):
     .. math:: p(c | x) = \frac{\sum_{j \in c} e^{-d(x, \theta_j) / \sigma^2}}
         {\sum_j e^{-d(x, \theta_j) / \sigma^2}}
 
-    The dissimilarity need be neither symmetric nor a metric. Prediction needs it to the exemplars
-    alone (:attr:`exemplar_columns`).
+    The dissimilarity need not be symmetric or a metric. Prediction needs only the dissimilarities
+    to the exemplars (:attr:`exemplar_columns`).
 
     Parameters
     ----------
     n_prototypes : int or mapping of class to int
         Number of prototypes of every class.
     objective : {"rslvq", "glvq"}
-        Log likelihood of the labels, or sum of Sato and Yamada's margins, which are no
-        probabilities unless they are calibrated.
+        Log likelihood of the labels, or sum of Sato and Yamada's margins, which are
+        probabilities only if they are calibrated.
     optimizer : {"swap", "gem"}
-        Best swap of an exemplar by the objective itself, after the published generalised
-        EM; or that alone, which stops early.
+        ``"gem"``: the published generalised EM, which stops early. ``"swap"``: the same,
+        followed by the best swaps of exemplars under the objective.
     metric : "gower", "precomputed", str or callable
         ``"gower"``: tables of real and categorical columns with holes; a missing cell counts as
         the mean difference of two training rows in its column. ``"precomputed"``: X holds
@@ -574,7 +574,7 @@ class MedianLVQClassifier(Classifier):
 
     @available_if(_has_kernel)  # type: ignore[untyped-decorator]
     def responsible_exemplars(self, X: object, most: int = 5) -> pd.DataFrame:
-        r"""Name the training rows that the answer for each row rests on.
+        r"""List the training rows that decide the class probabilities of each row.
 
         The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
         \sigma^2}` of an exemplar is its share in the probabilities, before calibration and

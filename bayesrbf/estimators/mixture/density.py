@@ -65,7 +65,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         Leave cells that look wrong out of the fit: those with a tail below .005 given the rest of
         their row, at most 5 % of a column, by one component first, then by the density asked for.
     pool : int, optional
-        About so many fits side by side, which is a mixture again: :doc:`/mixtures`.
+        About this many fits are averaged, which gives a mixture again: :doc:`/mixtures`.
     n_init : int
         Number of restarts of EM.
     max_iter : int

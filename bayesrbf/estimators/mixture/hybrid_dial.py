@@ -40,10 +40,10 @@ def hybrid_path(
     values: Sequence[float] | None = None,
     sample_weight: object = None,
 ) -> xr.Dataset:
-    """Sweep the dial of a hybrid mixture from the likelihood on, fold by fold.
+    """Fit a hybrid mixture for several weights of density and discrimination, fold by fold.
 
-    Every fit starts at the one before, so that the path is one of neighbours and
-    costs little more than its first fit.
+    Every fit starts at the one before, so that the path costs little more than its first
+    fit.
 
     Parameters
     ----------

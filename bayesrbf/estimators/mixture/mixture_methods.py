@@ -125,8 +125,8 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def predictive_check(self, draws: int = 100, *, prior: bool = False) -> xr.DataTree:
         """Tables drawn from the declared graph beside the training table.
 
-        Every drawn table has the missing cells and labels of the real one, so
-        that like is compared with like; weights have no part in it.
+        Every drawn table has the same missing cells and hidden labels as the real one, so
+        that the two can be compared. Row weights are not used.
 
         Parameters
         ----------

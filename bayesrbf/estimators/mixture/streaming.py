@@ -10,11 +10,11 @@ from bayesrbf.fitted.block_fitting import begin_stream, step
 
 
 def partial_fit(self: Any, X: object, y: object = None, sample_weight: object = None) -> Any:
-    r"""See one more block of rows: a step of stepwise EM.
+    r"""Update the fit with one more block of rows: a step of stepwise EM.
 
     The first block, or the table of an earlier :meth:`fit`, is fitted as a whole. Its columns,
-    levels, units and prior stay. Of every block, the t-th after it, the sufficient statistics of a
-    unit of weight are mixed with those so far,
+    levels, units and prior stay. For the t-th block after it, the sufficient statistics per unit of
+    weight are mixed with the earlier ones,
 
     .. math:: s \leftarrow (1 - \gamma_t) s + \gamma_t \hat s_t, \qquad \gamma_t = (t + 1)^{-0.6},
 

@@ -48,10 +48,10 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     ``scheme="joint"`` is the mode of one declared joint,
     :math:`\log p(y \mid f(x)) + \kappa \log p(x)` plus priors. The other schemes are the published
-    alternations [1]_ [2]_, which ascend no single objective: ``status_`` says how often the joint
-    fell. Missing cells are summed out; rows without a label teach the hidden layer. Where at least
-    half of the labelled rows were complete, new rows with holes are predicted by the mean over
-    completions that the hidden layer draws: training has not seen their :math:`f(x_o)`.
+    alternations [1]_ [2]_, which maximise no single objective: ``status_`` says how often the joint
+    fell. Missing cells are summed out; rows without a label teach the hidden layer. If at least
+    half of the labelled rows were complete, a new row with missing cells is predicted by the mean
+    over completions from the hidden layer, because training has not seen its :math:`f(x_o)`.
 
     Parameters
     ----------

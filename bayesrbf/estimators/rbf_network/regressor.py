@@ -365,7 +365,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     @by_blocks
     def uncertainty(self, X: object, prob: float = 0.9) -> xr.Dataset:
-        """How far off the prediction of each row may be, and how usual the row is.
+        """Mean, spread and interval of each row's response, and the novelty of the row.
 
         Parameters
         ----------
@@ -379,7 +379,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         xarray.Dataset
             Over obs, in the units of the response: ``mean`` and ``sd`` (:meth:`predict`), the ends
             ``lower`` and ``upper`` of :meth:`predict_interval`, and ``sd_of_mean``, the part of
-            ``sd`` that is no noise but doubt about missing cells and, after :meth:`refine`, about
+            ``sd`` that comes from missing cells and, after :meth:`refine`, from doubt about
             the parameters. ``log_density`` of the cells in nats; :meth:`novelty`.
             ``to_dataframe()`` has one line for every row.
 

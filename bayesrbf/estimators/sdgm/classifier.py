@@ -62,9 +62,9 @@ class SDGMClassifier(Classifier):
         Of the kernel form: ``(x'y / D + 1)^2`` or ``exp(-|x - y|^2 / 2D)`` on standardised columns,
         or a function of two arrays of points, divided by sqrt(D), which cannot be saved.
     prediction : {"average", "single-mode", "plug-in"}
-        Probabilities averaged over the Laplace posterior of the weights around every mode that the
-        restarts found, weighed by its evidence; around the most probable mode alone; or at that
-        mode. Draws of ``inference`` and :meth:`refine` are of the most probable mode. Beyond 5,000
+        ``"average"``: the mean over the Laplace posterior of the weights around every mode of the
+        restarts, weighted by its evidence. ``"single-mode"``: around the most probable mode alone.
+        ``"plug-in"``: at that mode. Draws are of the most probable mode. Beyond 5,000
         rows the primal form keeps one mode. May be set after a fit; its temperature stays.
     precision_prior : GammaPrecisions or HorseshoePrecisions, optional
         Learn the precisions of all weights too, under ``inference`` other than ``"map"``. None:
@@ -82,7 +82,7 @@ class SDGMClassifier(Classifier):
     companion_components : int
         Components of the companion mixture.
     alpha_init : float
-        First precision of every weight, a tenth of it in every other restart; 10 prunes too soon.
+        First precision of every weight, a tenth of it in every other restart; 10 is too large.
     alpha_max : float
         Weights of larger precision are dropped.
     n_init : int

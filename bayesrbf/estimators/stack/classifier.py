@@ -45,10 +45,10 @@ class StackedClassifier(Classifier):
     .. math:: p(c | x_o) \propto \Bigl(\sum_j w_j \, p_{j}(c | x_o)\Bigr)^t \pi_c^b, \quad
         p_j(c | x_o) \propto \tilde p_j(c | x_o)^{t_j}
 
-    Every member is fitted without each fold in turn. Its predictions of the rows held out, as they
-    are and with cells hidden, give temperatures, weights w and the pull b to the class shares, as
-    functions of the share of hidden cells. Members are then fitted to all rows. Density, novelty
-    and imputations are a companion's: three full Gaussians a class, no map.
+    Every member is fitted without each fold in turn. Held-out rows are predicted as they are and
+    with cells hidden. These predictions give temperatures, weights w and the pull b to the class
+    shares, as functions of the share of hidden cells. Members are then fitted to all rows. Density,
+    novelty and imputations come from a companion: three full Gaussians per class, no map.
 
     ====== ================================================================ =============
     member what it is                                                       reals mapped
@@ -70,8 +70,8 @@ class StackedClassifier(Classifier):
     Parameters
     ----------
     members : {"default", "lite"} or sequence of str
-        All but K3; SL, AL, VG100, G2 and B1 at 0.7 of the cost; or names from the table. VC100
-        is one of either where a real column has 3 to 12 values, ten rows a value or more.
+        All but K3; or SL, AL, VG100, G2 and B1, which take less time; or names from the table.
+        VC100 is in both where a real column has 3 to 12 values with ten rows each on average.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -240,8 +240,8 @@ class StackedClassifier(Classifier):
         Parameters
         ----------
         method : {"laplace", "nuts", "bootstrap"}
-            How weights and temperatures are drawn. The bootstrap draws everything: it fits the
-            members anew, and their disagreement counts.
+            How weights and temperatures are drawn. The bootstrap also refits the members, and
+            counts how far they disagree: take it for intervals to act on.
         **options : object
             Passed on: ``draws`` (250), ``chains`` and more; for the bootstrap ``draws`` (200),
             ``refits`` of the members (25) that they share, ``random_state``, ``progress_bar``.
@@ -304,7 +304,7 @@ class StackedClassifier(Classifier):
         return self.model_.declare(self.rows_, self._axes)
 
     def member_table(self) -> pd.DataFrame:
-        """Members, their weights and how far those are known, temperatures and scores.
+        """Members with their weights, the spread of the weights, temperatures and scores.
 
         Returns
         -------
