@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -33,6 +33,13 @@ class HeldOut:
     weights: Float[np.ndarray, " obs"]
     masked: MaskedRows | None = None
     """What is said of the rows with more of their cells hidden."""
+
+    def of_setting(self, setting: int) -> HeldOut:
+        """What one of several settings said."""
+        masked = self.masked
+        if masked is not None:
+            masked = replace(masked, values=masked.values[:, :, setting])
+        return replace(self, values=self.values[:, setting], masked=masked)
 
 
 def hold_out(

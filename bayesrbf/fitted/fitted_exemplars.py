@@ -12,6 +12,7 @@ from jaxtyping import Float, Int, Real, Shaped
 
 from bayesrbf import table
 from bayesrbf.fitted.fitted_model import Axes, Description, FittedModel, Named
+from bayesrbf.numerics.hidden_share import hidden_share
 from bayesrbf.numerics.log_posterior import OneByOne, Predictor
 from bayesrbf.numerics.log_sums import to_prediction
 from bayesrbf.numerics.median_lvq.exemplar_search import ExemplarFit, Optimizer, fit_exemplars
@@ -35,10 +36,11 @@ class MatrixSource:
     """New rows come with their dissimilarities to the training rows."""
 
     kept: Int[np.ndarray, " obs"]  # Column of every training row in the matrix.
+    cells = None  # A row has none that could be hidden.
 
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
-        """Dissimilarities of new rows to chosen training rows."""
-        return np.asarray(X[:, self.kept[chosen]])
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
+        """New rows compared to chosen training rows."""
+        return compared(np.asarray(X[:, self.kept[chosen]]))
 
     def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
         """A training row as new rows come: its dissimilarities, 0 to rows that were left out."""
@@ -57,20 +59,24 @@ class TableSource:
     handle_unknown: str
     order: Order  # The canonical order of columns, in which ``gower`` and ``rows`` have them.
 
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
-        """Dissimilarities of new rows to chosen training rows."""
+    @property
+    def cells(self) -> Observations:
+        """Training rows, columns and classes in the order of the user's table."""
+        return self.rows.reordered(self.order.inverse)
+
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
+        """New rows compared to chosen training rows."""
         rows = table.encode(X, self.columns, handle_unknown=self.handle_unknown)
         return self.to_cells(rows, chosen)
 
-    def to_cells(
-        self, rows: Observations, chosen: Int[np.ndarray, " chosen"]
-    ) -> Real[np.ndarray, "obs chosen"]:
-        """Dissimilarities of encoded rows to chosen training rows."""
-        return self.gower.between(rows.reordered(self.order), self.rows.take(chosen))
+    def to_cells(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Observations:
+        """Encoded rows compared to chosen training rows."""
+        values = self.gower.between(rows.reordered(self.order), self.rows.take(chosen))
+        return compared(values, rows)
 
     def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
         """A training row as new rows come: its cells."""
-        first = self.rows.take(np.arange(1)).reordered(self.order.inverse)
+        first = self.cells.take(np.arange(1))
         return table.decode(first.real, first.codes, self.columns, [])
 
 
@@ -80,10 +86,11 @@ class VectorSource:
 
     rows: Shaped[np.ndarray, "obs column"]
     metric: Metric
+    cells = None  # They are compared whole.
 
-    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Real[np.ndarray, "obs chosen"]:
-        """Dissimilarities of new rows to chosen training rows."""
-        return pairwise(X, self.rows[chosen], self.metric)
+    def to(self, X: Any, chosen: Int[np.ndarray, " chosen"]) -> Observations:
+        """New rows compared to chosen training rows."""
+        return compared(pairwise(X, self.rows[chosen], self.metric))
 
     def stored(self, values: Real[np.ndarray, "obs obs"], n_columns: int) -> Any:
         """A training row as new rows come: itself."""
@@ -148,8 +155,8 @@ class FittedExemplars(FittedModel):
     @property
     def training_rows(self) -> Observations:
         """Training rows, compared to the needed rows."""
-        rows = self.table
-        return compared(rows.values[:, self.needed], rows.labels, rows.weights)
+        rows = compared(self.table.values[:, self.needed], self.source.cells)
+        return replace(rows, labels=self.table.labels, weights=self.table.weights)
 
     def with_draws(self, theta: Float[np.ndarray, "*draws coordinate"]) -> FittedExemplars:
         """The same, with rows compared to every exemplar of posterior draws, too."""
@@ -251,17 +258,17 @@ class FittedExemplars(FittedModel):
 
 
 def compared(
-    columns: Real[np.ndarray, "obs needed"],
-    labels: Int[np.ndarray, " obs"] | None = None,
-    weights: Float[np.ndarray, " obs"] | None = None,
+    columns: Real[np.ndarray, "obs needed"], cells: Observations | None = None
 ) -> Observations:
-    """Dissimilarities to the needed rows as the cells of a table."""
+    """Dissimilarities to the needed rows as cells; beside them the hidden share of its own."""
     n_obs = len(columns)
+    hidden = np.zeros(n_obs) if cells is None else hidden_share(cells)
     return Observations(
         columns.astype(np.float64),
         np.empty((n_obs, 0), dtype=np.intp),
-        np.full(n_obs, -1) if labels is None else labels,
-        np.ones(n_obs) if weights is None else weights,
+        np.full(n_obs, -1),
+        np.ones(n_obs),
+        (hidden[:, None],),
     )
 
 

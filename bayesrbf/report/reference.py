@@ -38,8 +38,8 @@ class Judged:
 def training_table(model: Any) -> pd.DataFrame:
     """The cells that a model was fitted to, which its file holds."""
     columns, source = columns_of(model), getattr(model.model_, "source", None)
-    # Exemplars hold the rows that new ones are compared with, columns in the canonical order.
-    rows = model.rows_ if source is None else source.rows.reordered(source.order.inverse)
+    # Exemplars hold the rows that new ones are compared with.
+    rows = model.rows_ if source is None else source.cells
     like = pd.DataFrame(columns=list(columns.names))
     found: pd.DataFrame = decode(rows.real, rows.codes, columns, like, rows.further)
     return found

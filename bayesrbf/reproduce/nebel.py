@@ -86,7 +86,12 @@ QUICK: Final = Plan(1, 2, 40, ("aural sonar",))
 def methods(experiment: Experiment, seed: int) -> dict[str, Any]:
     """Classifiers of precomputed dissimilarities, by name."""
     exemplars = partial(
-        MedianLVQClassifier, experiment.per_class, metric="precomputed", random_state=seed, n_init=2
+        MedianLVQClassifier,
+        experiment.per_class,
+        metric="precomputed",
+        calibrate=False,
+        random_state=seed,
+        n_init=2,
     )
     neighbours = KNeighborsClassifier(metric="precomputed")
     contestants = {

@@ -45,7 +45,7 @@ CLASSIFIERS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "network": (partial(RBFNetworkClassifier, n_init=2), QUICK),
     "network, untempered": (partial(RBFNetworkClassifier, n_init=2, calibrate=False), QUICK),
     "kernel": (KernelNetworkClassifier, QUICK),
-    "exemplars": (MedianLVQClassifier, ("gibbs", "laplace")),
+    "exemplars": (partial(MedianLVQClassifier, calibrate=False), ("gibbs", "laplace")),
     "sdgm": (partial(SDGMClassifier, n_init=1), QUICK),
     "lite": (partial(StackedClassifier, "lite"), ("laplace", "bootstrap", "nuts")),
     "stack": (StackedClassifier, ("laplace", "bootstrap", "nuts")),

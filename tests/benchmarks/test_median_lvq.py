@@ -30,7 +30,8 @@ rng = np.random.default_rng(0)
 y = np.arange(20_000) % 20
 X = rng.normal(size=(20_000, 2)) + 3 * y[:, None]
 {given}
-model = MedianLVQClassifier(1, metric={metric}, sigma=1.0, n_init=1, max_iter=2, random_state=0)
+options = dict(sigma=1.0, calibrate=False, n_init=1, max_iter=2, random_state=0)
+model = MedianLVQClassifier(1, metric={metric}, **options)
 model.fit(X, y)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 """

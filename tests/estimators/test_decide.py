@@ -147,7 +147,7 @@ def test_draws_at_another_prevalence_weigh_what_they_say_of_the_row() -> None:
 
 def test_margins_decide_once_they_are_calibrated() -> None:
     X, y = two_classes()
-    assert not hasattr(MedianLVQClassifier(objective="glvq"), "decide")
+    assert not hasattr(MedianLVQClassifier(objective="glvq", calibrate=False), "decide")
     model = MedianLVQClassifier(2, objective="glvq", calibrate=True, random_state=0).fit(X, y)
     told = model.decide(X, 1 - np.eye(2))
     np.testing.assert_array_equal(told["best"], model.predict(X))

@@ -169,7 +169,7 @@ def test_exemplars_compared_whole_say_why_they_explain_no_cell() -> None:
     with pytest.raises(AttributeError, match="explain") as raised:
         _ = model.explain
     assert "compares whole rows" in str(raised.value.__cause__)
-    assert not hasattr(MedianLVQClassifier(objective="glvq"), "explain")
+    assert not hasattr(MedianLVQClassifier(objective="glvq", calibrate=False), "explain")
 
 
 def test_a_class_that_is_impossible_has_finite_values() -> None:

@@ -39,7 +39,8 @@ def matrix(X: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
 
 
 def matrix_model(n_prototypes: Any = 2, **options: Any) -> MedianLVQClassifier:
-    options = {"sigma": 1.0, "random_state": 0, **options}
+    """What exemplars say by themselves, without a temperature."""
+    options = {"sigma": 1.0, "calibrate": False, "random_state": 0, **options}
     return MedianLVQClassifier(n_prototypes, metric="precomputed", **options)
 
 
@@ -107,7 +108,9 @@ def test_other_numbers_make_the_same_model(dtype: type) -> None:
 def test_a_metric_is_its_matrix(metric: Any, scipy_name: str) -> None:
     by_metric = MedianLVQClassifier(2, metric=metric, random_state=0).fit(X, Y)
     order = by_metric.kept_  # rows are sorted, so that copies can be merged
-    by_matrix = matrix_model(sigma="cv").fit(cdist(X[order], X[order], scipy_name), Y[order])
+    by_matrix = matrix_model(sigma="cv", calibrate=True).fit(
+        cdist(X[order], X[order], scipy_name), Y[order]
+    )
     assert order[by_matrix.exemplars_].tolist() == by_metric.exemplars_.tolist()
     assert by_metric.sigma_ == pytest.approx(by_matrix.sigma_)
     np.testing.assert_allclose(
@@ -148,7 +151,7 @@ def test_a_callable_may_compare_anything() -> None:
 def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() -> None:
     frame, y = mixed(), np.arange(40) % 2
     model = MedianLVQClassifier(2, random_state=0, sigma=0.4).fit(frame, y)
-    found = model.model_.source.to(frame.iloc[:5], np.arange(model.kept_.size))
+    found = model.model_.source.to(frame.iloc[:5], np.arange(model.kept_.size)).real
     lengths, colours = frame["length"].to_numpy(), frame["colour"].to_numpy()
     noise = frame["noise"].to_numpy()
 
@@ -239,7 +242,10 @@ def test_bad_new_rows_are_told() -> None:
         ({"metric": "mahalanobis"}, "metric=...\\) must be 'gower', 'precomputed', a callable or"),
         ({"objective": "glvq", "sigma": 1.0}, "has no likelihood and so no sigma; leave it at"),
         ({"objective": "glvq", "inference": "gibbs"}, "has no likelihood and so no inference"),
-        ({"objective": "glvq", "class_prior": [0.2, 0.3, 0.5]}, "needs calibrate=True"),
+        (
+            {"objective": "glvq", "calibrate": False, "class_prior": [0.2, 0.3, 0.5]},
+            "needs calibrate=True",
+        ),
         ({"n_prototypes": 0}, r"n_prototypes=...\) must be an integer of at least 1"),
         ({"n_prototypes": {"no": 1}}, r"n_prototypes=...\) must give a number for every class"),
         ({"n_init": 0}, "n_init=...\\) must be an integer of at least 1"),
@@ -328,7 +334,8 @@ def test_margins_are_no_probabilities_before_they_are_calibrated() -> None:
         with pytest.raises(AttributeError, match="has no likelihood"):
             ask()
     calibrated = matrix_model(objective="glvq", sigma="cv", calibrate=True).fit(D, Y)
-    assert not hasattr(calibrated, "decision_function")
+    np.testing.assert_array_equal(calibrated.decision_function(TO_TRAIN), margins)
+    assert calibrated.predict(TO_TRAIN).tolist() == model.predict(TO_TRAIN).tolist()
     p = calibrated.predict_proba(TO_TRAIN)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     ratio = np.log(p[:, 0] / p[:, 1]) / (margins[:, 0] - margins[:, 1])
@@ -344,6 +351,52 @@ def test_optimizers_and_restarts_do_what_they_say() -> None:
     more = matrix_model(3, n_init=6).fit(D, Y)
     assert more.lower_bound_ >= ends[1]
     assert more.converged_
+
+
+# ---- calibration
+
+
+def test_what_is_compared_whole_has_a_temperature_alone() -> None:
+    """So have margins: they are pulled nowhere, and the class of the nearest exemplar stays."""
+    frame, y = mixed(), np.arange(40) % 2
+    margins = MedianLVQClassifier(2, objective="glvq", random_state=0).fit(frame, y)
+    whole = [
+        matrix_model(calibrate=True).fit(D, Y),
+        MedianLVQClassifier(2, metric="sqeuclidean", random_state=0).fit(X, Y),
+        margins,
+    ]
+    for model in whole:
+        assert model.calibration_ is None
+        assert model.temperature_ != 1
+    nearest = (margins.decision_function(frame) > 0).astype(int)
+    np.testing.assert_array_equal(margins.predict(frame), nearest)
+
+
+def test_calibration_changes_neither_width_nor_exemplars() -> None:
+    """Folds of table rows and of their positions are the same."""
+    frame, y = mixed(), np.arange(40) % 2
+    models = [
+        MedianLVQClassifier(2, calibrate=calibrate, random_state=0).fit(frame, y)
+        for calibrate in (False, True)
+    ]
+    assert models[0].sigma_ == models[1].sigma_
+    np.testing.assert_array_equal(models[0].exemplars_, models[1].exemplars_)
+    assert models[0].calibration_ is None
+    assert models[1].calibration_ is not None
+
+
+def test_draws_of_few_cells_lie_around_what_is_delivered(tmp_path: Path) -> None:
+    frame, y = mixed(), (np.arange(40) % 4 == 1).astype(int)
+    model = MedianLVQClassifier(1, inference="gibbs", random_state=0).fit(frame, y)
+    few = frame.iloc[:6].copy()
+    few.loc[few.index[:4], ["length", "noise"]] = np.nan
+    few.iloc[0] = np.nan
+    p, found = model.predict_proba(few), model.uncertainty(few)
+    np.testing.assert_allclose(p[0], [0.75, 0.25])
+    assert ((found["lower"] <= p) & (p <= found["upper"])).all()
+    assert found["sd"].min() > 0
+    model.save(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(load(tmp_path / "model.safetensors").predict_proba(few), p)
 
 
 # ---- the posterior

@@ -50,7 +50,8 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "sdgm, single mode": lambda **a: sdgm(prediction="single-mode", **a),
     "sdgm, plug-in": lambda **a: sdgm(prediction="plug-in", **a),
     "sdgm, kernel": lambda **a: sdgm(form="kernel", kernel="gaussian", **a),
-    "exemplars": lambda **a: MedianLVQClassifier(metric="gower", n_prototypes=2, **a),
+    "exemplars": lambda **a: MedianLVQClassifier(n_prototypes=2, calibrate=False, **a),
+    "exemplars, calibrated": lambda **a: MedianLVQClassifier(n_prototypes=2, cv=2, **a),
     "exemplars, margins": lambda **a: MedianLVQClassifier(
         metric="gower", objective="glvq", calibrate=True, cv=2, **a
     ),
@@ -67,6 +68,7 @@ METHODS = {
     "sdgm": ("laplace", "advi", "nuts", "bootstrap"),
     "sdgm, calibrated": ("laplace",),
     "exemplars": ("gibbs",),
+    "exemplars, calibrated": ("gibbs",),
     "stack": ("laplace", "nuts", "bootstrap"),
 }
 QUICK = {

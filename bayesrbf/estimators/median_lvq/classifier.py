@@ -42,7 +42,6 @@ from bayesrbf.fitted.fitted_exemplars import (
     SearchSettings,
     Training,
     candidates_of,
-    compared,
     search,
 )
 from bayesrbf.fitted.fitted_model import Axes
@@ -64,8 +63,8 @@ def _gives_probabilities(estimator: MedianLVQClassifier) -> bool:
     if estimator.objective == "rslvq" or estimator.calibrate:
         return True
     raise AttributeError(
-        "objective='glvq' has no probabilities; use decision_function, calibrate=True or "
-        "objective='rslvq'."
+        "objective='glvq' has no probabilities under calibrate=False; use decision_function, "
+        "calibrate=True or objective='rslvq'."
     )
 
 
@@ -80,8 +79,8 @@ def _hides_cells(estimator: MedianLVQClassifier) -> bool:
 
 
 def _gives_margins(estimator: MedianLVQClassifier) -> bool:
-    """Whether scores are margins, and no probabilities."""
-    return bool(estimator.objective == "glvq" and not estimator.calibrate)
+    """Whether there are margins, which are no probabilities."""
+    return bool(estimator.objective == "glvq")
 
 
 def _has_kernel(estimator: MedianLVQClassifier) -> bool:
@@ -124,7 +123,9 @@ class MedianLVQClassifier(Classifier):
     class_prior : array-like of shape (n_classes,) or mapping of class to float, optional
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     calibrate : bool
-        Fit a temperature to out-of-fold log probabilities (or margins).
+        Fit a temperature to out-of-fold log probabilities (or margins); under ``metric="gower"``
+        with ``"rslvq"`` also temperatures and pulls to the class shares that depend on the share
+        of missing cells.
     cv : int, splitter or iterable of index pairs
         Folds for sigma and for the temperature. An integer deals the rows of every class in turn;
         the only row of a class stays in every training fold.
@@ -243,7 +244,7 @@ class MedianLVQClassifier(Classifier):
         unlabelled: Any = None,
         unlabelled_candidates: Stored[bool] = False,
         class_prior: Any = None,
-        calibrate: Stored[bool] = False,
+        calibrate: Stored[bool] = True,
         cv: Any = 5,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 100,
@@ -365,7 +366,9 @@ class MedianLVQClassifier(Classifier):
         prior = MedianLVQPrior() if self.prior is None else self.prior
         widths = widths_to_try(self.objective, self.sigma, prior, rows.scale)
         settings = SearchSettings(self.optimizer, self.n_init, self.max_iter, self.seed_)
-        width, self.temperature_ = choose_width(
+        source: Any = training.source  # margins are pulled nowhere: the nearest exemplar decides
+        masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
+        width, self.temperature_, self.calibration_ = choose_width(
             rows,
             prototypes,
             widths,
@@ -374,6 +377,7 @@ class MedianLVQClassifier(Classifier):
             kept=self.kept_,
             classes=self.classes_,
             calibrate=self.calibrate,
+            masked=source if masks else None,
             owner=owner,
         )
         wider = wider_ones(widths, width) if settings.narrowing else ()
@@ -473,9 +477,9 @@ class MedianLVQClassifier(Classifier):
         """New rows, compared to the needed rows."""
         check_is_fitted(self)
         model = self.model_
-        columns = model.source.to(read_rows(self, X, reset=False), model.needed)
-        check_values(columns, type(self).__name__)
-        return compared(columns)
+        rows = model.source.to(read_rows(self, X, reset=False), model.needed)
+        check_values(rows.real, type(self).__name__)
+        return rows
 
     def _stored_row(self) -> Any:
         """A training row, as new rows come."""
@@ -485,7 +489,12 @@ class MedianLVQClassifier(Classifier):
     def _seen(self, cells: Observations) -> Observations:
         """Cells of a table, compared to the needed rows."""
         source: Any = self.model_.source
-        return compared(source.to_cells(cells, self.model_.needed))
+        seen: Observations = source.to_cells(cells, self.model_.needed)
+        return seen
+
+    def _hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Share of the cells that every row lacked when it was compared."""
+        return rows.further[0][:, 0]
 
     @property
     def columns_(self) -> Columns:  # type: ignore[override]
@@ -548,7 +557,7 @@ class MedianLVQClassifier(Classifier):
 
     @available_if(_gives_margins)  # type: ignore[untyped-decorator]
     def decision_function(self, X: object) -> Float[np.ndarray, "obs *label"]:
-        """Margins of GLVQ, from -1 to 1.
+        """Margins of GLVQ, from -1 to 1, before temperature and ``class_prior``.
 
         Parameters
         ----------
@@ -568,7 +577,7 @@ class MedianLVQClassifier(Classifier):
         r"""List the training rows that decide the class probabilities of each row.
 
         The responsibility :math:`e^{-d(x, \theta_j) / \sigma^2} / \sum_k e^{-d(x, \theta_k) /
-        \sigma^2}` of an exemplar is its share in the probabilities, before temperature and
+        \sigma^2}` of an exemplar is its share in the probabilities, before calibration and
         ``class_prior``; after :meth:`refine` its mean over the draws.
 
         Parameters
@@ -597,7 +606,7 @@ class MedianLVQClassifier(Classifier):
     def declare(self) -> pm.Model:
         """Declare the graph of this classifier on its training rows.
 
-        Temperature and ``class_prior`` are not part of the graph.
+        Calibration and ``class_prior`` are not part of the graph.
 
         Returns
         -------

@@ -7,12 +7,20 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
+from bayesrbf import table
 from bayesrbf.estimators.folds import split_rows
-from bayesrbf.estimators.holding_out import HeldOut, best_setting, hold_out
+from bayesrbf.estimators.holding_out import HeldOut, best_setting, fit_calibration, hold_out
 from bayesrbf.estimators.warning import warn
-from bayesrbf.fitted.fitted_exemplars import SearchSettings, exemplar_log_joint, search
+from bayesrbf.fitted.fitted_exemplars import (
+    SearchSettings,
+    TableSource,
+    exemplar_log_joint,
+    search,
+)
+from bayesrbf.fitted.masking import masking_of
+from bayesrbf.records.masked_rows import Recalibration
 from bayesrbf.records.median_lvq import (
     Dissimilarities,
     MedianLVQParameters,
@@ -20,7 +28,7 @@ from bayesrbf.records.median_lvq import (
     Prototypes,
     Sigma,
 )
-from bayesrbf.records.mixture import Observations
+from bayesrbf.records.mixture import Observations, joined_rows
 
 SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.8)
 """Values of sigma squared that cross-validation tries, in median dissimilarities, ascending."""
@@ -63,21 +71,27 @@ def choose_width(
     kept: Int[np.ndarray, " obs"],
     classes: np.ndarray,
     calibrate: bool,
+    masked: TableSource | None,
     owner: str,
-) -> tuple[Sigma | None, float]:
-    """Width of least held-out log loss, and the temperature that calibrates it."""
+) -> tuple[Sigma | None, float, Recalibration | None]:
+    """Width of least held-out log loss, and what calibrates it: for all rows, for hidden cells."""
     if len(widths) == 1 and not calibrate:
-        return widths[0], 1.0
-    held = held_out(rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes)
+        return widths[0], 1.0, None
+    held = held_out(
+        rows, prototypes, widths, settings, cv=cv, kept=kept, classes=classes, masked=masked
+    )
     if held is None:
+        middle = "sigma is the middle of its grid and " if len(widths) > 1 else ""
         warn(
             f"{owner}: no labelled row could be held out by cv={cv} (the only row of a class "
-            "never is), so sigma is the middle of its grid and the temperature 1; label more "
-            "rows, or give sigma."
+            f"never is), so {middle}the temperature is 1; label more rows, or give sigma and "
+            "calibrate=False."
         )
-        return widths[len(widths) // 2], 1.0
+        return widths[len(widths) // 2], 1.0, None
     best, _, temperature = best_setting(held, calibrate=False)
-    return widths[best], temperature if calibrate else 1.0
+    if not calibrate:
+        return widths[best], 1.0, None
+    return widths[best], temperature, fit_calibration(held.of_setting(best), temperature)
 
 
 def held_out(
@@ -89,34 +103,49 @@ def held_out(
     cv: object,
     kept: Int[np.ndarray, " obs"],
     classes: np.ndarray,
+    masked: TableSource | None,
 ) -> HeldOut | None:
     """Class log joints of rows that the exemplars were not searched for with.
 
-    A row that is held out is no exemplar and has no likelihood.
+    A row that is held out is no exemplar and has no likelihood. With a table to be ``masked`` it is
+    compared with more and more of its cells hidden, too.
     """
-    # Rows go by their position, which is all that the folds need to know of them.
-    named = Observations(
-        np.arange(rows.n_obs, dtype=np.float64)[:, None],
-        np.empty((rows.n_obs, 0), dtype=np.intp),
-        rows.labels,
-        rows.weights,
-    )
+    if masked is None:  # rows go by their position, which is all that folds need to know of them
+        positions = np.arange(rows.n_obs, dtype=np.float64)[:, None]
+        no_codes = np.empty((rows.n_obs, 0), dtype=np.intp)
+        given, masking = Observations(positions, no_codes, rows.labels, rows.weights), None
+    else:
+        given = masked.cells
+        masking = masking_of(given, masked.columns, classes.size, settings.seed)
+
+    def compare(
+        test: Observations, chosen: Int[np.ndarray, " prototype"]
+    ) -> Real[np.ndarray, "test prototype"]:
+        if masked is None:
+            return rows.values[_places(test, given)[:, None], chosen]
+        return masked.to_cells(test, chosen).real
 
     def predict(
         fold: int, train: Observations, test: Observations
     ) -> Float[np.ndarray, "test width label"]:
-        seen, unseen = (part.real[:, 0].astype(np.intp) for part in (train, test))
         seeded = replace(settings, n_init=1, seed=settings.seed + 1 + fold)
-        found = _searched(_restricted(rows, seen), prototypes, widths, seeded)
+        found = _searched(_restricted(rows, _places(train, given)), prototypes, widths, seeded)
         return np.stack(
             [
-                exemplar_log_joint(rows.values[unseen[:, None], point.exemplars], prototypes, point)
+                exemplar_log_joint(compare(test, point.exemplars), prototypes, point)
                 for point in found
             ],
             axis=1,
         )
 
-    return hold_out(split_rows(cv, named, kept, settings.seed), predict, classes)
+    splits = split_rows(cv, given, kept, settings.seed)
+    return hold_out(splits, predict, classes, masking=masking)
+
+
+def _places(part: Observations, rows: Observations) -> Int[np.ndarray, " part"]:
+    """Where each row of a part stands among distinct rows."""
+    _, codes = table.distinct(joined_rows([rows, part]))
+    return np.argsort(codes[: rows.n_obs])[codes[rows.n_obs :]]
 
 
 def _searched(
