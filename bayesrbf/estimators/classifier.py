@@ -17,6 +17,7 @@ from bayesrbf import table
 from bayesrbf.estimators import posteriors
 from bayesrbf.estimators.acquiring import acquire, acquire_labels
 from bayesrbf.estimators.arguments import prevalence
+from bayesrbf.estimators.column_doubts import warn_of_blank_labels
 from bayesrbf.estimators.deciding import decide
 from bayesrbf.estimators.estimator import Estimator
 from bayesrbf.estimators.explaining import explain
@@ -64,6 +65,7 @@ class Classifier(ClassifierMixin, Estimator):
         check_consistent_length(X, y)
         read = table.present_classes(y, weights, self.unlabelled, factor)
         self.classes_, labels, weights = read
+        warn_of_blank_labels(self.classes_, type(self).__name__)
         self._prevalence = prevalence(self.class_prior, self.classes_, type(self).__name__)
         return labels, weights
 
