@@ -92,12 +92,13 @@ def test_a_timed_fit_that_fails_is_no_estimate(monkeypatch):
 
 
 def test_rows_that_were_not_timed_lengthen_a_fit_less_than_in_proportion(monkeypatch):
-    small = job(family="mixture")
-    family = dataclasses.replace(FAMILIES["mixture"], procedure=lambda one: lambda X, y: None)
+    small, timed = job(family="mixture"), []
+    family = dataclasses.replace(
+        FAMILIES["mixture"], procedure=lambda one: lambda X, y: timed.append(len(X))
+    )
     monkeypatch.setitem(FAMILIES, "mixture", family)
     monkeypatch.setattr(effort, "time", SimpleNamespace(perf_counter=count(step=10.0).__next__))
-    alone = seconds_of(small)
+    assert seconds_of(small) == 10.0
     monkeypatch.setattr(effort, "TIMED_ROWS", 10)
-    timed = effort._some_rows(small).size
-    assert alone == 10.0
-    assert alone < seconds_of(small) < alone * len(small.X) / timed
+    assert 10.0 < seconds_of(small) < 10.0 * len(small.X) / timed[-1]
+    assert timed[-1] >= len(small.X) // effort.TIMED_PART
